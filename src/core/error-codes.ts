@@ -1,0 +1,340 @@
+// The catalogue of error codes: one row a code, grouped by the part that raises it. docs/errors.md is made
+// from this table, and a test holds every code to a test that produces it. Owns words only: no behaviour.
+
+/**
+ * What a caller has to do about an error; the exit code follows from it (architecture.md section 8).
+ * `rejected` is a verdict on authentic bytes and is remembered; `failed` is our fault or the world's and
+ * never is, or one tampered download would block a good release for ever.
+ */
+export type ErrorKind =
+  | 'usage'
+  | 'config'
+  | 'failed'
+  | 'rejected'
+  | 'degraded'
+  | 'rolled-back'
+  | 'blocked'
+  | 'deferred';
+
+export interface ErrorRow {
+  readonly kind: ErrorKind;
+  /** One sentence: what was found. */
+  readonly meaning: string;
+  /** One sentence: what a person does next. */
+  readonly hint: string;
+}
+
+function row(kind: ErrorKind, meaning: string, hint: string): ErrorRow {
+  return { kind, meaning, hint };
+}
+
+export const errorCodes = {
+  // usage and configuration
+  USAGE: row('usage', 'The command line was not understood.', 'Run the command with --help.'),
+  CONFIG_UNREADABLE: row(
+    'config',
+    'The configuration file cannot be read.',
+    'Check the path and its permissions.',
+  ),
+  CONFIG_SYNTAX: row('config', 'The configuration is not valid YAML.', 'Mend the line that is named.'),
+  CONFIG_INVALID: row('config', 'The configuration breaks its schema.', 'Mend every line that is named.'),
+  PATH_UNSAFE: row(
+    'config',
+    'A part of the state or policy path can be changed by somebody other than root or the agent.',
+    'Give the directory to root or the agent and take write permission from others.',
+  ),
+  PATH_CROSS_DEVICE: row(
+    'config',
+    'Staging and policy are on different file systems, so that a swap cannot be atomic.',
+    'Put `state` and `policy` on one file system.',
+  ),
+  SOCKET_PATH_TOO_LONG: row(
+    'config',
+    'A socket path is longer than 107 bytes, the limit of the kernel.',
+    'Configure a shorter socket path.',
+  ),
+  ROOT_MISSING: row(
+    'config',
+    'The bootstrap root file cannot be read.',
+    'Copy metadata/1.root.json of the repository to the path that `root` names.',
+  ),
+  ROOT_NOT_LINKED: row(
+    'config',
+    'The configured root is neither in the trusted history nor linked to it; trust is never dropped silently.',
+    'Configure the root of this repository, or use a new state directory for another repository.',
+  ),
+
+  // trust: TUF metadata
+  METADATA_MALFORMED: row(
+    'failed',
+    'A metadata file is not what its role must be.',
+    'Tell the publisher; check for a proxy in between.',
+  ),
+  SIGNATURE_THRESHOLD: row(
+    'failed',
+    'Fewer valid signatures than the role needs: wrong key, changed bytes, or an attack.',
+    'Compare the repository and its keys with the root this host trusts.',
+  ),
+  SIGNATURE_DUPLICATE: row(
+    'failed',
+    'One key id signs a metadata file twice.',
+    'Tell the publisher: no honest tool writes this.',
+  ),
+  METADATA_ROLLBACK: row(
+    'failed',
+    'A metadata version is older than one this host has already accepted: a replay or a restored backup.',
+    'Restore the newest repository on the server.',
+  ),
+  METADATA_EXPIRED: row(
+    'failed',
+    'A role has expired: the publisher is asleep, the server is cut off, or somebody freezes this host.',
+    'Re-sign the role (`writ refresh` for timestamp and snapshot).',
+  ),
+  METADATA_MIX: row(
+    'failed',
+    'Metadata files do not belong together (mix-and-match, or a publish that was not written in order).',
+    'Run `writ refresh`, or publish again.',
+  ),
+  METADATA_MISSING: row(
+    'failed',
+    'The server has no such metadata file.',
+    'Check the repository URL and its upload.',
+  ),
+  ROOT_CHAIN_TOO_LONG: row(
+    'failed',
+    'More new roots than one refresh follows; those followed so far are kept.',
+    'Run again: the next refresh goes on from there.',
+  ),
+  TRUST_STORE_DAMAGED: row(
+    'failed',
+    'The trust store cannot be used and cannot heal itself.',
+    'Restore trust/ from a backup, or use a new state directory with the bootstrap root.',
+  ),
+  TARGET_UNKNOWN: row(
+    'failed',
+    'The signed targets do not list this bundle and channel.',
+    'Publish it, or correct the name in the configuration.',
+  ),
+  TARGET_MALFORMED: row(
+    'failed',
+    'The signed target entry lacks what Writ needs.',
+    'Publish with `writ publish`.',
+  ),
+
+  // transport
+  SERVER_UNREACHABLE: row('failed', 'The server cannot be reached.', 'Check the network and the server.'),
+  SERVER_ERROR: row('failed', 'The server answered with an error.', 'Look into the log of the server.'),
+  SERVER_BUSY: row(
+    'failed',
+    'The server asks to come back later (Retry-After).',
+    'Wait; the agent does so by itself.',
+  ),
+  REDIRECT_REFUSED: row('failed', 'The server redirects, which is not followed.', 'Configure the final URL.'),
+  DOWNLOAD_TOO_LARGE: row(
+    'failed',
+    'A body is longer than its bound: endless data.',
+    'Check the server for a proxy that answers in its place.',
+  ),
+  DOWNLOAD_TRUNCATED: row(
+    'failed',
+    'A body ended before its signed length.',
+    'Upload the file again, or run again.',
+  ),
+  DOWNLOAD_DIGEST: row(
+    'failed',
+    'A body has not the signed digest: tampered, or a mixed upload.',
+    'Upload the repository again.',
+  ),
+  DOWNLOAD_TIMEOUT: row('failed', 'A body came too slowly.', 'Check the network and the server.'),
+
+  // staging: verdicts on authentic bytes
+  ARCHIVE_MALFORMED: row(
+    'rejected',
+    'The archive is not a strict tar of regular files.',
+    'Publish with `writ publish`.',
+  ),
+  ENTRY_REFUSED: row(
+    'rejected',
+    'The archive has an entry that the entry rules refuse.',
+    'Remove the file from SOURCE and publish again.',
+  ),
+  ARCHIVE_LIMIT: row(
+    'rejected',
+    'The archive breaks a limit of size, count, depth or ratio.',
+    'Publish less, or raise the limit on purpose.',
+  ),
+  MANIFEST_MALFORMED: row(
+    'rejected',
+    'The manifest of the archive is not valid.',
+    'Publish with `writ publish`.',
+  ),
+  MANIFEST_DIGEST: row(
+    'rejected',
+    'The manifest has not the digest that was signed.',
+    'Publish again from a clean tree.',
+  ),
+  MANIFEST_MISMATCH: row('rejected', 'Files and manifest differ.', 'Publish again from a clean tree.'),
+
+  // age
+  SERIAL_ROLLBACK: row(
+    'rejected',
+    'The release is older than one this host has accepted, and that one was not withdrawn.',
+    'Publish the older tree again (it gets a new serial), or `writ withdraw` the newer one.',
+  ),
+  SERIAL_REUSED: row(
+    'rejected',
+    'The same serial came with other content.',
+    'Publish again: every content needs a serial of its own.',
+  ),
+  CREATED_IN_FUTURE: row(
+    'rejected',
+    'The release was made later than this host believes it is now.',
+    'Set the clock of the host or of the publisher.',
+  ),
+
+  // checks
+  CHECK_FAILED: row(
+    'rejected',
+    'A check refused the candidate.',
+    'Mend what the check names and publish again.',
+  ),
+  CHECK_BROKEN: row(
+    'failed',
+    'A check could not give a verdict: program missing, time over, or killed.',
+    'Install the program or raise its timeout; the release is tried again.',
+  ),
+  CHECK_DEFERRED: row(
+    'deferred',
+    'A check said "not now" (exit 75).',
+    'Nothing: the release is tried again.',
+  ),
+  CANDIDATE_CHANGED: row(
+    'failed',
+    'A check changed the candidate it was asked to judge.',
+    'Let the check write to {scratch} only.',
+  ),
+  REMEMBERED_REFUSAL: row(
+    'rejected',
+    'This release was refused before and has not changed.',
+    'Publish a new one, or `writ pull --force`.',
+  ),
+
+  // activation
+  LOADER_FAILED: row(
+    'rolled-back',
+    'The loader command refused the new generation.',
+    'Read its output in `writ history`.',
+  ),
+  LOADER_BROKEN: row(
+    'failed',
+    'The loader could not be run to a verdict; the previous generation is active again.',
+    'Install the program or raise its timeout.',
+  ),
+  WORKER_REFUSED: row(
+    'rolled-back',
+    'A worker refused the new generation.',
+    'Read its answer in `writ history`.',
+  ),
+  PROBE_FAILED: row(
+    'rolled-back',
+    'A probe does not see the new generation.',
+    'Ask the worker yourself; read `writ history`.',
+  ),
+  WORKER_UNREACHABLE: row(
+    'degraded',
+    'A worker cannot be reached; it may answer from an older generation.',
+    'Look whether the worker runs; it is told again.',
+  ),
+  WORKERS_MISSING: row('degraded', 'Fewer workers than `min` exist.', 'Start the workers of this group.'),
+  WORKER_UNCONFIRMED: row(
+    'degraded',
+    '`confirm: required`, and the worker did not prove that it uses the generation.',
+    'Add a probe to this group.',
+  ),
+  ACTIVATION_BLOCKED: row(
+    'blocked',
+    'Activation is blocked after repeated failures; the last good policy stays.',
+    'Mend the cause, then `writ resume`.',
+  ),
+  NO_PREVIOUS: row('usage', 'There is no such generation to roll back to.', 'See `writ history`.'),
+  RELEASE_HELD: row('deferred', 'A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
+
+  // our own side of the host
+  DISK_FULL: row('failed', 'The disk or its inodes are full.', 'Free space; the agent tries again.'),
+  DISK_READ_ONLY: row('failed', 'The file system is read-only.', 'Look into the kernel log; remount it.'),
+  DISK_DENIED: row(
+    'failed',
+    'The operating system denied a file operation.',
+    'Check owner and mode of the state directory.',
+  ),
+  DISK_FAILED: row(
+    'failed',
+    'A file operation failed; the candidate is discarded.',
+    'Look into the kernel log.',
+  ),
+  LOCK_HELD: row('blocked', 'Another writ process uses this state directory.', 'Wait for it, or end it.'),
+  STATE_DAMAGED: row(
+    'failed',
+    'A state file cannot be read.',
+    'Run `writ verify`; restore the file from a backup.',
+  ),
+  AGENT_UNREACHABLE: row('failed', 'The agent does not answer on its socket.', 'systemctl status writ-agent'),
+  AGENT_STOPPING: row('deferred', 'The agent is shutting down.', 'Start it again.'),
+  INTERRUPTED: row('failed', 'The command was interrupted.', 'Run it again.'),
+
+  // publisher
+  KEY_UNREADABLE: row('failed', 'A key file cannot be used.', 'Check the path; restore it from its backup.'),
+  KEY_EXISTS: row(
+    'usage',
+    'A key file exists already and is never overwritten.',
+    'Choose another directory.',
+  ),
+  PASSPHRASE_WRONG: row('failed', 'The passphrase does not open the key.', 'Try again.'),
+  PASSPHRASE_NEEDED: row(
+    'usage',
+    'A passphrase is needed and nobody can be asked.',
+    'Give --passphrase-file F, or set WRIT_PASSPHRASE.',
+  ),
+  KEYS_MISSING: row(
+    'failed',
+    'Keys to sign a role are missing.',
+    'Bring the key files that are named, or let their holder sign.',
+  ),
+  REPOSITORY_EXISTS: row('usage', 'The directory holds a repository already.', 'Choose another directory.'),
+  REPOSITORY_INVALID: row(
+    'failed',
+    'The repository does not verify as a client would verify it; nothing went live.',
+    'Run `writ repo status`.',
+  ),
+  REPOSITORY_LOCKED: row('blocked', 'Another process writes this repository.', 'Wait for it to end.'),
+  SOURCE_REFUSED: row(
+    'usage',
+    'SOURCE holds something that cannot be published.',
+    'Remove it, or publish another directory.',
+  ),
+  SIGNATURE_DISAGREEMENT: row(
+    'failed',
+    'The two implementations of Ed25519 disagree about a signature; nothing was published.',
+    'Do not use this machine to sign; report it.',
+  ),
+
+  // server
+  LISTEN_FAILED: row('failed', 'The server cannot listen on this address.', 'Choose another --listen.'),
+  TLS_INVALID: row('config', 'The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
+
+  // sdk and sockets
+  MESSAGE_MALFORMED: row(
+    'failed',
+    'A message on a socket is not one JSON object of at most 64 kB a line.',
+    'Use the same version of Writ on both ends.',
+  ),
+
+  // always a bug
+  INTERNAL: row(
+    'failed',
+    'Writ met a state it should never be in.',
+    'Report it with the log; the running policy is as the last line says.',
+  ),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof errorCodes;

@@ -1,0 +1,72 @@
+// The one error type of Writ: a code from the catalogue, the facts, a hint and its exit code.
+// Core returns verdicts where it can; what throws, throws this. Never holds secrets or unbounded text.
+import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
+
+export type { ErrorCode, ErrorKind } from './error-codes.js';
+
+/** Facts beside the message; values are bounded and safe to print. */
+export interface ErrorFacts {
+  readonly expected?: string | number;
+  readonly actual?: string | number;
+  readonly [name: string]: unknown;
+}
+
+export interface WritErrorOptions {
+  readonly facts?: ErrorFacts;
+  /** Overrides the hint of the catalogue when more is known. */
+  readonly hint?: string;
+  readonly cause?: unknown;
+}
+
+export class WritError extends Error {
+  readonly code: ErrorCode;
+  readonly kind: ErrorKind;
+  readonly facts: ErrorFacts;
+  readonly hint: string;
+
+  /**
+   * @param code a code of the catalogue (docs/errors.md)
+   * @param message one sentence without full stop: what was found, with expected and actual
+   */
+  constructor(code: ErrorCode, message: string, options: WritErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const entry: ErrorRow = errorCodes[code];
+    this.name = 'WritError';
+    this.code = code;
+    this.kind = entry.kind;
+    this.facts = options.facts ?? {};
+    this.hint = options.hint ?? entry.hint;
+  }
+
+  toJSON(): { code: ErrorCode; kind: ErrorKind; message: string; hint: string; facts: ErrorFacts } {
+    return { code: this.code, kind: this.kind, message: this.message, hint: this.hint, facts: this.facts };
+  }
+}
+
+/** Exit codes of architecture.md section 8, by kind. */
+export const exitCodeOfKind: Readonly<Record<ErrorKind, number>> = {
+  failed: 1,
+  usage: 2,
+  config: 2,
+  rejected: 3,
+  degraded: 4,
+  'rolled-back': 5,
+  blocked: 6,
+  deferred: 8,
+};
+
+export function isWritError(value: unknown): value is WritError {
+  return value instanceof WritError;
+}
+
+/** True for the error of a system call with this code, as ENOENT. */
+export function isSystemError(value: unknown, code?: string): value is NodeJS.ErrnoException {
+  return value instanceof Error && 'code' in value && (code === undefined || value.code === code);
+}
+
+/** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
+export function toWritError(value: unknown): WritError {
+  if (isWritError(value)) return value;
+  const message = value instanceof Error ? value.message : String(value);
+  return new WritError('INTERNAL', message, { cause: value });
+}

@@ -1,0 +1,65 @@
+// Every bound on input in one place, with its default. A limit is a number with its unit in its name.
+
+/** Bounds on one archive while it is fetched and staged (architecture.md section 6). */
+export interface ArchiveLimits {
+  readonly maxArchiveBytes: number;
+  readonly maxEntries: number;
+  readonly maxFileBytes: number;
+  readonly maxTreeBytes: number;
+  readonly maxDepth: number;
+  /** Unpacked bytes a packed byte may become. */
+  readonly maxRatio: number;
+  readonly maxPathBytes: number;
+  readonly maxNameBytes: number;
+  readonly maxManifestBytes: number;
+}
+
+export const defaultArchiveLimits: ArchiveLimits = {
+  maxArchiveBytes: 1_000_000_000,
+  maxEntries: 100_000,
+  maxFileBytes: 2_000_000_000,
+  maxTreeBytes: 4_000_000_000,
+  maxDepth: 32,
+  maxRatio: 200,
+  maxPathBytes: 1024,
+  maxNameBytes: 255,
+  maxManifestBytes: 64_000_000,
+};
+
+/** Bounds on metadata files (trust.md section 1). */
+export interface MetadataLimits {
+  readonly maxRootBytes: number;
+  readonly maxTimestampBytes: number;
+  readonly maxSnapshotBytes: number;
+  readonly maxTargetsBytes: number;
+  readonly maxRootRotations: number;
+}
+
+export const defaultMetadataLimits: MetadataLimits = {
+  maxRootBytes: 512_000,
+  maxTimestampBytes: 16_000,
+  maxSnapshotBytes: 2_000_000,
+  maxTargetsBytes: 5_000_000,
+  maxRootRotations: 256,
+};
+
+/** Deadlines of one HTTP exchange, in milliseconds. */
+export interface TransportLimits {
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly metadataTimeoutMs: number;
+  readonly archiveTimeoutMs: number;
+}
+
+export const defaultTransportLimits: TransportLimits = {
+  connectTimeoutMs: 10_000,
+  idleTimeoutMs: 15_000,
+  metadataTimeoutMs: 60_000,
+  archiveTimeoutMs: 3_600_000,
+};
+
+export const maxSocketLineBytes = 65_536;
+export const maxSocketPathBytes = 107;
+export const maxHookOutputBytes = 65_536;
+/** createdAt may be this far ahead of the host's clock. */
+export const maxCreatedAheadMs = 600_000;

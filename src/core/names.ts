@@ -1,0 +1,47 @@
+// Names, digests and durations as the formats write them, each with its one parser.
+// A branded type is only made here, so that an unchecked string can't be used where a checked one is due.
+
+declare const brand: unique symbol;
+type Branded<Base, Name> = Base & { readonly [brand]: Name };
+
+/** `sha256:<64 lower-case hex digits>`. */
+export type Digest = Branded<string, 'Digest'>;
+
+/** Bundle, channel and group names (architecture.md section 6). */
+export const namePattern = '^[a-z0-9][a-z0-9._-]{0,63}$';
+const nameRegExp = new RegExp(namePattern);
+
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && nameRegExp.test(value);
+}
+
+const hexDigest = /^[0-9a-f]{64}$/;
+
+/** @param hex 64 lower-case hex digits; returns undefined for anything else. */
+export function digestFromHex(hex: unknown): Digest | undefined {
+  return typeof hex === 'string' && hexDigest.test(hex) ? (`sha256:${hex}` as Digest) : undefined;
+}
+
+export function digestHex(digest: Digest): string {
+  return digest.slice('sha256:'.length);
+}
+
+/** The first 12 hex digits, for people and directory names; identity is always the full digest. */
+export function digest12(digest: Digest): string {
+  return digestHex(digest).slice(0, 12);
+}
+
+export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** @param text a duration such as `5m`; returns milliseconds, or undefined when it is none. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^([0-9]{1,9})(ms|s|m|h|d)$/.exec(text);
+  const unit = unitMs[match?.[2] ?? ''];
+  return match && unit ? Number(match[1]) * unit : undefined;
+}
+
+/** The target path of a bundle and channel in the signed targets (architecture.md section 3). */
+export function targetPath(bundle: string, channel: string): string {
+  return `${bundle}/${channel}.tar.br`;
+}

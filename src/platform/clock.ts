@@ -1,0 +1,30 @@
+// The door to time. Everything that needs the time gets a Clock, so that a test can inject one; nothing else
+// in Writ calls Date.now, setTimeout or performance.now.
+
+export interface Clock {
+  /** Wall time, epoch milliseconds. */
+  nowMs(): number;
+  /** Monotonic time in milliseconds, for durations. */
+  monotonicMs(): number;
+  /** Resolves after delayMs, or at once when the signal aborts (it never rejects). */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** Timers of Node count in 32 bits: a longer delay would fire at once. */
+const maxTimerMs = 2_147_483_647;
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (delayMs, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const done = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.min(Math.max(delayMs, 0), maxTimerMs));
+      signal?.addEventListener('abort', done, { once: true });
+    }),
+};

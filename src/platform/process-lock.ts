@@ -1,0 +1,70 @@
+// One process a state directory: a kernel lock on an open file, freed by the kernel on death, never unlinked.
+// Node has no flock: the flock program takes the lock on our descriptor, and the lock stays with our open file.
+import * as fs from 'node:fs';
+import { WritError } from '../core/errors.js';
+import type { Clock } from './clock.js';
+import { runCommand } from './run-command.js';
+
+export interface ProcessLock {
+  release(): void;
+}
+
+export interface LockOptions {
+  readonly path: string;
+  /** Said to whoever finds the lock held, as `agent` or `pull`. */
+  readonly holder: string;
+  /** How long to wait for another holder; 0 tries once. */
+  readonly waitMs: number;
+  readonly clock: Clock;
+  readonly code: 'LOCK_HELD' | 'REPOSITORY_LOCKED';
+  readonly signal?: AbortSignal;
+}
+
+const retryMs = 200;
+const maxHolderBytes = 200;
+
+/**
+ * Takes the lock, or says who holds it.
+ * @throws WritError options.code when another process holds it past waitMs; DISK_DENIED and others by the system
+ */
+export async function takeLock(options: LockOptions): Promise<ProcessLock> {
+  const { path, clock } = options;
+  const flags = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW;
+  const descriptor = fs.openSync(path, flags, 0o600);
+  const deadlineMs = clock.monotonicMs() + options.waitMs;
+  try {
+    while (!(await tryLock(descriptor))) {
+      if (clock.monotonicMs() >= deadlineMs || options.signal?.aborted) throw held(options);
+      await clock.sleep(retryMs, options.signal);
+    }
+    fs.ftruncateSync(descriptor, 0);
+    fs.writeSync(descriptor, `${options.holder} (pid ${process.pid})\n`, 0);
+  } catch (error) {
+    fs.closeSync(descriptor);
+    throw error;
+  }
+  return { release: () => fs.closeSync(descriptor) };
+}
+
+async function tryLock(descriptor: number): Promise<boolean> {
+  const result = await runCommand({
+    argv: ['flock', '-n', '3'],
+    timeoutMs: 10_000,
+    maxOutputBytes: 1024,
+    extraDescriptors: [descriptor],
+  });
+  if (result.kind === 'exited' && (result.exitCode === 0 || result.exitCode === 1))
+    return result.exitCode === 0;
+  throw new WritError('INTERNAL', `flock did not run (${result.kind})`, {
+    hint: 'Install util-linux, which has the flock program.',
+    facts: { result },
+  });
+}
+
+function held(options: LockOptions): WritError {
+  const text = fs.readFileSync(options.path, 'utf8').slice(0, maxHolderBytes).trim();
+  const holder = text === '' ? 'another process' : text;
+  return new WritError(options.code, `${options.path} is held by ${holder}`, {
+    facts: { holder, path: options.path },
+  });
+}
