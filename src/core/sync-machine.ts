@@ -1,0 +1,126 @@
+// The cycle as a machine: its steps, its states as types and its one transition table (architecture.md
+// section 5). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
+//
+//   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
+//      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched)
+//      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
+//                                        `------`-------`---> restore -> ended (rolled-back)
+
+export const steps = [
+  'refresh',
+  'select',
+  'fetch',
+  'stage',
+  'verify',
+  'check',
+  'canary',
+  'flush',
+  'swap',
+  'load',
+  'reset',
+  'probe',
+  'commit',
+] as const;
+
+export type Step = (typeof steps)[number];
+
+export const outcomes = [
+  'unchanged',
+  'activated',
+  'degraded',
+  'rejected',
+  'rolled-back',
+  'failed',
+  'deferred',
+  'blocked',
+] as const;
+
+export type Outcome = (typeof outcomes)[number];
+
+/** Exit codes of architecture.md section 8. */
+export const exitCodeOfOutcome: Readonly<Record<Outcome, number>> = {
+  unchanged: 0,
+  activated: 0,
+  failed: 1,
+  rejected: 3,
+  degraded: 4,
+  'rolled-back': 5,
+  blocked: 6,
+  deferred: 8,
+};
+
+/** The worst result of several bundles is the cycle's (last wins). */
+const severity: readonly Outcome[] = [
+  'unchanged',
+  'activated',
+  'deferred',
+  'degraded',
+  'failed',
+  'rejected',
+  'rolled-back',
+  'blocked',
+];
+
+/** @returns the worst of the outcomes; `unchanged` for none. */
+export function worstOutcome(all: readonly Outcome[]): Outcome {
+  return all.reduce(
+    (worst, one) => (severity.indexOf(one) > severity.indexOf(worst) ? one : worst),
+    'unchanged',
+  );
+}
+
+export type CycleState =
+  | { readonly name: 'running'; readonly step: Step }
+  /** The swap has happened and somebody said no: the previous generation goes back. */
+  | { readonly name: 'restoring'; readonly after: Step }
+  | { readonly name: 'ended'; readonly outcome: Outcome };
+
+export type CycleEvent =
+  | { readonly type: 'done' }
+  /** Nothing is left to do: no new release, or every new one was refused before the swap. */
+  | { readonly type: 'nothing'; readonly outcome: Outcome }
+  /** The step said no, or could not be done. */
+  | { readonly type: 'stopped'; readonly outcome: Outcome }
+  | { readonly type: 'restored'; readonly outcome: Outcome };
+
+export const initialState: CycleState = { name: 'running', step: 'refresh' };
+
+/** Steps after the commit point: a no puts the previous generation back. */
+const afterSwap: ReadonlySet<Step> = new Set(['swap', 'load', 'reset', 'probe']);
+
+/**
+ * The transition table. An event that does not fit its state is a bug of the caller and is returned as
+ * undefined, never guessed.
+ */
+export function transition(state: CycleState, event: CycleEvent): CycleState | undefined {
+  switch (state.name) {
+    case 'running':
+      return fromRunning(state.step, event);
+    case 'restoring':
+      return event.type === 'restored' ? { name: 'ended', outcome: event.outcome } : undefined;
+    case 'ended':
+      return undefined;
+  }
+}
+
+function fromRunning(step: Step, event: CycleEvent): CycleState | undefined {
+  switch (event.type) {
+    case 'done':
+      return next(step);
+    case 'nothing':
+      return afterSwap.has(step) || step === 'commit' ? undefined : { name: 'ended', outcome: event.outcome };
+    case 'stopped':
+      return afterSwap.has(step)
+        ? { name: 'restoring', after: step }
+        : { name: 'ended', outcome: event.outcome };
+    case 'restored':
+      return undefined;
+  }
+}
+
+function next(step: Step): CycleState {
+  const following = steps[steps.indexOf(step) + 1];
+  return following === undefined
+    ? { name: 'ended', outcome: 'activated' }
+    : { name: 'running', step: following };
+}

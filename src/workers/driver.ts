@@ -1,0 +1,72 @@
+// The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
+// A driver tells and reports what it heard; it never decides an outcome, and never claims more than it knows.
+import type { Logger } from '../platform/log.js';
+
+/**
+ * What an answer of this kind of worker is worth:
+ * `true`   given after the effect, and right both ways: it confirms;
+ * `early`  accepted or queued: proves nothing;
+ * `silent` no answer at all, as a signal.
+ */
+export type VerdictClass = 'true' | 'early' | 'silent';
+
+/** The generation a worker is told to use. */
+export interface Target {
+  readonly generation: number;
+  /** Real path of the generation directory, never through the `current` link. */
+  readonly path: string;
+}
+
+/** What one worker said, or did not. `text` is bounded (2 kB) and may be shown to people. */
+export type Answer =
+  /** The worker proved that it uses this generation. Only a driver of class `true` may say so. */
+  | { readonly kind: 'confirmed'; readonly text: string }
+  /** The worker was told; whether it obeyed is unknown. */
+  | { readonly kind: 'told'; readonly text: string }
+  /** The worker said no: the generation is rolled back. */
+  | { readonly kind: 'refused'; readonly text: string }
+  /** Nobody answered in time: retried apart from the cycle, never a reason to roll back. */
+  | { readonly kind: 'unreachable'; readonly text: string };
+
+export interface ResetOptions {
+  readonly target: Target;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Driver {
+  readonly verdictClass: VerdictClass;
+  /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
+  open?(): Promise<void>;
+  /** Ids of the workers that exist just now, sorted; ids are stable between cycles. */
+  members(): Promise<readonly string[]>;
+  /** Tells one worker and waits for its answer. Never throws for what a worker does. */
+  reset(worker: string, options: ResetOptions): Promise<Answer>;
+  /** Told after every swap and at start: what a worker that connects later is to use. */
+  activeChanged?(target: Target | undefined): void;
+  /** Frees sockets; left out where there are none. */
+  close?(): Promise<void>;
+}
+
+export interface DriverContext {
+  /** Name of the worker group. */
+  readonly group: string;
+  readonly log: Logger;
+  /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
+  readonly runDirectory: string;
+}
+
+/** One kind of driver: its key in `reset:`, the JSON Schemas of its options, and how to make one. */
+export interface DriverKind {
+  /** The key under `reset:` that names it, as `kresd`. */
+  readonly name: string;
+  /** JSON Schemas of the members it understands in `reset:`, its own key among them; `timeout` and `min` are common. */
+  readonly properties: Readonly<Record<string, object>>;
+  /** Members that must be there beside its own key. */
+  readonly required: readonly string[];
+  /**
+   * Makes the driver from options that the schema accepted. Must not block or open anything.
+   * @throws WritError CONFIG_INVALID for what a schema cannot say
+   */
+  create(options: Readonly<Record<string, unknown>>, context: DriverContext): Driver;
+}

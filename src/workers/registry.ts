@@ -1,0 +1,4 @@
+// The table of drivers: adding one is one file and one row here.
+import type { DriverKind } from './driver.js';
+
+export const driverKinds: readonly DriverKind[] = [];
