@@ -1,0 +1,87 @@
+// The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
+// names checked (architecture.md section 6). Owns the shape; config-schema judges the YAML.
+import type { ArchiveLimits } from './limits.js';
+
+/** A user's command: checks, loaders, probes. */
+export interface HookConfig {
+  /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
+  readonly run: readonly [string, ...string[]];
+  readonly timeoutMs: number;
+}
+
+export interface CheckConfig extends HookConfig {
+  readonly kind: 'run';
+  readonly name: string;
+}
+
+/** The built-in parse check: YAML and JSON files, with an optional JSON Schema. */
+export interface ParseCheckConfig {
+  readonly kind: 'parse';
+  readonly name: string;
+  /** Globs of paths inside the bundle, as `*.yaml`. */
+  readonly files: readonly string[];
+  /** Path of a JSON Schema on the host, or inside the bundle as `bundle:policy.schema.json`. */
+  readonly schema?: string;
+  readonly timeoutMs: number;
+  readonly maxMemoryBytes: number;
+}
+
+export interface BundleConfig {
+  readonly name: string;
+  readonly channel: string;
+  readonly checks: readonly (CheckConfig | ParseCheckConfig)[];
+  /** Octal modes of the public tree; defaults 0644 and 0755 for directories and executables. */
+  readonly mode: number;
+  /** Group that owns the tree, by name or number; default: the agent's own. */
+  readonly group?: string | number;
+}
+
+export interface ProbeConfig extends HookConfig {
+  /** Further tries after the first. */
+  readonly retry: number;
+}
+
+export interface WorkerGroupConfig {
+  readonly name: string;
+  readonly uses: readonly string[];
+  /** Globs of paths inside a bundle, or `bundle:glob`; empty: any change. */
+  readonly when: readonly string[];
+  readonly load?: HookConfig;
+  readonly reset?: {
+    /** The driver's key, as `kresd`. */
+    readonly driver: string;
+    /** The `reset` object as written, for the driver. */
+    readonly options: Readonly<Record<string, unknown>>;
+    readonly timeoutMs: number;
+    /** Fewer workers than this make the outcome `degraded`. */
+    readonly min: number;
+  };
+  readonly confirm: 'required' | 'optional';
+  readonly probe?: ProbeConfig;
+}
+
+export type PollConfig =
+  | { readonly kind: 'every'; readonly everyMs: number }
+  | { readonly kind: 'cron'; readonly expression: string; readonly timeZone?: string };
+
+export interface AgentConfig {
+  /** Mirrors, tried in order; one for now. */
+  readonly repository: readonly [string, ...string[]];
+  /** PEM file of a certificate authority for the repository, beside the system's. */
+  readonly repositoryCa?: string;
+  readonly root: string;
+  readonly state: string;
+  readonly policy: string;
+  readonly socket: string;
+  /** Directory of the workers' sockets and status.json. */
+  readonly run: string;
+  readonly host: { readonly id: string; readonly labels: Readonly<Record<string, string>> };
+  readonly poll: PollConfig;
+  readonly bundles: readonly BundleConfig[];
+  /** Sets of bundles that move only together. */
+  readonly together: readonly (readonly string[])[];
+  readonly workers: readonly WorkerGroupConfig[];
+  readonly keep: { readonly generations: number; readonly graceMs: number };
+  readonly refusals: { readonly retryMs: number };
+  readonly limits: ArchiveLimits;
+}
