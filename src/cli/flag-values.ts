@@ -1,0 +1,32 @@
+// Parsers for the values of flags, for commander's option(): each refuses with what it would have taken.
+// Pure but for commander's own error type; a new kind of value gets its parser here.
+import { InvalidArgumentError } from 'commander';
+import { isName, parseDuration } from '../core/names.js';
+
+/** A duration as `30d`; the flag's value becomes milliseconds. */
+export function durationFlag(text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined || durationMs === 0) {
+    throw new InvalidArgumentError('A duration is a number with ms, s, m, h or d, as 30d.');
+  }
+  return durationMs;
+}
+
+/** A bundle, channel or group name. */
+export function nameFlag(text: string): string {
+  if (!isName(text)) {
+    throw new InvalidArgumentError('A name is up to 64 of a-z 0-9 . _ - and begins with a letter or digit.');
+  }
+  return text;
+}
+
+/** @returns a parser for whole numbers from min to max. */
+export function numberFlag(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new InvalidArgumentError(`A whole number from ${min} to ${max} is wanted.`);
+    }
+    return value;
+  };
+}

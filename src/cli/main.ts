@@ -1,0 +1,88 @@
+#!/usr/bin/env node
+// The entry of the program: the table of commands, signals, and the one place that turns errors into exit codes.
+// Imports the parser and render only; every command is its own dynamic import.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { toWritError, WritError } from '../core/errors.js';
+import { systemClock } from '../platform/clock.js';
+import type { CommandEntry } from './command.js';
+import { type CommonFlags, type Invocation, parseCommandLine } from './program.js';
+import { createRenderer, type Renderer } from './render.js';
+
+const commands: readonly CommandEntry[] = [];
+
+const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
+
+async function main(argv: readonly string[]): Promise<number> {
+  let invocation: Invocation;
+  try {
+    invocation = await parseCommandLine(argv, commands, readVersion());
+  } catch (error) {
+    return rendererForUsage(argv).error('usage.error', toWritError(error));
+  }
+  if (invocation.kind === 'text') {
+    createRenderer(plainFlags).raw('stdout', invocation.text);
+    return 0;
+  }
+  return runCommand(invocation);
+}
+
+async function runCommand(invocation: Invocation & { kind: 'command' }): Promise<number> {
+  const { definition, args, flags, name } = invocation;
+  const renderer = createRenderer(renderOptions(flags));
+  const type = `${name.replace(' ', '-')}.result`;
+  const signal = listenForSignals(definition.onSignal, renderer, type);
+  const canAsk = flags.input && process.stdin.isTTY === true && process.stderr.isTTY === true;
+  const reporter = renderer.reporter(systemClock);
+  try {
+    const context = { reporter, clock: systemClock, env: process.env, signal, canAsk };
+    const answer = await definition.run(args, flags, context);
+    renderer.answer(answer);
+    return answer.exitCode;
+  } catch (error) {
+    return renderer.error(type, toWritError(error));
+  }
+}
+
+/** The first signal asks a draining command to end; any other ends the process at once. */
+function listenForSignals(onSignal: 'end' | 'drain', renderer: Renderer, type: string): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (onSignal === 'drain' && !controller.signal.aborted) return controller.abort();
+      renderer.error(type, new WritError('INTERRUPTED', `ended by ${name}`));
+      process.exit(signalExitCode[name]);
+    });
+  }
+  return controller.signal;
+}
+
+const plainFlags = { json: false, quiet: false, verbose: false, color: 'auto' } as const;
+
+function renderOptions(flags: CommonFlags): Parameters<typeof createRenderer>[0] {
+  return {
+    json: flags.json === true,
+    quiet: flags.quiet === true,
+    verbose: flags.verbose === true,
+    color: flags.color,
+  };
+}
+
+/** What was typed was not understood, so --json is looked for by hand: a script gets JSON here too. */
+function rendererForUsage(argv: readonly string[]): Renderer {
+  const end = argv.indexOf('--');
+  const flags = end === -1 ? argv : argv.slice(0, end);
+  return createRenderer({ ...plainFlags, json: flags.includes('--json') });
+}
+
+function readVersion(): string {
+  const path = join(import.meta.dirname, '..', '..', '..', 'package.json');
+  const { version } = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };
+  return version;
+}
+
+// A reader that closes early (`writ history | head`) is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+process.exit(await main(process.argv.slice(2)));

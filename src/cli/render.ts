@@ -1,0 +1,213 @@
+// The only place that writes to stdout and stderr: answers, errors, narration, colours and JSON.
+// Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
+// printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
+import { styleText } from 'node:util';
+import { exitCodeOfKind, type WritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
+import type { Answer, Reporter, StepState } from './command.js';
+
+/** Version of the JSON objects: within one number, members are only added. */
+export const jsonSchemaVersion = 1;
+
+export type ColorChoice = 'auto' | 'always' | 'never';
+
+export interface RenderStreams {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+export interface RenderOptions {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: ColorChoice;
+}
+
+export interface Renderer {
+  answer(answer: Answer): void;
+  /** @param type type of the JSON object, as `publish.result`. @returns the exit code */
+  error(type: string, error: WritError): number;
+  reporter(clock: Clock): Reporter;
+  /** Help and version texts, as they are. */
+  raw(stream: 'stdout' | 'stderr', text: string): void;
+}
+
+type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
+type Paint = (style: Style, text: string) => string;
+
+export function createRenderer(options: RenderOptions, streams: RenderStreams = process): Renderer {
+  const out = (text: string): void => void streams.stdout.write(`${text}\n`);
+  const paintOut = painter(options.color, streams.stdout);
+  const paintErr = painter(options.color, streams.stderr);
+  return {
+    answer: (answer) => {
+      if (options.json) return out(JSON.stringify(jsonOfAnswer(answer)));
+      for (const line of linesOfAnswer(answer, paintOut)) out(line);
+    },
+    error: (type, error) => {
+      const exitCode = exitCodeOfKind[error.kind];
+      if (options.json) out(JSON.stringify(jsonOfError(type, exitCode, error)));
+      else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
+      return exitCode;
+    },
+    reporter: (clock) => createReporter(options, streams.stderr, paintErr, clock),
+    raw: (stream, text) => void streams[stream].write(text),
+  };
+}
+
+function jsonOfAnswer(answer: Answer): object {
+  return {
+    schema: jsonSchemaVersion,
+    type: answer.type,
+    outcome: answer.outcome,
+    exitCode: answer.exitCode,
+    ...answer.details,
+    ...(answer.next === undefined ? {} : { next: answer.next }),
+  };
+}
+
+function jsonOfError(type: string, exitCode: number, error: WritError): object {
+  const { code, kind, message, hint, facts } = error;
+  return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, facts };
+}
+
+function linesOfAnswer(answer: Answer, paint: Paint): string[] {
+  const style: Style = answer.exitCode === 0 ? 'green' : answer.exitCode === 4 ? 'yellow' : 'red';
+  const lines = answer.lines.map(printable);
+  const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
+  const block = first === undefined ? [] : [first, ...lines.slice(1)];
+  return answer.next === undefined ? block : [...block, `Next: ${printable(answer.next)}`];
+}
+
+function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {
+  const { expected, actual } = error.facts;
+  const facts = [
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
+    ...(actual === undefined ? [] : [`actual ${actual}`]),
+  ].join(', ');
+  const text = facts === '' ? error.message : `${error.message} (${facts})`;
+  const cause = options.verbose && error.cause instanceof Error ? error.cause.stack : undefined;
+  return [
+    `${paint('red', `error[${error.code}]`)}: ${printable(text)}\n`,
+    `hint: ${printable(error.hint)}\n`,
+    ...(cause === undefined ? [] : [`${cause}\n`]),
+  ];
+}
+
+const silentReporter: Omit<Reporter, 'warn'> = {
+  begin: () => undefined,
+  finish: () => undefined,
+  note: () => undefined,
+};
+
+function createReporter(
+  options: RenderOptions,
+  stderr: NodeJS.WriteStream,
+  paint: Paint,
+  clock: Clock,
+): Reporter {
+  const warn = (text: string): void =>
+    void stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
+  // A script that asked for JSON wants one answer; it gets the steps too when it asks for them.
+  if (options.quiet || (options.json && !options.verbose)) return { ...silentReporter, warn };
+  const steps = stopwatch(clock);
+  if (!stderr.isTTY) return plainReporter(stderr, clock, steps, warn);
+  return terminalReporter({ stderr, paint, steps, live: !options.verbose, warn });
+}
+
+interface Stopwatch {
+  start(step: string): void;
+  /** Milliseconds since the first start of this step; undefined when it never began. */
+  stop(step: string): number | undefined;
+}
+
+function stopwatch(clock: Clock): Stopwatch {
+  const startedMs = new Map<string, number>();
+  return {
+    start: (step) => {
+      if (!startedMs.has(step)) startedMs.set(step, clock.monotonicMs());
+    },
+    stop: (step) => {
+      const started = startedMs.get(step);
+      startedMs.delete(step);
+      return started === undefined ? undefined : clock.monotonicMs() - started;
+    },
+  };
+}
+
+function plainReporter(
+  stderr: NodeJS.WriteStream,
+  clock: Clock,
+  steps: Stopwatch,
+  warn: Reporter['warn'],
+): Reporter {
+  const line = (...fields: readonly string[]): void =>
+    void stderr.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
+  return {
+    begin: (step) => steps.start(step),
+    finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
+    note: (text) => line('', '', text),
+    warn,
+  };
+}
+
+interface TerminalReporterOptions {
+  readonly stderr: NodeJS.WriteStream;
+  readonly paint: Paint;
+  readonly steps: Stopwatch;
+  /** Redraw one line for the step under way; off with --verbose, where lines would interleave. */
+  readonly live: boolean;
+  readonly warn: Reporter['warn'];
+}
+
+const clearLine = '\r\u001b[2K';
+const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
+  ok: undefined,
+  warn: 'yellow',
+  FAIL: 'red',
+  skip: 'dim',
+};
+
+function terminalReporter({ stderr, paint, steps, live, warn }: TerminalReporterOptions): Reporter {
+  const clear = live ? clearLine : '';
+  return {
+    begin: (step, text = '') => {
+      steps.start(step);
+      const line = fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
+      stderr.write(live ? `${clear}${paint('dim', line)}` : `${line}\n`);
+    },
+    finish: (step, text, state = 'ok') => {
+      const style = stateStyle[state];
+      const word = style === undefined ? '' : `${paint(style, state)} `;
+      const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
+      stderr.write(`${clear}${body}  ${paint('dim', seconds(steps.stop(step)))}\n`);
+    },
+    note: (text) => void stderr.write(`${clear}            ${printable(text)}\n`),
+    warn: (text) => {
+      stderr.write(clear);
+      warn(text);
+    },
+  };
+}
+
+function fit(line: string, columns: number | undefined): string {
+  // A live line that wraps cannot be cleared by one carriage return.
+  return columns === undefined || columns === 0 ? line : line.slice(0, columns - 1);
+}
+
+function seconds(durationMs: number | undefined): string {
+  return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
+}
+
+function painter(choice: ColorChoice, stream: NodeJS.WriteStream): Paint {
+  if (choice === 'never') return (_style, text) => text;
+  const validateStream = choice === 'auto';
+  return (style, text) => styleText(style, text, { stream, validateStream });
+}
+
+const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Control and direction-changing characters as \u{...}: what is printed is what is there. */
+export function printable(text: string): string {
+  return text.replace(unprintable, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
