@@ -1,0 +1,281 @@
+// The control protocol of the agent: what commands ask over its socket and what it answers (one JSON object a
+// line, see socket-protocol). Owns shapes, the request parser and the bound on an answer; no socket is opened.
+//
+//   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
+//   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult
+//   anything that cannot be done -> one ControlError
+import type { CycleEventLine, CycleResult, Problem, Trigger, WorkerState } from './cycle-report.js';
+import { WritError } from './errors.js';
+import { maxSocketLineBytes } from './limits.js';
+import type { SocketMessage } from './socket-protocol.js';
+import type { Outcome, Step } from './sync-machine.js';
+
+export type ControlRequest =
+  | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
+  | { readonly type: 'status' }
+  | { readonly type: 'history'; readonly limit: number; readonly cycle?: string }
+  | {
+      readonly type: 'rollback';
+      /** Left out: the previous generation. */
+      readonly generation?: number;
+      readonly by: string;
+      readonly reason?: string;
+    }
+  | { readonly type: 'resume'; readonly by: string };
+
+export type ControlAnswer =
+  | CycleEventLine
+  | Bounded<CycleResult>
+  | Bounded<StatusReport>
+  | Bounded<HistoryEntry>
+  | ResumeResult
+  | ControlError
+  | { readonly type: 'end' };
+
+/** What was left out of an answer so that it fits a line: name of the list -> count of its missing entries. */
+export type Bounded<T> = T & { readonly truncated?: Readonly<Record<string, number>> };
+
+export interface ControlError extends Problem {
+  readonly type: 'error';
+}
+
+export interface ResumeResult {
+  readonly schema: 1;
+  readonly type: 'resume.result';
+  /** What was ended; empty when nothing was in the way. */
+  readonly ended: readonly {
+    readonly kind: 'hold' | 'block' | 'pause';
+    /** As `dns-edge 42`. */
+    readonly what: string;
+  }[];
+}
+
+/** One line of history.jsonl: a cycle that did something, or said something new. */
+export interface HistoryEntry {
+  readonly schema: 1;
+  readonly type: 'history.entry';
+  /** The person who asked; left out where nobody did. */
+  readonly by?: string;
+  /** Reason given with a rollback. */
+  readonly reason?: string;
+  readonly result: CycleResult;
+  readonly steps: readonly {
+    readonly step: Step | 'restore';
+    readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
+    readonly text: string;
+    readonly durationMs: number;
+  }[];
+}
+
+export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
+export type Freshness = 'fresh' | 'stale' | 'frozen';
+
+export interface BundleStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  /** Active release; left out when this bundle has none yet. */
+  readonly serial?: number;
+  readonly revision?: string;
+  readonly activatedAtMs?: number;
+  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
+  readonly server?: { readonly serial: number; readonly revision: string };
+}
+
+export interface WorkerStatus {
+  readonly group: string;
+  readonly worker: string;
+  /** Generation it should use; left out when none is active. */
+  readonly wanted?: number;
+  /** Generation it last proved; left out when it never did. */
+  readonly confirmed?: number;
+  /** `waiting`: not up yet, told when it appears. */
+  readonly state: WorkerState | 'waiting';
+  readonly text: string;
+  /** Since when it is in this state. */
+  readonly atMs: number;
+}
+
+export interface RefusalStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  /** Error code, as CHECK_FAILED. */
+  readonly code: string;
+  readonly reason: string;
+  readonly atMs: number;
+  readonly retryAtMs: number;
+}
+
+export interface HoldStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly by: string;
+  readonly atMs: number;
+  readonly reason?: string;
+}
+
+export interface StatusReport {
+  readonly schema: 1;
+  readonly type: 'status.result';
+  /** Version of the agent. */
+  readonly version: string;
+  readonly host: string;
+  readonly atMs: number;
+  /** `stop` in a report that was read without a running agent. */
+  readonly agent: AgentState;
+  /** The last cycle; left out before the first. */
+  readonly last?: {
+    readonly cycle: string;
+    readonly trigger: Trigger;
+    readonly outcome: Outcome;
+    readonly atMs: number;
+  };
+  /** Every worker that was told proved the active generation. */
+  readonly confirmed: boolean;
+  /** Left out when nothing is active. */
+  readonly generation?: number;
+  readonly activeSinceMs?: number;
+  readonly bundles: readonly BundleStatus[];
+  readonly workers: readonly WorkerStatus[];
+  readonly freshness: { readonly state: Freshness; readonly lastContactMs?: number };
+  readonly nextPollAtMs?: number;
+  /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
+  readonly trust: readonly {
+    readonly role: string;
+    readonly version: number;
+    readonly expiresAtMs: number;
+  }[];
+  readonly refusals: readonly RefusalStatus[];
+  readonly holds: readonly HoldStatus[];
+  readonly problems: readonly Problem[];
+}
+
+export const maxHistoryEntries = 1000;
+const maxTextCharacters = 200;
+
+/**
+ * Reads a request. Members it does not know are ignored, so that a newer command can talk to an older agent.
+ * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ */
+export function parseControlRequest(message: SocketMessage): ControlRequest {
+  const { type } = message;
+  switch (type) {
+    case 'pull':
+      return { type, force: message['force'] === true, by: text(message, 'by') };
+    case 'status':
+      return { type };
+    case 'history':
+      return {
+        type,
+        limit: integer(message, 'limit', maxHistoryEntries),
+        ...optional('cycle', message['cycle'] === undefined ? undefined : text(message, 'cycle')),
+      };
+    case 'rollback':
+      return {
+        type,
+        by: text(message, 'by'),
+        ...optional('generation', message['generation'] === undefined ? undefined : generation(message)),
+        ...optional('reason', message['reason'] === undefined ? undefined : text(message, 'reason')),
+      };
+    case 'resume':
+      return { type, by: text(message, 'by') };
+    default:
+      throw malformed('type');
+  }
+}
+
+/** @returns the error as the agent answers it */
+export function controlError(error: WritError): ControlError {
+  const { code, message, hint, facts } = error;
+  return boundAnswer({ type: 'error', code, message, hint, facts });
+}
+
+/**
+ * Makes an answer fit one line: texts over 2,000 characters are cut, then the longest lists are halved until it
+ * fits, and `truncated` says how many entries are missing. A host with thousands of workers can still answer.
+ */
+export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxSocketLineBytes): Bounded<T> {
+  const bounded = clip(answer, 0) as Record<string, unknown>;
+  const dropped: Record<string, number> = {};
+  while (sizeOf(bounded) > maxBytes) {
+    const longest = Object.entries(listsOf(bounded)).sort(
+      ([, a], [, b]) => sizeOf(b.list) - sizeOf(a.list),
+    )[0];
+    if (longest === undefined) throw new WritError('MESSAGE_MALFORMED', 'an answer cannot be made to fit');
+    const [name, { list, holder, key }] = longest;
+    const keep = Math.floor(list.length / 2);
+    dropped[name] = (dropped[name] ?? 0) + list.length - keep;
+    holder[key] = list.slice(0, keep);
+    bounded['truncated'] = dropped;
+  }
+  return bounded as Bounded<T>;
+}
+
+interface ListPlace {
+  readonly list: readonly unknown[];
+  readonly holder: Record<string, unknown>;
+  readonly key: string;
+}
+
+/** The lists of the answer and of the objects in it, by name; empty ones have nothing to give. */
+function listsOf(holder: Record<string, unknown>): Record<string, ListPlace> {
+  const found: Record<string, ListPlace> = {};
+  for (const [key, value] of Object.entries(holder)) {
+    if (Array.isArray(value)) {
+      if (value.length > 0) found[key] = { list: value, holder, key };
+    } else if (typeof value === 'object' && value !== null && key !== 'truncated') {
+      Object.assign(found, listsOf(value as Record<string, unknown>));
+    }
+  }
+  return found;
+}
+
+const maxAnswerTextCharacters = 2000;
+const maxAnswerDepth = 8;
+
+function clip(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') {
+    if (value.length <= maxAnswerTextCharacters) return value;
+    return `${value.slice(0, maxAnswerTextCharacters)}... (${value.length - maxAnswerTextCharacters} more)`;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > maxAnswerDepth) return '...';
+  if (Array.isArray(value)) return value.map((one) => clip(one, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, clip(one, depth + 1)]));
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function text(message: SocketMessage, name: string): string {
+  const value = message[name];
+  if (typeof value !== 'string' || value === '' || value.length > maxTextCharacters) throw malformed(name);
+  return value;
+}
+
+function generation(message: SocketMessage): number {
+  return integer(message, 'generation', Number.MAX_SAFE_INTEGER);
+}
+
+function integer(message: SocketMessage, name: string, max: number): number {
+  const value = message[name];
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1 || value > max) {
+    throw malformed(name);
+  }
+  return value;
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [key in K]: V });
+}
+
+function malformed(member: string): WritError {
+  return new WritError(
+    'MESSAGE_MALFORMED',
+    `a request on the control socket: \`${member}\` is missing or wrong`,
+    {
+      facts: { member },
+    },
+  );
+}
