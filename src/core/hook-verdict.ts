@@ -1,0 +1,52 @@
+// What the end of a user's command means (architecture.md section 5, "The sandbox" and "Whose fault").
+// Pure: never runs anything. Only an exit code the command chose itself is a verdict; all else is our fault.
+
+/** How a command ended, as run-command reports it. */
+export type HookEnd =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  | { readonly kind: 'killed'; readonly signal: string }
+  | { readonly kind: 'timed-out' | 'aborted' }
+  | { readonly kind: 'not-started'; readonly reason: string };
+
+/**
+ * `ok` go on; `warned` go on and say so; `refused` a verdict on the candidate, remembered; `deferred` not now;
+ * `broken` no verdict at all: never remembered, or a full disk would block a good release for ever.
+ */
+export type HookVerdictKind = 'ok' | 'warned' | 'refused' | 'deferred' | 'broken';
+
+export interface HookVerdict {
+  readonly kind: HookVerdictKind;
+  /** How it ended, for people, as `exit 3` or `timed out`. */
+  readonly reason: string;
+}
+
+/** @returns the verdict of a command that ended so. */
+export function judgeHook(end: HookEnd): HookVerdict {
+  switch (end.kind) {
+    case 'exited':
+      return { kind: judgeExitCode(end.exitCode), reason: exitReason(end.exitCode) };
+    case 'killed':
+      return { kind: 'broken', reason: `killed by ${end.signal}` };
+    case 'timed-out':
+      return { kind: 'broken', reason: 'timed out' };
+    case 'aborted':
+      return { kind: 'broken', reason: 'interrupted' };
+    case 'not-started':
+      return { kind: 'broken', reason: `not started: ${end.reason}` };
+  }
+}
+
+function judgeExitCode(exitCode: number): HookVerdictKind {
+  if (exitCode === 0) return 'ok';
+  if (exitCode >= 1 && exitCode <= 31) return 'refused';
+  if (exitCode >= 32 && exitCode <= 63) return 'warned';
+  // EX_TEMPFAIL of sysexits.h.
+  if (exitCode === 75) return 'deferred';
+  return 'broken';
+}
+
+function exitReason(exitCode: number): string {
+  if (exitCode === 126) return 'exit 126: not executable';
+  if (exitCode === 127) return 'exit 127: not found';
+  return `exit ${exitCode}`;
+}
