@@ -329,6 +329,12 @@ export const errorCodes = {
     'Use the same version of Writ on both ends.',
   ),
 
+  SOCKET_IN_USE: row(
+    'blocked',
+    'Another process listens on this socket, or something that is no socket lies in its place.',
+    'End the other process, or configure another socket path.',
+  ),
+
   // always a bug
   INTERNAL: row(
     'failed',

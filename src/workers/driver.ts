@@ -1,5 +1,6 @@
 // The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
 // A driver tells and reports what it heard; it never decides an outcome, and never claims more than it knows.
+import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/log.js';
 
 /**
@@ -38,7 +39,10 @@ export interface Driver {
   readonly verdictClass: VerdictClass;
   /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
   open?(): Promise<void>;
-  /** Ids of the workers that exist just now, sorted; ids are stable between cycles. */
+  /**
+   * Ids of the workers that exist just now, sorted; ids are stable between cycles.
+   * @throws WritError WORKER_UNREACHABLE when nobody can say who they are, as in a directory that can't be read
+   */
   members(): Promise<readonly string[]>;
   /** Tells one worker and waits for its answer. Never throws for what a worker does. */
   reset(worker: string, options: ResetOptions): Promise<Answer>;
@@ -52,8 +56,14 @@ export interface DriverContext {
   /** Name of the worker group. */
   readonly group: string;
   readonly log: Logger;
+  readonly clock: Clock;
   /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
   readonly runDirectory: string;
+  /**
+   * Called when a worker answers outside a reset: one that connected between cycles, or one whose answer came
+   * after its deadline. Never for an answer that reset() returns.
+   */
+  readonly onLateAnswer?: (worker: string, generation: number, answer: Answer) => void;
 }
 
 /** One kind of driver: its key in `reset:`, the JSON Schemas of its options, and how to make one. */

@@ -1,0 +1,162 @@
+// The door to unix sockets: listening on a path with exact owner and mode, and one question to a listener.
+// A stale path of a dead process is taken over, a live one never; nothing but a socket is ever unlinked.
+import { chmodSync, chownSync, lstatSync, unlinkSync } from 'node:fs';
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { isSystemError, WritError } from '../core/errors.js';
+import { maxSocketPathBytes } from '../core/limits.js';
+import type { Clock } from './clock.js';
+
+export interface ListenOptions {
+  readonly path: string;
+  /** Mode of the socket file, as 0o660. */
+  readonly mode: number;
+  /** Group id of the socket file; left out: the process's own. */
+  readonly gid?: number;
+  readonly onConnection: (socket: Socket) => void;
+}
+
+export interface UnixListener {
+  /** Stops listening and removes the socket file; open connections are the caller's to end. */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens on a unix socket.
+ * @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED
+ */
+export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
+  const { path } = options;
+  requireSocketPath(path);
+  await removeStale(path);
+  const server = createServer((socket) => {
+    // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
+    socket.on('error', () => socket.destroy());
+    options.onConnection(socket);
+  });
+  try {
+    await bindPrivately(server, path);
+    // The group before the mode: at no time may a wrong group have the right to connect.
+    if (options.gid !== undefined) chownSync(path, -1, options.gid);
+    chmodSync(path, options.mode);
+  } catch (cause) {
+    server.close();
+    throw new WritError('LISTEN_FAILED', `cannot listen on ${path}: ${reasonOf(cause)}`, {
+      facts: { path },
+      hint: 'Check the directory, its owner and the configured group of the socket.',
+      cause,
+    });
+  }
+  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/**
+ * Node 20 binds and connects to a cut-off name without a word when the path is too long.
+ * @throws WritError SOCKET_PATH_TOO_LONG
+ */
+export function requireSocketPath(path: string): void {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= maxSocketPathBytes) return;
+  throw new WritError('SOCKET_PATH_TOO_LONG', `${path} is longer than a socket path may be`, {
+    facts: { path, expected: maxSocketPathBytes, actual: bytes },
+  });
+}
+
+/** bind() and listen() happen before listen() returns, so that a strict umask around it closes the gap to chmod. */
+function bindPrivately(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    const inherited = process.umask(0o177);
+    try {
+      server.listen(path, () => {
+        server.removeListener('error', reject);
+        resolve();
+      });
+    } finally {
+      process.umask(inherited);
+    }
+  });
+}
+
+async function removeStale(path: string): Promise<void> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) {
+    throw new WritError('SOCKET_IN_USE', `${path} exists and is no socket`, { facts: { path } });
+  }
+  const answer = await tryConnect(path);
+  if (answer === 'ECONNREFUSED') unlinkSync(path);
+  else if (answer !== 'ENOENT') {
+    throw new WritError('SOCKET_IN_USE', `another process listens on ${path}`, { facts: { path, answer } });
+  }
+}
+
+/** @returns `connected`, or the code of the system's error */
+function tryConnect(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ path });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve('connected');
+    });
+    socket.once('error', (error) => resolve(isSystemError(error) ? String(error.code) : 'failed'));
+  });
+}
+
+export interface ExchangeOptions<T> {
+  readonly path: string;
+  /** Sent at once, whether or not the other end speaks first. */
+  readonly request: Uint8Array | string;
+  /** Takes the next bytes; anything but undefined is the answer and ends the exchange. */
+  readonly read: (chunk: Uint8Array) => T | undefined;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+}
+
+export type ExchangeResult<T> =
+  | { readonly kind: 'answered'; readonly value: T }
+  /** `reason`: an errno name, `no answer in N ms`, `closed before its answer was complete`, or `aborted`. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Asks one question and waits for its answer. Never throws for what the other end does, and never half-closes:
+ * some daemons drop the answer when their client shuts its side.
+ */
+export async function exchange<T>(options: ExchangeOptions<T>): Promise<ExchangeResult<T>> {
+  if (Buffer.byteLength(options.path) > maxSocketPathBytes)
+    return failed('the path is too long for a socket');
+  const settled = new AbortController();
+  const signals = options.signal === undefined ? [] : [options.signal];
+  const timer = options.clock.sleep(options.timeoutMs, AbortSignal.any([settled.signal, ...signals]));
+  const socket = createConnection({ path: options.path });
+  const deadline = timer.then(() =>
+    failed(options.signal?.aborted ? 'aborted' : `no answer in ${options.timeoutMs} ms`),
+  );
+  try {
+    return await Promise.race([answerOf(socket, options), deadline]);
+  } finally {
+    settled.abort();
+    socket.destroy();
+  }
+}
+
+function answerOf<T>(socket: Socket, options: ExchangeOptions<T>): Promise<ExchangeResult<T>> {
+  return new Promise((resolve) => {
+    socket.on('data', (chunk: Uint8Array) => {
+      const value = options.read(chunk);
+      if (value !== undefined) resolve({ kind: 'answered', value });
+    });
+    socket.on('error', (error) => resolve(failed(reasonOf(error))));
+    socket.on('close', () => resolve(failed('closed before its answer was complete')));
+    socket.write(options.request);
+  });
+}
+
+function failed(reason: string): { readonly kind: 'failed'; readonly reason: string } {
+  return { kind: 'failed', reason };
+}
+
+function reasonOf(error: unknown): string {
+  if (isSystemError(error) && error.code !== undefined) return error.code;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,32 @@
+// Makes the answers of drivers. Owns their bound and their safety: what a worker wrote is shown to people, so
+// control characters, which could drive a terminal, are replaced here once for all drivers.
+import type { Answer } from './driver.js';
+
+const maxAnswerBytes = 2000;
+
+export const confirmed = (text: string): Answer => ({ kind: 'confirmed', text: headOf(text) });
+export const told = (text: string): Answer => ({ kind: 'told', text: headOf(text) });
+export const refused = (text: string): Answer => ({ kind: 'refused', text: headOf(text) });
+export const unreachable = (text: string): Answer => ({ kind: 'unreachable', text: headOf(text) });
+
+/** @returns the end of a text, where commands say what went wrong, on one line */
+export function tailOf(text: string, maxCharacters: number): string {
+  const line = printable(text);
+  return line.length > maxCharacters ? `...${line.slice(-maxCharacters)}` : line;
+}
+
+function headOf(text: string): string {
+  const line = printable(text);
+  if (Buffer.byteLength(line) <= maxAnswerBytes) return line;
+  // A character that the cut went through becomes a replacement character of 3 bytes, for which there is room.
+  return `${Buffer.from(line)
+    .subarray(0, maxAnswerBytes - 6)
+    .toString('utf8')}...`;
+}
+
+function printable(text: string): string {
+  return text
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' | ')
+    .replaceAll(/\p{C}/gu, '\uFFFD');
+}

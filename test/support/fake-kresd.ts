@@ -1,0 +1,98 @@
+// A stand-in for a kresd worker: speaks the control socket byte by byte as the real 5.6 does, and misbehaves
+// on demand. Owns one listening socket; the real program is in real-kresd.ts.
+import { createServer, type Socket } from 'node:net';
+
+export interface FakeKresdOptions {
+  /** Without it the prompt `> ` comes first, as without `kresd -q`. */
+  readonly prompt?: 'none';
+  /** Answers of the worker, by command; `boom` and others as the table of real answers. */
+  readonly answer?: (command: string) => string;
+  /** Bytes per write: 1 splits everything. */
+  readonly chunkBytes?: number;
+  /** `hang`: never answers. `close`: ends the connection in the middle. `huge`: announces 3 GB. */
+  readonly behaviour?: 'hang' | 'close' | 'huge' | 'twice';
+}
+
+export interface FakeKresd {
+  /** Every byte received, in order. */
+  received(): string;
+  connections(): number;
+  close(): Promise<void>;
+}
+
+const real: Readonly<Record<string, string>> = {
+  '1+1': '2',
+  nil: 'nil',
+  'policy_reset()': '0',
+  'error("boom")': '[string "return table_print(error("boom"))"]:1: boom',
+  "require('ffi').C.kr_rules_reset()":
+    "[string \"return table_print(require('ffi').C.kr_rules_reset())\"]:1: missing declaration for symbol 'kr_rules_reset'",
+};
+
+export function kresdFrame(text: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Buffer.byteLength(text));
+  return Buffer.concat([length, Buffer.from(text)]);
+}
+
+export async function startFakeKresd(path: string, options: FakeKresdOptions = {}): Promise<FakeKresd> {
+  const sockets = new Set<Socket>();
+  let received = '';
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+    if (options.prompt !== 'none') socket.write('> ');
+    let pending = '';
+    let binary = false;
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      const lines = `${pending}${chunk.toString('latin1')}`.split('\n');
+      pending = lines.pop() ?? '';
+      for (const line of lines) {
+        if (line === '__binary') binary = true;
+        else if (binary) respond(socket, line, options);
+        else socket.write('text mode\n> ');
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return {
+    received: () => received,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+function respond(socket: Socket, command: string, options: FakeKresdOptions): void {
+  const frame = kresdFrame(options.answer?.(command) ?? real[command] ?? 'nil');
+  switch (options.behaviour) {
+    case 'hang':
+      return;
+    case 'close':
+      socket.end(frame.subarray(0, frame.length - 1));
+      return;
+    case 'huge':
+      socket.write(Buffer.from([0xb2, 0xd0, 0x5e, 0x00, 0x30]));
+      return;
+    case 'twice':
+      socket.write(Buffer.concat([frame, kresdFrame('a second answer')]));
+      return;
+    default:
+      void writeSplit(socket, frame, options.chunkBytes ?? frame.length);
+  }
+}
+
+async function writeSplit(socket: Socket, bytes: Buffer, size: number): Promise<void> {
+  socket.setNoDelay(true);
+  for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
+    socket.write(bytes.subarray(at, at + size));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
