@@ -11,7 +11,7 @@ export interface Clock {
 }
 
 /** Timers of Node count in 32 bits: a longer delay would fire at once. */
-const maxTimerMs = 2_147_483_647;
+export const maxTimerMs = 2_147_483_647;
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),

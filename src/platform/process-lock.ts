@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import { WritError } from '../core/errors.js';
 import type { Clock } from './clock.js';
+import { diskError, type FileOperation } from './durable-fs.js';
 import { runCommand } from './run-command.js';
 
 export interface ProcessLock {
@@ -25,12 +26,13 @@ const maxHolderBytes = 200;
 
 /**
  * Takes the lock, or says who holds it.
- * @throws WritError options.code when another process holds it past waitMs; DISK_DENIED and others by the system
+ * @throws WritError options.code when another process holds it past waitMs; DISK_DENIED, DISK_FULL,
+ *   DISK_READ_ONLY or DISK_FAILED when the lock file cannot be opened or written; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock } = options;
-  const flags = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW;
-  const descriptor = fs.openSync(path, flags, 0o600);
+  const operation = { op: 'lock', path };
+  const descriptor = openLockFile(operation);
   const deadlineMs = clock.monotonicMs() + options.waitMs;
   try {
     while (!(await tryLock(descriptor))) {
@@ -41,9 +43,24 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
     fs.writeSync(descriptor, `${options.holder} (pid ${process.pid})\n`, 0);
   } catch (error) {
     fs.closeSync(descriptor);
-    throw error;
+    throw diskError(error, operation);
   }
-  return { release: () => fs.closeSync(descriptor) };
+  let open = true;
+  const release = (): void => {
+    // A second close would hit whatever file has the number by then.
+    if (open) fs.closeSync(descriptor);
+    open = false;
+  };
+  return { release };
+}
+
+function openLockFile(operation: FileOperation): number {
+  const flags = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW;
+  try {
+    return fs.openSync(operation.path, flags, 0o600);
+  } catch (error) {
+    throw diskError(error, operation);
+  }
 }
 
 async function tryLock(descriptor: number): Promise<boolean> {

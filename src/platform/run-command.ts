@@ -2,6 +2,7 @@
 // a bound on its output and a process group of its own, which is killed whole. Never uses a shell.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isSystemError } from '../core/errors.js';
+import { maxTimerMs } from './clock.js';
 
 export interface CommandOptions {
   readonly argv: readonly [string, ...string[]];
@@ -36,7 +37,7 @@ export const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 /**
  * Runs one command to its end. Never rejects: every way a command can end is a result.
  * The group is killed with SIGKILL at the deadline, at an abort, and after the leader's own end, so that no
- * child outlives the verdict.
+ * child of the group outlives the verdict; a daemon that left the group lives on and does not delay it.
  */
 export function runCommand(options: CommandOptions): Promise<CommandResult> {
   const [program, ...args] = options.argv;
@@ -59,6 +60,9 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
   });
 }
 
+/** How long pipes may stay open after the leader's end, or a killed leader may take to die. */
+const graceMs = 500;
+
 function watch(
   child: ChildProcess,
   options: CommandOptions,
@@ -67,39 +71,71 @@ function watch(
 ): void {
   const stdout = collect(child.stdout, options.maxOutputBytes);
   const stderr = collect(child.stderr, options.maxOutputBytes);
-  let ended: 'timed-out' | 'aborted' | undefined;
-  const end = (why: 'timed-out' | 'aborted') => (): void => {
-    ended ??= why;
-    killGroup(child);
+  const output = (): CommandOutput => ({
+    stdout: stdout.text(),
+    stderr: stderr.text(),
+    truncated: stdout.truncated() || stderr.truncated(),
+    durationMs: performance.now() - startedMs,
+  });
+  let stopped: 'timed-out' | 'aborted' | undefined;
+  let exit: Exit | undefined;
+  let grace: NodeJS.Timeout | undefined;
+  const finish = (result: CommandEnd): void => {
+    clearTimeout(deadline);
+    clearTimeout(grace);
+    options.signal?.removeEventListener('abort', abort);
+    letGo(child);
+    resolve(result.kind === 'not-started' ? result : { ...output(), ...result });
   };
-  const timer = setTimeout(end('timed-out'), options.timeoutMs);
-  const abort = end('aborted');
+  const settle = (): void => finish(stopped === undefined ? endOf(exit) : { kind: stopped });
+  // A daemon that left the group keeps the pipes open, and a process inside the kernel does not die at once:
+  // neither may hold the verdict. Through setImmediate, so that what the pipes hold is read first.
+  const settleSoon = (): void => {
+    grace ??= setTimeout(() => setImmediate(settle), graceMs);
+  };
+  const stop = (why: 'timed-out' | 'aborted'): void => {
+    // After the leader's end its id may belong to somebody else.
+    if (exit !== undefined) return;
+    stopped ??= why;
+    killGroup(child);
+    settleSoon();
+  };
+  const deadline = setTimeout(() => stop('timed-out'), Math.min(options.timeoutMs, maxTimerMs));
+  const abort = (): void => stop('aborted');
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
-  const finish = (result: (output: CommandOutput) => CommandResult): void => {
-    clearTimeout(timer);
-    options.signal?.removeEventListener('abort', abort);
-    const output = {
-      stdout: stdout.text(),
-      stderr: stderr.text(),
-      truncated: stdout.truncated() || stderr.truncated(),
-      durationMs: performance.now() - startedMs,
-    };
-    resolve(result(output));
-  };
-  child.on('error', (error) => finish(() => ({ kind: 'not-started', reason: reasonOf(error) })));
+  child.on('error', (error) => finish({ kind: 'not-started', reason: reasonOf(error) }));
   // A grandchild that keeps the pipe open would keep 'close' from ever coming: kill the group first.
-  child.on('exit', () => killGroup(child));
-  child.on('close', (exitCode, signal) =>
-    finish((output) => {
-      if (ended !== undefined) return { ...output, kind: ended };
-      if (signal !== null) return { ...output, kind: 'killed', signal };
-      return { ...output, kind: 'exited', exitCode: exitCode ?? 1 };
-    }),
-  );
+  child.on('exit', (exitCode, signal) => {
+    exit = { exitCode, signal };
+    killGroup(child);
+    settleSoon();
+  });
+  child.on('close', settle);
   // A command that does not read its input closes the pipe: EPIPE says nothing about its verdict.
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(options.input ?? '');
+}
+
+interface Exit {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+type CommandEnd = DistributiveOmit<CommandResult, keyof CommandOutput>;
+type DistributiveOmit<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
+
+function endOf(exit: Exit | undefined): CommandEnd {
+  if (exit?.signal) return { kind: 'killed', signal: exit.signal };
+  return { kind: 'exited', exitCode: exit?.exitCode ?? 1 };
+}
+
+/** Our ends of the pipes and our wait: what is left of the command must not keep this process alive. */
+function letGo(child: ChildProcess): void {
+  child.stdin?.destroy();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  child.unref();
 }
 
 function killGroup(child: ChildProcess): void {
@@ -107,7 +143,8 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch (error) {
-    if (!isSystemError(error, 'ESRCH')) throw error;
+    // EPERM: the command became another user. It can't be killed, and is left behind at the end of the grace.
+    if (!isSystemError(error, 'ESRCH') && !isSystemError(error, 'EPERM')) throw error;
   }
 }
 
