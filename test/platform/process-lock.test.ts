@@ -1,0 +1,140 @@
+// One process a lock: who holds it is said, a death frees it, waiting is bounded. Holders are real processes.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { type LockOptions, takeLock } from '../../src/platform/process-lock.js';
+import { rejectsCode } from '../support/assert-code.js';
+import { type RunningScript, startScript } from '../support/child-script.js';
+import { fakeClock } from '../support/fake-clock.js';
+import { tempDir } from '../support/temp-dir.js';
+
+function options(path: string, overrides: Partial<LockOptions> = {}): LockOptions {
+  return {
+    path,
+    holder: 'pull',
+    waitMs: 0,
+    clock: fakeClock({ mode: 'skip' }),
+    code: 'LOCK_HELD',
+    ...overrides,
+  };
+}
+
+/** Another process that takes the lock as `agent`, prints a line, and stays. */
+async function startHolder(path: string): Promise<RunningScript> {
+  const holder = startScript(`
+    const { takeLock } = await import(at('src/platform/process-lock.js'));
+    const { systemClock } = await import(at('src/platform/clock.js'));
+    await takeLock({ path: ${JSON.stringify(path)}, holder: 'agent', waitMs: 0, clock: systemClock, code: 'LOCK_HELD' });
+    console.log('held');
+    setInterval(() => undefined, 1000);`);
+  assert.equal(await holder.firstLine, 'held');
+  return holder;
+}
+
+async function kill(holder: RunningScript): Promise<void> {
+  const closed = new Promise((resolve) => holder.child.once('close', resolve));
+  holder.child.kill('SIGKILL');
+  await closed;
+}
+
+describe('takeLock', () => {
+  it('makes a private file that says who holds it', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(options(dir.join('lock')));
+    assert.equal(fs.readFileSync(dir.join('lock'), 'utf8'), `pull (pid ${process.pid})\n`);
+    assert.equal(fs.statSync(dir.join('lock')).mode & 0o777, 0o600);
+    lock.release();
+  });
+
+  it('tells the second who is first', async () => {
+    using dir = tempDir();
+    const holder = await startHolder(dir.join('lock'));
+    const error = await rejectsCode('LOCK_HELD', takeLock(options(dir.join('lock'))));
+    await kill(holder);
+    assert.equal(error.facts['holder'], `agent (pid ${holder.pid})`);
+    assert.equal(error.kind, 'blocked');
+  });
+
+  it('says so with the code of its caller', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(options(dir.join('lock')));
+    const code = 'REPOSITORY_LOCKED';
+    await rejectsCode(code, takeLock(options(dir.join('lock'), { code })));
+    lock.release();
+  });
+
+  it('holds within one process too, and is free after release', async () => {
+    using dir = tempDir();
+    const first = await takeLock(options(dir.join('lock')));
+    await rejectsCode('LOCK_HELD', takeLock(options(dir.join('lock'))));
+    first.release();
+    const second = await takeLock(options(dir.join('lock'), { holder: 'second' }));
+    assert.match(fs.readFileSync(dir.join('lock'), 'utf8'), /^second /);
+    second.release();
+  });
+
+  it('is freed by the kernel when its holder is killed', async () => {
+    using dir = tempDir();
+    await kill(await startHolder(dir.join('lock')));
+    const lock = await takeLock(options(dir.join('lock')));
+    lock.release();
+    assert.ok(fs.existsSync(dir.join('lock')), 'the file is never unlinked');
+  });
+
+  it('can be released twice without closing the file of somebody else', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(options(dir.join('lock')));
+    lock.release();
+    const reused = fs.openSync(dir.join('other'), 'w');
+    lock.release();
+    fs.writeSync(reused, 'still open');
+    fs.closeSync(reused);
+  });
+
+  it('tries again until its time is over', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(options(dir.join('lock')));
+    const clock = fakeClock({ mode: 'skip' });
+    await rejectsCode('LOCK_HELD', takeLock(options(dir.join('lock'), { waitMs: 1000, clock })));
+    lock.release();
+    assert.deepEqual(clock.sleeps, [200, 200, 200, 200, 200]);
+  });
+
+  it('gets the lock that is freed while it waits', async () => {
+    using dir = tempDir();
+    const first = await takeLock(options(dir.join('lock')));
+    const clock = fakeClock({ mode: 'skip' });
+    const sleep = clock.sleep.bind(clock);
+    clock.sleep = (delayMs, signal) => {
+      first.release();
+      return sleep(delayMs, signal);
+    };
+    const second = await takeLock(options(dir.join('lock'), { waitMs: 10_000, clock }));
+    assert.equal(clock.sleeps.length, 1);
+    second.release();
+  });
+
+  it('stops waiting at an abort', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(options(dir.join('lock')));
+    const signal = AbortSignal.abort();
+    const clock = fakeClock({ mode: 'skip' });
+    await rejectsCode('LOCK_HELD', takeLock(options(dir.join('lock'), { waitMs: 60_000, clock, signal })));
+    lock.release();
+    assert.deepEqual(clock.sleeps, []);
+  });
+
+  it('does not follow a link to a file that it would empty', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('victim'), 'precious');
+    fs.symlinkSync('victim', dir.join('lock'));
+    await rejectsCode('DISK_FAILED', takeLock(options(dir.join('lock'))));
+    assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
+  });
+
+  it('says what the system says about the file', async () => {
+    using dir = tempDir();
+    const error = await rejectsCode('DISK_FAILED', takeLock(options(dir.join('no', 'lock'))));
+    assert.equal(error.facts['errno'], 'ENOENT');
+  });
+});
