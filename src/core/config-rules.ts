@@ -1,0 +1,260 @@
+// What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
+// paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
+import type { ConfigPath, Finding } from './config-errors.js';
+import { nearest, unknownText } from './config-errors.js';
+import type { DriverSchema } from './config-schema.js';
+import { maxSocketPathBytes } from './limits.js';
+import { parseDuration } from './names.js';
+
+export interface RuleOptions {
+  readonly drivers: readonly DriverSchema[];
+  /** @returns what is wrong with a cron expression, or undefined; core has no cron parser of its own */
+  readonly validateCron: (expression: string, timeZone: string | undefined) => string | undefined;
+  readonly defaults: { readonly state: string; readonly run: string };
+}
+
+/** @param data the file as parsed, of any shape. @returns every rule it breaks */
+export function checkRules(data: unknown, options: RuleOptions): Finding[] {
+  const file = group(data);
+  return [
+    ...repositoryRules(file),
+    ...pathRules(file, options),
+    ...pollRules(file, options),
+    ...durationRules(file),
+    ...bundleRules(file),
+    ...togetherRules(file),
+    ...workerRules(file, options),
+  ];
+}
+
+type Group = Readonly<Record<string, unknown>>;
+
+function group(value: unknown): Group {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Group) : {};
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function texts(value: unknown): string[] {
+  return list(value).filter((one) => typeof one === 'string');
+}
+
+function at(path: ConfigPath, text: string): Finding {
+  return { path, at: 'value', text };
+}
+
+function* repositoryRules(file: Group): Generator<Finding> {
+  const { repository } = file;
+  if (typeof repository === 'string') yield* urlRules(repository, ['repository']);
+  for (const [index, url] of list(repository).entries()) yield* urlRules(url, ['repository', index]);
+  yield* urlRules(group(repository)['url'], ['repository', 'url']);
+}
+
+function* urlRules(text: unknown, path: ConfigPath): Generator<Finding> {
+  if (typeof text !== 'string') return;
+  if (!URL.canParse(text)) return yield at(path, 'must be a URL, as https://policy.example.net/');
+  const url = new URL(text);
+  if (!['http:', 'https:', 'file:'].includes(url.protocol))
+    yield at(path, 'must begin with https, http or file');
+  // It is written to logs and shown by `config show`.
+  if (url.username !== '' || url.password !== '') yield at(path, 'must not carry a name or password');
+  if (url.search !== '' || url.hash !== '') yield at(path, 'must not have a part after ? or #');
+  if (url.protocol === 'file:' && url.host !== '')
+    yield at(path, 'must have three slashes, as file:///media/usb');
+}
+
+function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
+  const { socket, run, state = options.defaults.state, policy } = file;
+  if (typeof socket === 'string') yield* socketRule(socket, ['socket']);
+  else if (typeof run === 'string') yield* socketRule(`${run}/agent.sock`, ['run']);
+  if (typeof state !== 'string' || typeof policy !== 'string') return;
+  const [inner, outer] = [`${trimmed(policy)}/`, `${trimmed(state)}/`];
+  // The public side must not be, or lie in, a directory that holds private state, `policy/` alone excepted.
+  if ((inner.startsWith(outer) && inner !== `${outer}policy/`) || outer.startsWith(inner)) {
+    yield at(['policy'], `must be ${outer}policy or lie outside ${outer} and not around it`);
+  }
+}
+
+function trimmed(path: string): string {
+  return path.replaceAll(/\/+/g, '/').replace(/\/$/, '');
+}
+
+function* socketRule(path: string, where: ConfigPath): Generator<Finding> {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= maxSocketPathBytes) return;
+  // Node 20 binds the name that the kernel cut off, without a word.
+  const text = `the socket ${path} has ${bytes} bytes; a socket path has at most ${maxSocketPathBytes}`;
+  yield { path: where, at: 'value', text, code: 'SOCKET_PATH_TOO_LONG' };
+}
+
+function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
+  const { every, cron, timeZone } = group(file['poll']);
+  if (every !== undefined && cron !== undefined)
+    yield at(['poll'], 'has `every` and `cron`: only one can hold');
+  if (timeZone !== undefined && cron === undefined)
+    yield at(['poll', 'timeZone'], 'is only used with `cron`');
+  if (file['poll'] !== undefined && every === undefined && cron === undefined) {
+    yield at(['poll'], 'needs `every` or `cron`');
+  }
+  if (typeof cron !== 'string') return;
+  const wrong = options.validateCron(cron, typeof timeZone === 'string' ? timeZone : undefined);
+  if (wrong !== undefined) yield at(['poll', 'cron'], `is no schedule: ${wrong}`);
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** Least and greatest value of each duration, by its place; `*` is any index. */
+const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: number])[] = [
+  ['poll.every', 1000, 30 * dayMs],
+  ['keep.grace', 0, 30 * dayMs],
+  ['refusals.retry', 1000, dayMs],
+  ['bundles.*.checks.*.timeout', 1, hourMs],
+  ['workers.*.load.timeout', 1, hourMs],
+  ['workers.*.reset.timeout', 1, hourMs],
+  ['workers.*.probe.timeout', 1, hourMs],
+];
+
+function* durationRules(file: Group): Generator<Finding> {
+  for (const [place, minMs, maxMs] of durationBounds) {
+    for (const { path, value } of valuesAt(file, place.split('.'), [])) {
+      const durationMs = typeof value === 'string' ? parseDuration(value) : undefined;
+      if (durationMs === undefined || (durationMs >= minMs && durationMs <= maxMs)) continue;
+      yield at(path, `must be from ${minMs / 1000} to ${maxMs / 1000} seconds; it is ${durationMs / 1000}`);
+    }
+  }
+}
+
+interface Placed {
+  readonly path: ConfigPath;
+  readonly value: unknown;
+}
+
+function valuesAt(value: unknown, [key, ...rest]: readonly string[], path: ConfigPath): Placed[] {
+  if (key === undefined) return [{ path, value }];
+  if (key === '*') return list(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
+  return valuesAt(group(value)[key], rest, [...path, key]);
+}
+
+function bundleNames(file: Group): string[] {
+  const names = list(file['bundles']).map((one) => group(one)['name']);
+  return names.filter((one) => typeof one === 'string');
+}
+
+function* bundleRules(file: Group): Generator<Finding> {
+  yield* namedTwice(file, 'bundles');
+  for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'], [])) {
+    const { run, parse, schema, memory } = group(value);
+    if ((run === undefined) === (parse === undefined)) yield at(path, 'needs either `run` or `parse`');
+    if (parse === undefined && schema !== undefined)
+      yield at([...path, 'schema'], 'is only used with `parse`');
+    if (parse === undefined && memory !== undefined)
+      yield at([...path, 'memory'], 'is only used with `parse`');
+    yield* programRule(run, [...path, 'run']);
+  }
+}
+
+function* programRule(run: unknown, path: ConfigPath): Generator<Finding> {
+  const program = list(run)[0];
+  if (typeof program !== 'string') return;
+  // A relative path would depend on where the agent was started.
+  if (program === '' || (program.includes('/') && !program.startsWith('/'))) {
+    yield at([...path, 0], 'must be a program by its name or its absolute path');
+  }
+}
+
+function* namedTwice(file: Group, key: 'bundles' | 'workers'): Generator<Finding> {
+  const seen = new Set<string>();
+  for (const { path, value } of valuesAt(file, [key, '*', 'name'], [])) {
+    if (typeof value !== 'string') continue;
+    if (seen.has(value)) yield at(path, `"${value}" is the name of an earlier one`);
+    seen.add(value);
+  }
+}
+
+function* togetherRules(file: Group): Generator<Finding> {
+  const known = bundleNames(file);
+  const seen = new Set<string>();
+  for (const { path, value } of valuesAt(file, ['together', '*', '*'], [])) {
+    if (typeof value !== 'string') continue;
+    if (!known.includes(value)) yield at(path, unknownText('bundle', value, known));
+    if (seen.has(value)) yield at(path, `"${value}" is in a set already`);
+    seen.add(value);
+  }
+}
+
+function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
+  const known = bundleNames(file);
+  yield* namedTwice(file, 'workers');
+  for (const [index, value] of list(file['workers']).entries()) {
+    const worker = group(value);
+    const path = ['workers', index];
+    const uses = texts(worker['uses']);
+    for (const [place, bundle] of list(worker['uses']).entries()) {
+      if (typeof bundle !== 'string') continue;
+      if (!known.includes(bundle)) yield at([...path, 'uses', place], unknownText('bundle', bundle, known));
+      else if (uses.indexOf(bundle) !== place) yield at([...path, 'uses', place], 'is named twice');
+    }
+    yield* whenRules(worker, uses, path);
+    yield* hookRules(worker, uses, path);
+    yield* resetRules(worker, path, file, options);
+  }
+}
+
+function* whenRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
+  for (const [index, glob] of list(worker['when']).entries()) {
+    if (typeof glob !== 'string') continue;
+    const prefix = /^([^:/*]*):/.exec(glob)?.[1];
+    if (prefix === undefined && uses.length > 1) {
+      yield at([...path, 'when', index], 'must begin with BUNDLE: because `uses` has several bundles');
+    }
+    if (prefix !== undefined && !uses.includes(prefix)) {
+      yield at([...path, 'when', index], `${unknownText('bundle', prefix, uses)} (it is not in \`uses\`)`);
+    }
+  }
+}
+
+function* hookRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
+  const { load, reset, probe } = worker;
+  if (load === undefined && reset === undefined && probe === undefined) {
+    yield at(path, 'needs `load`, `reset` or `probe`: nobody would be told');
+  }
+  for (const key of ['load', 'probe']) {
+    const { run } = group(worker[key]);
+    yield* programRule(run, [...path, key, 'run']);
+    if (uses.length < 2) continue;
+    for (const [index, argument] of list(run).entries()) {
+      if (typeof argument !== 'string' || !argument.includes('{bundle}')) continue;
+      yield at(
+        [...path, key, 'run', index],
+        '{bundle} needs `uses` to have a single bundle; use {current}/BUNDLE',
+      );
+    }
+  }
+}
+
+function* resetRules(worker: Group, path: ConfigPath, file: Group, options: RuleOptions): Generator<Finding> {
+  if (worker['reset'] === undefined || typeof worker['reset'] !== 'object') return;
+  const names = options.drivers.map((driver) => driver.name);
+  const named = driversOf(worker['reset'], options.drivers);
+  if (named.length > 1) {
+    const found = named.map((driver) => driver.name).join(' and ');
+    yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}; it has ${found}`);
+  }
+  if (named.length === 0) {
+    const near = Object.keys(group(worker['reset'])).map((key) => nearest(key, names));
+    const hint = near.find((name) => name !== undefined);
+    const guess = hint === undefined ? '' : `; did you mean "${hint}"?`;
+    yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}${guess}`);
+  }
+  const run = typeof file['run'] === 'string' ? file['run'] : options.defaults.run;
+  const socket = `${run}/workers/${String(worker['name'])}.sock`;
+  if (named[0]?.name === 'native') yield* socketRule(socket, [...path, 'name']);
+}
+
+/** @returns the drivers that a `reset:` names; exactly one in a valid file */
+export function driversOf(reset: unknown, drivers: readonly DriverSchema[]): DriverSchema[] {
+  return drivers.filter((driver) => Object.hasOwn(group(reset), driver.name));
+}

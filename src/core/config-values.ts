@@ -1,0 +1,224 @@
+// The configuration file as written, and how it becomes an AgentConfig: defaults filled in, durations in
+// milliseconds, sizes in bytes. Only called with a file that schema and rules have accepted.
+import type {
+  AgentConfig,
+  BundleConfig,
+  CheckConfig,
+  HookConfig,
+  ParseCheckConfig,
+  PollConfig,
+  WorkerGroupConfig,
+} from './config.js';
+import { driversOf } from './config-rules.js';
+import type { DriverSchema } from './config-schema.js';
+import { type ArchiveLimits, defaultArchiveLimits } from './limits.js';
+import { parseDuration } from './names.js';
+
+type Command = readonly [string, ...string[]];
+
+interface HookFile {
+  readonly run: Command;
+  readonly timeout?: string;
+}
+
+interface CheckFile {
+  readonly name: string;
+  readonly run?: Command;
+  readonly parse?: readonly string[];
+  readonly schema?: string;
+  readonly memory?: string;
+  readonly timeout?: string;
+}
+
+interface BundleFile {
+  readonly name: string;
+  readonly channel?: string;
+  readonly checks?: readonly CheckFile[];
+  readonly mode?: string;
+  readonly group?: string | number;
+}
+
+interface WorkerFile {
+  readonly name: string;
+  readonly uses: readonly string[];
+  readonly when?: readonly string[];
+  readonly load?: HookFile;
+  readonly reset?: Readonly<Record<string, unknown>> & { readonly timeout?: string; readonly min?: number };
+  readonly confirm?: 'required' | 'optional';
+  readonly probe?: HookFile & { readonly retry?: number };
+}
+
+/** The file after schema and rules. */
+export interface ConfigFile {
+  readonly repository: string | Command | { readonly url: string; readonly ca?: string };
+  readonly root?: string;
+  readonly state?: string;
+  readonly policy?: string;
+  readonly run?: string;
+  readonly socket?: string;
+  readonly host?: { readonly id?: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly poll?: { readonly every?: string; readonly cron?: string; readonly timeZone?: string };
+  readonly bundles: readonly BundleFile[];
+  readonly together?: readonly (readonly string[])[];
+  readonly workers?: readonly WorkerFile[];
+  readonly keep?: { readonly generations?: number; readonly grace?: string };
+  readonly refusals?: { readonly retry?: string };
+  readonly limits?: Readonly<Partial<Record<'archive' | 'file' | 'tree', string>>> &
+    Readonly<Partial<Record<'entries' | 'depth' | 'ratio', number>>>;
+}
+
+/** Defaults that a host or a test decides on; the others are constants of this file. */
+export interface ConfigDefaults {
+  readonly root: string;
+  readonly state: string;
+  readonly run: string;
+  readonly hostId: string;
+}
+
+/** The places of an installed agent; only the host id is still to be found. */
+export const defaultPlaces: Omit<ConfigDefaults, 'hostId'> = {
+  root: '/etc/writ/root.json',
+  state: '/var/lib/writ',
+  run: '/run/writ',
+};
+
+const defaultDurations = {
+  every: '5m',
+  check: '10s',
+  load: '30s',
+  reset: '5s',
+  probe: '10s',
+  grace: '10m',
+  refusal: '1h',
+} as const;
+const defaultCheckMemory = '256MB';
+const defaultMode = '0644';
+const defaultChannel = 'stable';
+const defaultKeptGenerations = 3;
+
+interface BuildOptions {
+  readonly drivers: readonly DriverSchema[];
+  readonly defaults: ConfigDefaults;
+}
+
+export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOptions): AgentConfig {
+  const state = file.state ?? defaults.state;
+  const run = file.run ?? defaults.run;
+  return {
+    ...buildRepository(file.repository),
+    root: file.root ?? defaults.root,
+    state,
+    policy: file.policy ?? `${state}/policy`,
+    run,
+    socket: file.socket ?? `${run}/agent.sock`,
+    host: { id: file.host?.id ?? defaults.hostId, labels: file.host?.labels ?? {} },
+    poll: buildPoll(file.poll),
+    bundles: file.bundles.map(buildBundle),
+    together: file.together ?? [],
+    workers: (file.workers ?? []).map((worker) => buildWorker(worker, drivers)),
+    keep: {
+      generations: file.keep?.generations ?? defaultKeptGenerations,
+      graceMs: durationMs(file.keep?.grace ?? defaultDurations.grace),
+    },
+    refusals: { retryMs: durationMs(file.refusals?.retry ?? defaultDurations.refusal) },
+    limits: buildLimits(file.limits ?? {}),
+  };
+}
+
+function buildRepository(
+  repository: ConfigFile['repository'],
+): Pick<AgentConfig, 'repository' | 'repositoryCa'> {
+  if (typeof repository === 'string') return { repository: [repository] };
+  if (!('url' in repository)) return { repository };
+  const { url, ca } = repository;
+  return { repository: [url], ...(ca === undefined ? {} : { repositoryCa: ca }) };
+}
+
+function buildPoll(poll: ConfigFile['poll']): PollConfig {
+  if (poll?.cron === undefined) {
+    return { kind: 'every', everyMs: durationMs(poll?.every ?? defaultDurations.every) };
+  }
+  const { cron: expression, timeZone } = poll;
+  return { kind: 'cron', expression, ...(timeZone === undefined ? {} : { timeZone }) };
+}
+
+function buildBundle(bundle: BundleFile): BundleConfig {
+  return {
+    name: bundle.name,
+    channel: bundle.channel ?? defaultChannel,
+    checks: (bundle.checks ?? []).map(buildCheck),
+    mode: Number.parseInt(bundle.mode ?? defaultMode, 8),
+    ...(bundle.group === undefined ? {} : { group: bundle.group }),
+  };
+}
+
+function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
+  const { name, run, parse = [], schema, timeout = defaultDurations.check } = check;
+  const timeoutMs = durationMs(timeout);
+  if (run !== undefined) return { kind: 'run', name, run, timeoutMs };
+  return {
+    kind: 'parse',
+    name,
+    files: parse,
+    timeoutMs,
+    maxMemoryBytes: sizeBytes(check.memory ?? defaultCheckMemory),
+    ...(schema === undefined ? {} : { schema }),
+  };
+}
+
+function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {
+  const { load, reset, probe } = worker;
+  return {
+    name: worker.name,
+    uses: worker.uses,
+    when: worker.when ?? [],
+    confirm: worker.confirm ?? 'optional',
+    ...(load === undefined ? {} : { load: buildHook(load, defaultDurations.load) }),
+    ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),
+    ...(probe === undefined
+      ? {}
+      : { probe: { ...buildHook(probe, defaultDurations.probe), retry: probe.retry ?? 0 } }),
+  };
+}
+
+function buildHook(hook: HookFile, defaultTimeout: string): HookConfig {
+  return { run: hook.run, timeoutMs: durationMs(hook.timeout ?? defaultTimeout) };
+}
+
+function buildReset(
+  reset: NonNullable<WorkerFile['reset']>,
+  drivers: readonly DriverSchema[],
+): NonNullable<WorkerGroupConfig['reset']> {
+  return {
+    driver: driversOf(reset, drivers)[0]?.name ?? '',
+    options: reset,
+    timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
+    min: reset.min ?? 0,
+  };
+}
+
+function buildLimits(limits: NonNullable<ConfigFile['limits']>): ArchiveLimits {
+  const { archive, entries, file, tree, depth, ratio } = limits;
+  const defaults = defaultArchiveLimits;
+  return {
+    ...defaults,
+    maxArchiveBytes: archive === undefined ? defaults.maxArchiveBytes : sizeBytes(archive),
+    maxFileBytes: file === undefined ? defaults.maxFileBytes : sizeBytes(file),
+    maxTreeBytes: tree === undefined ? defaults.maxTreeBytes : sizeBytes(tree),
+    maxEntries: entries ?? defaults.maxEntries,
+    maxDepth: depth ?? defaults.maxDepth,
+    maxRatio: ratio ?? defaults.maxRatio,
+  };
+}
+
+function durationMs(text: string): number {
+  return parseDuration(text) ?? Number.NaN;
+}
+
+const unitBytes: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
+
+/** @param text a size that the schema accepted, as `256MB`. */
+function sizeBytes(text: string): number {
+  const unit = /[A-Za-z]+$/.exec(text)?.[0] ?? '';
+  return Number.parseInt(text, 10) * (unitBytes[unit] ?? Number.NaN);
+}

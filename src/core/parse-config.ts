@@ -1,0 +1,96 @@
+// From the text of the configuration file to an AgentConfig with its defaults: YAML, schema, rules, then values.
+// Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
+import { Ajv, type ErrorObject } from 'ajv';
+import type { AgentConfig } from './config.js';
+import type { ConfigMistake, ConfigPath, Finding } from './config-errors.js';
+import { findingOf, pointerOf } from './config-errors.js';
+import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
+import { configSchema, type DriverSchema, driverSchema, type Schema } from './config-schema.js';
+import { readConfigText } from './config-text.js';
+import { buildConfig, type ConfigDefaults, type ConfigFile } from './config-values.js';
+
+export interface ParseConfigOptions extends Omit<RuleOptions, 'defaults'> {
+  readonly defaults: ConfigDefaults;
+}
+
+export type ParsedConfig =
+  | {
+      readonly ok: true;
+      readonly config: AgentConfig;
+      /** Nothing wrong, but worth a look. */
+      readonly warnings: readonly ConfigMistake[];
+      /** Pointers of the keys that the file sets; the rest are defaults. */
+      readonly given: readonly string[];
+    }
+  | { readonly ok: false; readonly mistakes: readonly ConfigMistake[] };
+
+const maxMistakes = 100;
+
+/**
+ * @param text YAML, at most 1 MB
+ * @returns the configuration, or at most 100 mistakes in the order of the file. Their codes: CONFIG_SYNTAX (then
+ * nothing else was looked at), CONFIG_INVALID, SOCKET_PATH_TOO_LONG
+ */
+export function parseConfig(text: string, options: ParseConfigOptions): ParsedConfig {
+  const read = readConfigText(text);
+  if (!read.ok) return read;
+  const findings = [...checkSchema(read.data, options.drivers), ...checkRules(read.data, options)];
+  const mistakes = inOrder(findings.map(read.locate));
+  if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes) };
+  const file = read.data as ConfigFile;
+  return {
+    ok: true,
+    config: buildConfig(file, { drivers: options.drivers, defaults: options.defaults }),
+    warnings: inOrder(warningsOf(file).map(read.locate)),
+    given: givenIn(file, []),
+  };
+}
+
+function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[] {
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: true,
+    strictRequired: false,
+    allowUnionTypes: true,
+    verbose: true,
+  });
+  const check = (schema: Schema, value: unknown, base: ConfigPath): Finding[] => {
+    const validate = ajv.compile(schema);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).flatMap((error: ErrorObject) => findingOf(error, base) ?? []);
+  };
+  const findings = check(configSchema, data, []);
+  for (const [index, worker] of workersOf(data).entries()) {
+    const [driver, ...others] = driversOf(worker['reset'], drivers);
+    if (driver === undefined || others.length > 0) continue;
+    findings.push(...check(driverSchema(driver), worker['reset'], ['workers', index, 'reset']));
+  }
+  return findings;
+}
+
+function workersOf(data: unknown): Readonly<Record<string, unknown>>[] {
+  const workers = (data as { readonly workers?: unknown } | null)?.workers;
+  if (!Array.isArray(workers)) return [];
+  return workers.map((one) => (typeof one === 'object' && one !== null ? one : {}));
+}
+
+/** Pointers of what is set; a list counts as one value. */
+function givenIn(value: unknown, path: ConfigPath): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [pointerOf(path)];
+  return Object.entries(value).flatMap(([key, inner]) => givenIn(inner, [...path, key]));
+}
+
+/** In the order of the file, each line of text once: allErrors says some things twice. */
+function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
+  const unique = new Map(mistakes.map((one) => [`${one.pointer} ${one.text}`, one]));
+  return [...unique.values()].sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+function warningsOf(file: ConfigFile): Finding[] {
+  const told = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
+  return file.bundles.flatMap((bundle, index): Finding[] => {
+    if (bundle.checks?.length || !told.has(bundle.name)) return [];
+    const text = 'has no check: a file that its workers cannot read would reach them';
+    return [{ path: ['bundles', index], at: 'value', text }];
+  });
+}
