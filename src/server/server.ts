@@ -1,20 +1,22 @@
 // `writ serve` as a function: a repository directory over HTTP, read-only. Puts the parts together and owns
-// the life of the server: start, reload of certificates, end. Holds no secret and writes nothing.
+// the life of the server: start, reload of certificates, end. It writes nothing; the online keys, where it has
+// them, are behind the OnlineSigner it is given.
 import { statSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { isSystemError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
 import { type Clock, systemClock } from '../platform/clock.js';
 import { type Logger, silentLog } from '../platform/log.js';
-import { accessLog, observeRequest, type RequestObserver } from './access-log.js';
+import { createMetrics, type MetricsOptions } from '../platform/metrics.js';
+import { createApp } from './app.js';
 import { createListener, type Listener } from './listener.js';
-import { createLiveFile, type LiveFile } from './live-file.js';
-import { parseRequestPath, type RequestPath } from './request-path.js';
-import { sendAbsent, sendImmutable, sendLive } from './send-file.js';
-import { openServedFile } from './served-file.js';
+import { createLiveFile } from './live-file.js';
+import { createRepositoryView, type RepositoryView } from './repository-state.js';
+import { createResigner, type OnlineSigner, type Resigner } from './resigner.js';
 import { defaultServerLimits, type ServerLimits } from './server-limits.js';
+import { createServerMetrics, type ServerMetrics } from './server-metrics.js';
 import { readTlsFiles, type TlsFiles } from './tls-files.js';
 
 export interface ServerOptions {
@@ -24,10 +26,16 @@ export interface ServerOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly tls?: TlsFiles;
+  /** With it, the server keeps snapshot and timestamp fresh. */
+  readonly signer?: OnlineSigner;
+  /** How often a server with a signer looks at the directory by itself; default 10 s. */
+  readonly watchEveryMs?: number;
   /** Default: silent. */
   readonly log?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<ServerLimits>;
+  /** Default: those of Writ only. */
+  readonly processMetrics?: MetricsOptions['process'];
 }
 
 export interface RunningServer {
@@ -42,6 +50,8 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
+const defaultWatchEveryMs = 10_000;
+
 /**
  * Serves metadata/ and targets/ of a repository, /healthz and /metrics.
  * @throws WritError USAGE without a repository, TLS_INVALID, LISTEN_FAILED
@@ -51,9 +61,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const limits = { ...defaultServerLimits, ...options.limits };
   requireRepository(repository);
   const listener = createListener(limits, tls && readTlsFiles(tls));
-  const app = createApp({ repository, clock, log, limits, listener });
-  const url = await listen(app, options);
-  log.info({ url, repository }, 'listening');
+  const metrics = createServerMetrics(await createMetrics({ process: options.processMetrics ?? 'omit' }));
+  const view = createRepositoryView(repository);
+  const timestamp = createLiveFile(
+    repository,
+    'metadata/timestamp.json',
+    defaultMetadataLimits.maxTimestampBytes,
+  );
+  const resigner = resignerOf(options, { view, clock, log, metrics });
+  const parts = { repository, timestamp, view, metrics, clock, log, limits, listener };
+  const app = createApp(resigner === undefined ? parts : { ...parts, resigner });
+  const end = async (): Promise<void> => {
+    await Promise.all([resigner?.stop(), closeWithin(app, listener, clock, limits.closeDeadlineMs)]);
+  };
+  const url = await listen(app, options, end);
+  // Not before: a second server on the same address must fail without having signed anything.
+  resigner?.start();
+  log.info({ url, repository, onlineKeys: resigner !== undefined }, 'listening');
   return {
     url,
     reloadTls: () => {
@@ -63,7 +87,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     close: async () => {
       log.info('closing');
-      await closeWithin(app, listener, clock, limits.closeDeadlineMs);
+      await end();
       log.info('closed');
     },
   };
@@ -78,109 +102,28 @@ function requireRepository(repository: string): void {
   });
 }
 
-interface AppParts {
-  readonly repository: string;
+interface ResignerParts {
+  readonly view: RepositoryView;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly limits: ServerLimits;
-  readonly listener: Listener;
+  readonly metrics: ServerMetrics;
 }
 
-function createApp(parts: AppParts): FastifyInstance {
-  const { repository, clock, log, limits, listener } = parts;
-  const timestamp = createLiveFile(
-    repository,
-    'metadata/timestamp.json',
-    defaultMetadataLimits.maxTimestampBytes,
-  );
-  const observers: RequestObserver[] = [accessLog(log)];
-  const paths = new WeakMap<FastifyRequest, RequestPath>();
-  const app = fastify({
-    serverFactory: listener.serverFactory,
-    // The router sees one address of ours: what a client wrote is read by request-path alone.
-    rewriteUrl: () => '/',
-    routerOptions: { ignoreTrailingSlash: false },
-  });
-  app.removeAllContentTypeParsers();
-  app.addHook('onRequest', (request, reply, done) => {
-    const path = parseRequestPath(request.originalUrl);
-    paths.set(request, path);
-    observeRequest(request, reply, path.kind, clock, observers);
-    reply.header('x-content-type-options', 'nosniff');
-    const refusal = refusalOf(request, limits);
-    if (refusal === undefined) return done();
-    if (refusal.status === 405) reply.header('allow', 'GET, HEAD');
-    // What was refused may be followed by a body that nobody reads.
-    void reply.code(refusal.status).header('connection', 'close').type('text/plain').send(refusal.text);
-  });
-  app.setErrorHandler((error, request, reply) => {
-    log.error({ err: error, path: request.originalUrl.slice(0, 256) }, 'a request failed');
-    return reply.code(500).header('cache-control', 'no-store').type('text/plain').send('server error\n');
-  });
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/',
-    handler: (request, reply) => {
-      const path = paths.get(request) ?? { kind: 'none' };
-      return answer({ path, request, reply, repository, timestamp });
-    },
-  });
-  return app;
+function resignerOf(options: ServerOptions, parts: ResignerParts): Resigner | undefined {
+  const { signer, watchEveryMs = defaultWatchEveryMs } = options;
+  if (signer === undefined) return undefined;
+  return createResigner({ ...parts, signer, watchEveryMs, onResult: parts.metrics.resign });
 }
 
-interface Exchange {
-  readonly path: RequestPath;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly repository: string;
-  readonly timestamp: LiveFile;
-}
-
-/** A cache may believe for this long that there is no next root: a rotation is seen at most that much later. */
-const nextRootMaxAgeSeconds = 5;
-
-function answer({ path, request, reply, repository, timestamp }: Exchange): FastifyReply {
-  switch (path.kind) {
-    case 'timestamp': {
-      const live = timestamp.read();
-      return live === undefined ? sendAbsent(reply, 0) : sendLive(request, reply, live);
-    }
-    case 'root':
-    case 'metadata':
-    case 'target': {
-      const file = openServedFile(repository, path.file);
-      if (file !== undefined) return sendImmutable(request, reply, file, path.file);
-      return sendAbsent(reply, path.kind === 'root' ? nextRootMaxAgeSeconds : 0);
-    }
-    case 'health':
-    case 'metrics':
-    case 'none':
-      return sendAbsent(reply, 0);
-  }
-  return path satisfies never;
-}
-
-interface Refusal {
-  readonly status: 405 | 413 | 414;
-  readonly text: string;
-}
-
-function refusalOf(request: FastifyRequest, limits: ServerLimits): Refusal | undefined {
-  const { method, headers } = request.raw;
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'GET and HEAD only\n' };
-  if (Buffer.byteLength(request.originalUrl) > limits.maxUrlBytes) {
-    return { status: 414, text: 'the address is too long\n' };
-  }
-  const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-  return hasBody ? { status: 413, text: 'no request bodies\n' } : undefined;
-}
-
-async function listen(app: FastifyInstance, options: ServerOptions): Promise<string> {
-  const { host, port, tls } = options;
+async function listen(
+  app: FastifyInstance,
+  { host, port, tls }: ServerOptions,
+  end: () => Promise<void>,
+): Promise<string> {
   try {
     await app.listen({ host, port, listenTextResolver: () => '' });
   } catch (error) {
-    await app.close();
+    await end();
     if (!isSystemError(error)) throw error;
     throw new WritError('LISTEN_FAILED', `cannot listen on ${host}:${port}: ${error.message}`, {
       facts: { host, port, errno: error.code },

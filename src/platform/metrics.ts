@@ -1,0 +1,54 @@
+// The door to prom-client: a registry of one's own, made on demand. The only file that knows the library, so
+// that its successor can take its place; it is imported when the first registry is made, not before.
+import type { Counter as PromCounter, Gauge as PromGauge } from 'prom-client';
+
+export type MetricLabels = Readonly<Record<string, string | number>>;
+
+export interface Counter {
+  add(labels: MetricLabels, by?: number): void;
+}
+
+export interface Gauge {
+  set(labels: MetricLabels, value: number): void;
+  /** Forgets every value: what is no longer known must not be shown as it was. */
+  clear(): void;
+}
+
+export interface MetricOptions {
+  /** In Prometheus' form, with the unit at its end, as `writ_server_sent_bytes_total`. */
+  readonly name: string;
+  readonly help: string;
+  /** Names of labels; their values must come from a fixed, small set. */
+  readonly labels: readonly string[];
+}
+
+export interface Metrics {
+  counter(options: MetricOptions): Counter;
+  gauge(options: MetricOptions): Gauge;
+  /** Everything in Prometheus' text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+export interface MetricsOptions {
+  /** `include`: also CPU, memory, event loop delay and descriptors of this process. */
+  readonly process: 'include' | 'omit';
+}
+
+export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
+  const { collectDefaultMetrics, Counter, Gauge, Registry } = await import('prom-client');
+  const registry = new Registry();
+  if (options.process === 'include') collectDefaultMetrics({ register: registry });
+  return {
+    counter: ({ name, help, labels }) => {
+      const counter: PromCounter = new Counter({ name, help, labelNames: labels, registers: [registry] });
+      return { add: (values, by = 1) => counter.inc({ ...values }, by) };
+    },
+    gauge: ({ name, help, labels }) => {
+      const gauge: PromGauge = new Gauge({ name, help, labelNames: labels, registers: [registry] });
+      return { set: (values, value) => gauge.set({ ...values }, value), clear: () => gauge.reset() };
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,145 @@
+// One request from its first byte to its answer: what is refused, which file is meant, what is said.
+// Owns fastify's instance; sockets are listener's, and the life of the server is server's.
+import type { Socket } from 'node:net';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/log.js';
+import { accessLog, observeRequest } from './access-log.js';
+import { judgeHealth } from './health.js';
+import type { Listener } from './listener.js';
+import type { LiveFile } from './live-file.js';
+import type { RepositoryView } from './repository-state.js';
+import { parseRequestPath, type RequestPath } from './request-path.js';
+import type { Resigner } from './resigner.js';
+import { sendAbsent, sendImmutable, sendLive } from './send-file.js';
+import { openServedFile } from './served-file.js';
+import type { ServerLimits } from './server-limits.js';
+import type { ServerMetrics } from './server-metrics.js';
+
+export interface AppParts {
+  readonly repository: string;
+  readonly timestamp: LiveFile;
+  readonly view: RepositoryView;
+  readonly metrics: ServerMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly limits: ServerLimits;
+  readonly listener: Listener;
+  /** Absent without online keys. */
+  readonly resigner?: Resigner;
+}
+
+/** @returns the instance, ready to listen. */
+export function createApp(parts: AppParts): FastifyInstance {
+  const { clock, log, limits, listener, metrics } = parts;
+  const observers = [accessLog(log), metrics.request];
+  const paths = new WeakMap<FastifyRequest, RequestPath>();
+  const app = fastify({
+    serverFactory: listener.serverFactory,
+    // The router sees one address of ours: what a client wrote is read by request-path alone.
+    rewriteUrl: () => '/',
+    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, log),
+  });
+  app.removeAllContentTypeParsers();
+  app.addHook('onRequest', (request, reply, done) => {
+    const path = parseRequestPath(request.originalUrl);
+    paths.set(request, path);
+    observeRequest(request, reply, path.kind, clock, observers);
+    reply.header('x-content-type-options', 'nosniff');
+    const refusal = refusalOf(request, limits);
+    if (refusal === undefined) return done();
+    if (refusal.status === 405) reply.header('allow', 'GET, HEAD');
+    // What was refused may be followed by a body that nobody reads.
+    void reply.code(refusal.status).header('connection', 'close').type('text/plain').send(refusal.text);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    log.error({ err: error, path: request.originalUrl.slice(0, 256) }, 'a request failed');
+    return reply.code(500).header('cache-control', 'no-store').type('text/plain').send('server error\n');
+  });
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/',
+    handler: (request, reply) => answer(paths.get(request) ?? { kind: 'none' }, request, reply, parts),
+  });
+  return app;
+}
+
+/** A cache may believe for this long that there is no next root: a rotation is seen at most that much later. */
+const nextRootMaxAgeSeconds = 5;
+
+function answer(
+  path: RequestPath,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: AppParts,
+): FastifyReply | Promise<FastifyReply> {
+  switch (path.kind) {
+    case 'timestamp':
+      return answerTimestamp(request, reply, parts);
+    case 'root':
+    case 'metadata':
+    case 'target': {
+      const file = openServedFile(parts.repository, path.file);
+      if (file !== undefined) return sendImmutable(request, reply, file, path.file);
+      return sendAbsent(reply, path.kind === 'root' ? nextRootMaxAgeSeconds : 0);
+    }
+    case 'health':
+      return answerHealth(reply, parts);
+    case 'metrics':
+      return answerMetrics(reply, parts);
+    case 'none':
+      return sendAbsent(reply, 0);
+  }
+  return path satisfies never;
+}
+
+function answerTimestamp(request: FastifyRequest, reply: FastifyReply, parts: AppParts): FastifyReply {
+  const { timestamp, resigner, view } = parts;
+  // A publish without the online keys changes the directory: the first host to ask starts the signing.
+  if (resigner !== undefined && view.changed()) resigner.wake();
+  const live = timestamp.read();
+  return live === undefined ? sendAbsent(reply, 0) : sendLive(request, reply, live);
+}
+
+function answerHealth(reply: FastifyReply, { view, clock, resigner }: AppParts): FastifyReply {
+  const resign = resigner?.status();
+  const nowMs = clock.nowMs();
+  const health = judgeHealth({ state: view.current(), nowMs, ...(resign === undefined ? {} : { resign }) });
+  return reply
+    .code(health.status === 'critical' ? 503 : 200)
+    .header('cache-control', 'no-store')
+    .send(health);
+}
+
+async function answerMetrics(reply: FastifyReply, { view, clock, metrics }: AppParts): Promise<FastifyReply> {
+  const text = await metrics.text(view.current(), clock.nowMs());
+  return reply.header('cache-control', 'no-store').type(metrics.contentType).send(text);
+}
+
+interface Refusal {
+  readonly status: 405 | 413 | 414;
+  readonly text: string;
+}
+
+function refusalOf(request: FastifyRequest, limits: ServerLimits): Refusal | undefined {
+  const { method, headers } = request.raw;
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'GET and HEAD only\n' };
+  if (Buffer.byteLength(request.originalUrl) > limits.maxUrlBytes) {
+    return { status: 414, text: 'the address is too long\n' };
+  }
+  const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+  return hasBody ? { status: 413, text: 'no request bodies\n' } : undefined;
+}
+
+const statusOfClientError: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
+
+/** What never became a request: not HTTP, too many headers, or too slow. */
+function refuseMalformed(error: Error & { readonly code: string }, socket: Socket, log: Logger): void {
+  const status = statusOfClientError[error.code] ?? '400 Bad Request';
+  log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
+  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.destroy(error);
+}

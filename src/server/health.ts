@@ -1,0 +1,93 @@
+// The answer of /healthz: is this repository readable, and will hosts still accept it? Pure.
+// `critical` (503) only for what a host would refuse now; what a person has to do in time is a warning.
+import type { ErrorCode } from '../core/errors.js';
+import type { TopLevelRole } from '../core/tuf-metadata.js';
+import type { RepositoryState, RoleState } from './repository-state.js';
+import type { ResignStatus } from './resigner.js';
+
+export interface HealthReason {
+  readonly level: 'warning' | 'critical';
+  readonly code: ErrorCode | 'EXPIRES_SOON' | 'PUBLISH_PENDING';
+  readonly message: string;
+}
+
+export interface RoleHealth {
+  readonly version: number;
+  readonly expires: string;
+  readonly secondsLeft: number;
+}
+
+export interface Health {
+  readonly status: 'ok' | 'warning' | 'critical';
+  readonly reasons: readonly HealthReason[];
+  readonly roles: Readonly<Partial<Record<TopLevelRole, RoleHealth>>>;
+  /** True when the server re-signs snapshot and timestamp itself. */
+  readonly onlineKeys: boolean;
+  readonly lastResign?: string;
+}
+
+export interface HealthInput {
+  readonly state: RepositoryState;
+  readonly nowMs: number;
+  /** Absent without online keys. */
+  readonly resign?: ResignStatus;
+}
+
+/** Roles that people sign: they need days, not hours. */
+const offlineWarningMs = 14 * 86_400_000;
+
+export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
+  const reasons = [
+    ...state.problems.map(problemReason),
+    ...Object.entries(state.roles).flatMap(([role, one]) => expiryReason(role, one, nowMs)),
+    ...resignReasons(state, resign),
+  ];
+  const worst = reasons.some(({ level }) => level === 'critical') ? 'critical' : 'warning';
+  return {
+    status: reasons.length === 0 ? 'ok' : worst,
+    reasons,
+    roles: Object.fromEntries(
+      Object.entries(state.roles).map(([role, one]) => [role, roleHealth(one, nowMs)]),
+    ),
+    onlineKeys: resign !== undefined,
+    ...(resign?.lastSuccessMs === undefined
+      ? {}
+      : { lastResign: new Date(resign.lastSuccessMs).toISOString() }),
+  };
+}
+
+function problemReason({ code, message }: RepositoryState['problems'][number]): HealthReason {
+  return { level: 'critical', code, message };
+}
+
+function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs: number): HealthReason[] {
+  const online = role === 'timestamp' || role === 'snapshot';
+  const leftMs = expiresMs - nowMs;
+  if (leftMs <= 0) {
+    const message = `${role} expired ${new Date(expiresMs).toISOString()}`;
+    return [{ level: online ? 'critical' : 'warning', code: 'METADATA_EXPIRED', message }];
+  }
+  const warnBelowMs = online ? (expiresMs - signedAtMs) / 4 : offlineWarningMs;
+  if (leftMs >= warnBelowMs) return [];
+  const message = `${role} expires ${new Date(expiresMs).toISOString()}`;
+  return [{ level: 'warning', code: 'EXPIRES_SOON', message }];
+}
+
+function resignReasons(state: RepositoryState, resign: ResignStatus | undefined): HealthReason[] {
+  if (resign === undefined) {
+    if (state.pending.length === 0) return [];
+    const message = `${state.pending.join(', ')} published but not signed into the snapshot: writ refresh`;
+    return [{ level: 'warning', code: 'PUBLISH_PENDING', message }];
+  }
+  if (resign.failure === undefined) return [];
+  const { code, message, count } = resign.failure;
+  return [{ level: 'warning', code, message: `re-signing failed ${count} times: ${message}` }];
+}
+
+function roleHealth({ version, expiresMs }: RoleState, nowMs: number): RoleHealth {
+  return {
+    version,
+    expires: new Date(expiresMs).toISOString(),
+    secondsLeft: Math.floor((expiresMs - nowMs) / 1000),
+  };
+}

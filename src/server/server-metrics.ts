@@ -1,0 +1,64 @@
+// What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
+import type { Metrics } from '../platform/metrics.js';
+import type { RequestRecord } from './access-log.js';
+import type { RepositoryState } from './repository-state.js';
+
+export interface ServerMetrics {
+  request(record: RequestRecord): void;
+  resign(result: 'success' | 'failure'): void;
+  /** Prometheus' text, with the repository as it is now. */
+  text(state: RepositoryState, nowMs: number): Promise<string>;
+  readonly contentType: string;
+}
+
+export function createServerMetrics(metrics: Metrics): ServerMetrics {
+  const requests = metrics.counter({
+    name: 'writ_server_requests_total',
+    help: 'Answered requests by route and status; 304 means that a client had the newest bytes.',
+    labels: ['route', 'status'],
+  });
+  const sent = metrics.counter({
+    name: 'writ_server_sent_bytes_total',
+    help: 'Bytes of answers by route, headers included.',
+    labels: ['route'],
+  });
+  const resigns = metrics.counter({
+    name: 'writ_server_resign_total',
+    help: 'Attempts to sign snapshot and timestamp again, by result.',
+    labels: ['result'],
+  });
+  const expiry = metrics.gauge({
+    name: 'writ_repository_expiry_seconds',
+    help: 'Seconds until a role expires; negative: expired.',
+    labels: ['role'],
+  });
+  const versions = metrics.gauge({
+    name: 'writ_repository_version',
+    help: 'Version of a role.',
+    labels: ['role'],
+  });
+  const pending = metrics.gauge({
+    name: 'writ_repository_pending_files',
+    help: 'Published files that no snapshot lists yet.',
+    labels: [],
+  });
+  for (const result of ['success', 'failure']) resigns.add({ result }, 0);
+  return {
+    request: ({ route, status, bytes }) => {
+      requests.add({ route, status });
+      sent.add({ route }, bytes);
+    },
+    resign: (result) => resigns.add({ result }),
+    text: (state, nowMs) => {
+      expiry.clear();
+      versions.clear();
+      for (const [role, { version, expiresMs }] of Object.entries(state.roles)) {
+        expiry.set({ role }, (expiresMs - nowMs) / 1000);
+        versions.set({ role }, version);
+      }
+      pending.set({}, state.pending.length);
+      return metrics.text();
+    },
+    contentType: metrics.contentType,
+  };
+}
