@@ -23,32 +23,46 @@ export type RequestObserver = (record: RequestRecord) => void;
 
 const maxLoggedCharacters = 256;
 
-/** Calls the observers once, when the answer is out or the connection gone. */
-export function observeRequest(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  route: RequestPath['kind'],
-  clock: Clock,
-  observers: readonly RequestObserver[],
-): void {
-  const startedMs = clock.monotonicMs();
-  const { socket } = request.raw;
-  const writtenBefore = socket.bytesWritten;
-  const remote = socket.remoteAddress ?? '';
-  // 'close' comes after every end, an aborted download included; 'finish' would not.
-  reply.raw.once('close', () => {
-    const record: RequestRecord = {
-      route,
-      method: request.method,
-      path: request.originalUrl.slice(0, maxLoggedCharacters),
-      status: reply.raw.statusCode,
-      bytes: socket.bytesWritten - writtenBefore,
-      durationMs: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1000,
-      remote,
-      complete: reply.raw.writableFinished,
-    };
+export interface RequestTracker {
+  /** Calls the observers once, when the answer is out or the connection gone. */
+  track(request: FastifyRequest, reply: FastifyReply, route: RequestPath['kind']): void;
+  /** Resolves when no request is under way: the last ones are then logged. */
+  idle(): Promise<void>;
+}
+
+export function createRequestTracker(clock: Clock, observers: readonly RequestObserver[]): RequestTracker {
+  let underWay = 0;
+  let waiting: (() => void)[] = [];
+  const ended = (record: RequestRecord): void => {
     for (const observe of observers) observe(record);
-  });
+    underWay -= 1;
+    if (underWay > 0) return;
+    for (const resolve of waiting) resolve();
+    waiting = [];
+  };
+  return {
+    track: (request, reply, route) => {
+      underWay += 1;
+      const { socket } = request.raw;
+      const remote = socket.remoteAddress ?? '';
+      const startedMs = clock.monotonicMs();
+      const writtenBefore = socket.bytesWritten;
+      // 'close' comes after every end, an aborted download included; 'finish' would not.
+      reply.raw.once('close', () =>
+        ended({
+          route,
+          method: request.method,
+          path: request.originalUrl.slice(0, maxLoggedCharacters),
+          status: reply.raw.statusCode,
+          bytes: socket.bytesWritten - writtenBefore,
+          durationMs: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1000,
+          remote,
+          complete: reply.raw.writableFinished,
+        }),
+      );
+    },
+    idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
+  };
 }
 
 export function accessLog(log: Logger): RequestObserver {

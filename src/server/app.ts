@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/log.js';
-import { accessLog, observeRequest } from './access-log.js';
+import type { RequestTracker } from './access-log.js';
 import { judgeHealth } from './health.js';
 import type { Listener } from './listener.js';
 import type { LiveFile } from './live-file.js';
@@ -25,14 +25,14 @@ export interface AppParts {
   readonly log: Logger;
   readonly limits: ServerLimits;
   readonly listener: Listener;
+  readonly tracker: RequestTracker;
   /** Absent without online keys. */
   readonly resigner?: Resigner;
 }
 
 /** @returns the instance, ready to listen. */
 export function createApp(parts: AppParts): FastifyInstance {
-  const { clock, log, limits, listener, metrics } = parts;
-  const observers = [accessLog(log), metrics.request];
+  const { log, limits, listener, tracker } = parts;
   const paths = new WeakMap<FastifyRequest, RequestPath>();
   const app = fastify({
     serverFactory: listener.serverFactory,
@@ -44,7 +44,7 @@ export function createApp(parts: AppParts): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     const path = parseRequestPath(request.originalUrl);
     paths.set(request, path);
-    observeRequest(request, reply, path.kind, clock, observers);
+    tracker.track(request, reply, path.kind);
     reply.header('x-content-type-options', 'nosniff');
     const refusal = refusalOf(request, limits);
     if (refusal === undefined) return done();
@@ -138,6 +138,8 @@ const statusOfClientError: Readonly<Record<string, string>> = {
 
 /** What never became a request: not HTTP, too many headers, or too slow. */
 function refuseMalformed(error: Error & { readonly code: string }, socket: Socket, log: Logger): void {
+  // Its request, if there was one, is in the log as not complete.
+  if (error.code === 'ECONNRESET') return void socket.destroy();
   const status = statusOfClientError[error.code] ?? '400 Bad Request';
   log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
   if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);

@@ -10,6 +10,7 @@ import { defaultMetadataLimits } from '../core/limits.js';
 import { type Clock, systemClock } from '../platform/clock.js';
 import { type Logger, silentLog } from '../platform/log.js';
 import { createMetrics, type MetricsOptions } from '../platform/metrics.js';
+import { accessLog, createRequestTracker } from './access-log.js';
 import { createApp } from './app.js';
 import { createListener, type Listener } from './listener.js';
 import { createLiveFile } from './live-file.js';
@@ -69,10 +70,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     defaultMetadataLimits.maxTimestampBytes,
   );
   const resigner = resignerOf(options, { view, clock, log, metrics });
-  const parts = { repository, timestamp, view, metrics, clock, log, limits, listener };
+  const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
+  const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener };
   const app = createApp(resigner === undefined ? parts : { ...parts, resigner });
   const end = async (): Promise<void> => {
     await Promise.all([resigner?.stop(), closeWithin(app, listener, clock, limits.closeDeadlineMs)]);
+    await tracker.idle();
   };
   const url = await listen(app, options, end);
   // Not before: a second server on the same address must fail without having signed anything.

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { get } from 'node:https';
+import { describe, it } from 'node:test';
+import { connect } from 'node:tls';
+import { isWritError } from '../../src/core/errors.js';
+import { runCommand } from '../../src/platform/run-command.js';
+import { startServer } from '../../src/server/server.js';
+import type { TlsFiles } from '../../src/server/tls-files.js';
+import { needs } from '../support/real-programs.js';
+import { tempDir } from '../support/temp-dir.js';
+import { writeRepository } from '../support/unsigned-repository.js';
+
+async function makeCertificate(directory: string, name: string): Promise<TlsFiles> {
+  const certFile = `${directory}/${name}.crt`;
+  const keyFile = `${directory}/${name}.pem`;
+  const result = await runCommand({
+    argv: [
+      ...(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] as const),
+      ...['-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
+      ...['-out', certFile, '-keyout', keyFile],
+    ],
+    timeoutMs: 60_000,
+    maxOutputBytes: 10_000,
+  });
+  assert.ok(result.kind === 'exited' && result.exitCode === 0, JSON.stringify(result));
+  return { certFile, keyFile };
+}
+
+interface SecureAnswer {
+  readonly status: number;
+  readonly name: string;
+  readonly protocol: string;
+}
+
+/** One request that trusts only this certificate. */
+function secureGet(url: string, certFile: string): Promise<SecureAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${url}/metadata/timestamp.json`, { ca: fs.readFileSync(certFile), agent: false });
+    request.on('error', reject);
+    request.on('response', (response) => {
+      const socket = response.socket as ReturnType<typeof connect>;
+      const name = socket.getPeerCertificate().subject.CN;
+      const protocol = socket.getProtocol() ?? '';
+      response.resume();
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, name: String(name), protocol }));
+    });
+  });
+}
+
+function handshake(url: string, maxVersion: 'TLSv1.1' | 'TLSv1.2'): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const minVersion = maxVersion === 'TLSv1.1' ? 'TLSv1' : maxVersion;
+    const ciphers = 'DEFAULT@SECLEVEL=0';
+    const options = { host: hostname, port: Number(port), minVersion, maxVersion, ciphers } as const;
+    const socket = connect({ ...options, rejectUnauthorized: false }, () => {
+      resolve(socket.getProtocol() ?? '');
+      socket.destroy();
+    });
+    socket.on('error', () => resolve('refused'));
+  });
+}
+
+describe('TLS', needs('openssl', 'openssl'), () => {
+  it('serves with a certificate, at least TLS 1.2, and takes a new one without a restart', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const first = await makeCertificate(dir.path, 'first');
+    const second = await makeCertificate(dir.path, 'second');
+    const tls = { certFile: dir.join('live.crt'), keyFile: dir.join('live.pem') };
+    const install = (files: TlsFiles): void => {
+      fs.copyFileSync(files.certFile, tls.certFile);
+      fs.copyFileSync(files.keyFile, tls.keyFile);
+    };
+    install(first);
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, tls });
+    try {
+      assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
+      const answer = await secureGet(server.url, first.certFile);
+      assert.deepEqual(answer, { status: 200, name: 'first', protocol: 'TLSv1.3' });
+      assert.equal(await handshake(server.url, 'TLSv1.2'), 'TLSv1.2');
+      assert.equal(await handshake(server.url, 'TLSv1.1'), 'refused');
+
+      install(second);
+      server.reloadTls();
+      assert.equal((await secureGet(server.url, second.certFile)).name, 'second');
+
+      // Half of a renewal: the pair in use stays.
+      fs.copyFileSync(first.certFile, tls.certFile);
+      assert.throws(() => server.reloadTls(), isTlsInvalid);
+      assert.equal((await secureGet(server.url, second.certFile)).name, 'second');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('refuses a certificate and key that are no pair, or that are not there', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const first = await makeCertificate(dir.path, 'first');
+    const second = await makeCertificate(dir.path, 'second');
+    fs.writeFileSync(dir.join('long.pem'), Buffer.alloc(1_000_001));
+    for (const tls of [
+      { certFile: first.certFile, keyFile: second.keyFile },
+      { certFile: first.certFile, keyFile: dir.join('none.pem') },
+      { certFile: first.certFile, keyFile: dir.join('long.pem') },
+      { certFile: dir.join('.lock'), keyFile: first.keyFile },
+    ]) {
+      const start = startServer({ repository: dir.path, host: '127.0.0.1', port: 0, tls });
+      await assert.rejects(start, isTlsInvalid);
+    }
+  });
+});
+
+describe('a server without TLS', () => {
+  it('has no certificate to read again', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0 });
+    server.reloadTls();
+    await server.close();
+  });
+});
+
+function isTlsInvalid(error: unknown): boolean {
+  return isWritError(error) && error.code === 'TLS_INVALID';
+}
