@@ -1,5 +1,5 @@
 // A private directory for one test, removed afterwards whatever the test did to its modes.
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,7 +24,8 @@ export function tempDir(): TempDir {
 }
 
 function makeWritable(path: string): void {
-  if (!lstatSync(path).isDirectory()) return;
   chmodSync(path, 0o700);
-  for (const name of readdirSync(path)) makeWritable(join(path, name));
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) makeWritable(join(path, entry.name));
+  }
 }
