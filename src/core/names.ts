@@ -31,14 +31,15 @@ export function digest12(digest: Digest): string {
   return digestHex(digest).slice(0, 12);
 }
 
-export const durationPattern = '^[0-9]{1,9}(ms|s|m|h|d)$';
+/** Eight digits: more days than that are no safe integer of milliseconds. */
+export const durationPattern = '^[0-9]{1,8}(ms|s|m|h|d)$';
+const durationRegExp = new RegExp(durationPattern);
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** @param text a duration such as `5m`; returns milliseconds, or undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^([0-9]{1,9})(ms|s|m|h|d)$/.exec(text);
-  const unit = unitMs[match?.[2] ?? ''];
-  return match && unit ? Number(match[1]) * unit : undefined;
+  const unit = unitMs[durationRegExp.exec(text)?.[1] ?? ''];
+  return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
 }
 
 /** The target path of a bundle and channel in the signed targets (architecture.md section 3). */
