@@ -58,7 +58,17 @@ function encodeString(value: string): string {
 
 /** Orders by Unicode code point; the default order of JavaScript is by UTF-16 unit and differs above U+FFFF. */
 export function compareCodePoints(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'));
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const difference = codePointRank(a.charCodeAt(at)) - codePointRank(b.charCodeAt(at));
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for code points above every other unit, though U+E000 to U+FFFF have larger numbers. */
+function codePointRank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 function malformed(what: string): WritError {

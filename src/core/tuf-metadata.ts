@@ -1,5 +1,9 @@
 // TUF metadata as types (specification 1.0.34 section 4), and the parsers that make them from bytes.
 // Owns shapes only: signatures are signature-schemes' and the order of trust is trusted-set's.
+import { canonicalBytes } from './canonical-json.js';
+import { WritError } from './errors.js';
+import { parseIsoTime } from './release.js';
+import { type JsonObject, type JsonValue, parseStrictJson } from './strict-json.js';
 
 export const specVersion = '1.0.34';
 
@@ -66,4 +70,182 @@ export interface TargetFile {
 export interface TargetsSigned extends SignedBase<'targets'> {
   readonly targets: Readonly<Record<string, TargetFile>>;
   readonly delegations?: unknown;
+}
+
+export interface SignedOf {
+  readonly root: RootSigned;
+  readonly timestamp: TimestampSigned;
+  readonly snapshot: SnapshotSigned;
+  readonly targets: TargetsSigned;
+}
+
+/** A metadata file whose shape is right; nothing is known about its signatures yet. */
+export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf[Role]> {
+  readonly role: Role;
+  /** As received: what the trust store keeps. */
+  readonly bytes: Uint8Array;
+  /** Canonical form of `signed` with every member received: what the signatures are over. */
+  readonly signedBytes: Uint8Array;
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
+ * @throws WritError METADATA_MALFORMED naming the role and the member that is wrong; SIGNATURE_DUPLICATE when a
+ *   key id signs twice
+ */
+export function parseEnvelope<Role extends TopLevelRole>(bytes: Uint8Array, role: Role): ParsedFile<Role> {
+  const json = parseStrictJson(bytes);
+  if (json.kind === 'refused') throw malformed(role, `JSON: ${json.reason} at ${json.offset}`);
+  const envelope = objectAt(role, json.value, 'the file');
+  const signed = objectAt(role, envelope['signed'], 'signed');
+  const expiresAtMs = checkBase(role, signed);
+  checks[role](signed);
+  return {
+    role,
+    bytes,
+    signatures: readSignatures(role, envelope['signatures']),
+    // The checks above are what makes this cast true.
+    signed: signed as unknown as SignedOf[Role],
+    signedBytes: canonicalBytes(signed),
+    expiresAtMs,
+  };
+}
+
+function readSignatures(role: TopLevelRole, value: JsonValue | undefined): MetadataSignature[] {
+  const seen = new Set<string>();
+  return arrayAt(role, value, 'signatures').map((item) => {
+    const signature = objectAt(role, item, 'signatures[]');
+    const keyid = stringAt(role, signature['keyid'], 'signatures[].keyid');
+    // 4.2.1: unique in the file, or a naive count would take one signer for two.
+    if (seen.has(keyid)) throw duplicate(role, keyid);
+    seen.add(keyid);
+    return { keyid, sig: stringAt(role, signature['sig'], 'signatures[].sig') };
+  });
+}
+
+function duplicate(role: TopLevelRole, keyid: string): WritError {
+  const id = keyid.slice(0, 64);
+  return new WritError('SIGNATURE_DUPLICATE', `${role}: key ${id} signs twice`, {
+    facts: { role, keyid: id },
+  });
+}
+
+/** @returns the expiry in epoch milliseconds */
+function checkBase(role: TopLevelRole, signed: JsonObject): number {
+  // A snapshot signed by the right keys must not pass for a timestamp.
+  if (signed['_type'] !== role) throw malformed(role, '_type');
+  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(role, signed['spec_version'], 'spec_version'))) {
+    throw malformed(role, 'spec_version');
+  }
+  countAt(role, signed['version'], 'version');
+  const expiresAtMs = parseIsoTime(signed['expires']);
+  // An expiry that cannot be read must never become "never".
+  if (expiresAtMs === undefined) throw malformed(role, 'expires');
+  return expiresAtMs;
+}
+
+const checks: Readonly<Record<TopLevelRole, (signed: JsonObject) => void>> = {
+  root: checkRoot,
+  timestamp: checkTimestamp,
+  snapshot: checkSnapshot,
+  targets: checkTargets,
+};
+
+export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
+
+function checkRoot(signed: JsonObject): void {
+  const consistent = signed['consistent_snapshot'];
+  if (consistent !== undefined && typeof consistent !== 'boolean') {
+    throw malformed('root', 'consistent_snapshot');
+  }
+  for (const [id, value] of Object.entries(objectAt('root', signed['keys'], 'keys'))) {
+    checkKey('root', value, `keys.${id.slice(0, 12)}`);
+  }
+  const roles = objectAt('root', signed['roles'], 'roles');
+  for (const name of topLevelRoles) checkRoleKeys('root', roles[name], `roles.${name}`);
+}
+
+function checkKey(role: TopLevelRole, value: JsonValue, where: string): void {
+  const key = objectAt(role, value, where);
+  stringAt(role, key['keytype'], `${where}.keytype`);
+  stringAt(role, key['scheme'], `${where}.scheme`);
+  stringAt(role, objectAt(role, key['keyval'], `${where}.keyval`)['public'], `${where}.keyval.public`);
+}
+
+function checkRoleKeys(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
+  const keys = objectAt(role, value, where);
+  for (const id of arrayAt(role, keys['keyids'], `${where}.keyids`)) stringAt(role, id, `${where}.keyids[]`);
+  // A threshold of 0 would make unsigned metadata valid.
+  countAt(role, keys['threshold'], `${where}.threshold`);
+}
+
+function checkTimestamp(signed: JsonObject): void {
+  const meta = objectAt('timestamp', signed['meta'], 'meta');
+  if (Object.keys(meta).join() !== 'snapshot.json') throw malformed('timestamp', 'meta');
+  checkMetaFile('timestamp', meta['snapshot.json'], 'meta.snapshot.json');
+  if (signed['writ'] === undefined) return;
+  const signedAtMs = parseIsoTime(objectAt('timestamp', signed['writ'], 'writ')['signedAt']);
+  // Signed after its own end: as a clock floor it would freeze a host with a timestamp dead at birth.
+  if (signedAtMs === undefined || signedAtMs > (parseIsoTime(signed['expires']) ?? 0)) {
+    throw malformed('timestamp', 'writ.signedAt');
+  }
+}
+
+function checkSnapshot(signed: JsonObject): void {
+  const meta = objectAt('snapshot', signed['meta'], 'meta');
+  for (const [name, value] of Object.entries(meta)) checkMetaFile('snapshot', value, `meta.${name}`);
+  // The top-level targets are what a snapshot is for (specification 4.4).
+  if (meta['targets.json'] === undefined) throw malformed('snapshot', 'meta.targets.json');
+}
+
+function checkMetaFile(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
+  const file = objectAt(role, value, where);
+  countAt(role, file['version'], `${where}.version`);
+  if (file['length'] !== undefined) countAt(role, file['length'], `${where}.length`);
+  if (file['hashes'] !== undefined) checkHashes(role, file['hashes'], `${where}.hashes`);
+}
+
+function checkTargets(signed: JsonObject): void {
+  for (const [path, value] of Object.entries(objectAt('targets', signed['targets'], 'targets'))) {
+    const file = objectAt('targets', value, path);
+    const length = file['length'];
+    if (typeof length !== 'number' || length < 0) throw malformed('targets', `${path}: length`);
+    checkHashes('targets', file['hashes'], `${path}: hashes`);
+  }
+}
+
+function checkHashes(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
+  const hashes = objectAt(role, value, where);
+  for (const hex of Object.values(hashes)) stringAt(role, hex, where);
+  // No digest at all would let every content pass.
+  if (Object.keys(hashes).length === 0) throw malformed(role, where);
+}
+
+function objectAt(role: TopLevelRole, value: JsonValue | undefined, where: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw malformed(role, where);
+}
+
+function arrayAt(role: TopLevelRole, value: JsonValue | undefined, where: string): readonly JsonValue[] {
+  if (Array.isArray(value)) return value;
+  throw malformed(role, where);
+}
+
+function stringAt(role: TopLevelRole, value: JsonValue | undefined, where: string): string {
+  if (typeof value === 'string') return value;
+  throw malformed(role, where);
+}
+
+/** Versions, lengths and thresholds; the parser has already refused what is no safe integer. */
+function countAt(role: TopLevelRole, value: JsonValue | undefined, where: string): number {
+  if (typeof value === 'number' && value >= 1) return value;
+  throw malformed(role, where);
+}
+
+function malformed(role: TopLevelRole, where: string): WritError {
+  const member = where.slice(0, 200);
+  return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, {
+    facts: { role, member },
+  });
 }

@@ -1,0 +1,199 @@
+// A JSON parser for bytes that somebody else wrote: duplicate names, lone surrogates, invalid UTF-8, a BOM,
+// floats and deep nesting are refused, where JSON.parse takes the last twin, or guesses. Pure.
+// Two readers of one signed file must never see two contents; that is what every refusal here is for.
+
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+/** Has no prototype: a name such as `constructor` or `__proto__` is a name like any other. */
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+export type StrictJson =
+  | { readonly kind: 'value'; readonly value: JsonValue }
+  /** `offset` counts UTF-16 units from the start of the text. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly offset: number };
+
+export interface StrictJsonLimits {
+  readonly maxDepth: number;
+}
+
+export const defaultStrictJsonLimits: StrictJsonLimits = { maxDepth: 64 };
+
+/**
+ * @param bytes UTF-8 text of one JSON value; numbers are integers that a double holds exactly
+ * @returns the value, or what is wrong with it; never throws
+ */
+export function parseStrictJson(
+  bytes: Uint8Array,
+  limits: StrictJsonLimits = defaultStrictJsonLimits,
+): StrictJson {
+  const text = decode(bytes);
+  if (text === undefined) return { kind: 'refused', reason: 'not UTF-8', offset: 0 };
+  const reader = new Reader(text, limits.maxDepth);
+  try {
+    return { kind: 'value', value: reader.readDocument() };
+  } catch (error) {
+    if (error instanceof Refusal) return { kind: 'refused', reason: error.message, offset: error.offset };
+    throw error;
+  }
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    // ignoreBOM keeps a BOM in the text, where it is refused: it would be two files with one content.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+class Refusal extends Error {
+  readonly offset: number;
+  constructor(reason: string, offset: number) {
+    super(reason);
+    this.offset = offset;
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const numberToken = /-?[0-9][0-9.eE+-]*/y;
+const integer = /^(?:0|-?[1-9][0-9]{0,15})$/;
+const loneSurrogate = /\p{Surrogate}/u;
+const words: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ['true', true],
+  ['false', false],
+  ['null', null],
+]);
+
+class Reader {
+  readonly #text: string;
+  readonly #maxDepth: number;
+  #at = 0;
+
+  constructor(text: string, maxDepth: number) {
+    this.#text = text;
+    this.#maxDepth = maxDepth;
+  }
+
+  readDocument(): JsonValue {
+    const value = this.#readValue(0);
+    this.#skipSpace();
+    if (this.#at < this.#text.length) throw this.#refusal('text after the value');
+    return value;
+  }
+
+  #readValue(depth: number): JsonValue {
+    // The parser calls itself once a level: without a bound, brackets alone would exhaust the stack.
+    if (depth > this.#maxDepth) throw this.#refusal('nested too deeply');
+    this.#skipSpace();
+    switch (this.#text[this.#at]) {
+      case '{':
+        return this.#readObject(depth);
+      case '[':
+        return this.#readArray(depth);
+      case '"':
+        return this.#readString();
+      default:
+        return this.#readScalar();
+    }
+  }
+
+  #readObject(depth: number): JsonObject {
+    const object: Record<string, JsonValue> = Object.create(null);
+    this.#at += 1;
+    if (this.#take('}')) return object;
+    do {
+      this.#skipSpace();
+      if (this.#text.charCodeAt(this.#at) !== quote) throw this.#refusal('a member name is missing');
+      const nameAt = this.#at;
+      const name = this.#readString();
+      // Readers disagree about which twin counts: one would check what another uses.
+      if (name in object) throw new Refusal(`duplicate member ${JSON.stringify(name.slice(0, 80))}`, nameAt);
+      if (!this.#take(':')) throw this.#refusal('":" is missing');
+      object[name] = this.#readValue(depth + 1);
+    } while (this.#take(','));
+    if (!this.#take('}')) throw this.#refusal('"}" is missing');
+    return object;
+  }
+
+  #readArray(depth: number): readonly JsonValue[] {
+    const values: JsonValue[] = [];
+    this.#at += 1;
+    if (this.#take(']')) return values;
+    do {
+      values.push(this.#readValue(depth + 1));
+    } while (this.#take(','));
+    if (!this.#take(']')) throw this.#refusal('"]" is missing');
+    return values;
+  }
+
+  #readString(): string {
+    const start = this.#at;
+    let escaped = false;
+    for (let at = start + 1; at < this.#text.length; at += 1) {
+      const unit = this.#text.charCodeAt(at);
+      if (unit === quote) {
+        this.#at = at + 1;
+        return escaped ? this.#unescape(start) : this.#text.slice(start + 1, at);
+      }
+      if (unit < 0x20) throw new Refusal('a control character in a string', at);
+      if (unit === backslash) {
+        escaped = true;
+        at += 1;
+      }
+    }
+    throw this.#refusal('the text ends inside a string');
+  }
+
+  #unescape(start: number): string {
+    let value: unknown;
+    try {
+      value = JSON.parse(this.#text.slice(start, this.#at));
+    } catch {
+      throw new Refusal('a wrong escape in a string', start);
+    }
+    // A lone surrogate becomes U+FFFD in UTF-8: two different strings would carry one signature.
+    if (typeof value !== 'string' || loneSurrogate.test(value)) throw new Refusal('a lone surrogate', start);
+    return value;
+  }
+
+  #readScalar(): JsonValue {
+    numberToken.lastIndex = this.#at;
+    const digits = numberToken.exec(this.#text)?.[0];
+    if (digits !== undefined) return this.#readNumber(digits);
+    for (const [word, value] of words) {
+      if (!this.#text.startsWith(word, this.#at)) continue;
+      this.#at += word.length;
+      return value;
+    }
+    throw this.#refusal(this.#at < this.#text.length ? 'not JSON' : 'the text ends too early');
+  }
+
+  #readNumber(digits: string): number {
+    const value = Number(digits);
+    // 1.0, 1e0 and 9007199254740993 would all change their text when they are written again.
+    if (!integer.test(digits) || !Number.isSafeInteger(value)) throw this.#refusal('not a safe integer');
+    this.#at += digits.length;
+    return value;
+  }
+
+  #take(character: string): boolean {
+    this.#skipSpace();
+    if (this.#text[this.#at] !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      const unit = this.#text.charCodeAt(this.#at);
+      if (unit !== 0x20 && unit !== 0x0a && unit !== 0x0d && unit !== 0x09) return;
+      this.#at += 1;
+    }
+  }
+
+  #refusal(reason: string): Refusal {
+    return new Refusal(reason, this.#at);
+  }
+}
