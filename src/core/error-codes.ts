@@ -115,6 +115,11 @@ export const errorCodes = {
     'The signed targets do not list this bundle and channel.',
     'Publish it, or correct the name in the configuration.',
   ),
+  TARGET_MISSING: row(
+    'failed',
+    'The server does not have an archive that the signed targets list.',
+    'Upload the repository again, archives before metadata.',
+  ),
   TARGET_MALFORMED: row(
     'failed',
     'The signed target entry lacks what Writ needs.',

@@ -1,0 +1,173 @@
+// The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
+// the network does to error codes, and what is never followed or decoded: redirects and content encodings.
+// Knows nothing of metadata; never buffers a body without a bound.
+import { Agent, type Dispatcher } from 'undici';
+import { WritError } from '../core/errors.js';
+import type { TransportLimits } from '../core/limits.js';
+import type { Clock } from './clock.js';
+import { type Deadline, startDeadline } from './deadline.js';
+import { parseRetryAfterMs, transportError } from './http-errors.js';
+
+export interface HttpOptions {
+  readonly limits: TransportLimits;
+  /** Only to turn the date of a Retry-After into a delay. */
+  readonly clock: Clock;
+  /** Of Writ, for the User-Agent. */
+  readonly version: string;
+  /** PEM of the authorities to trust in place of the system's. */
+  readonly ca?: string;
+}
+
+export interface HttpRequest {
+  /** Below the base URL, percent-encoded, without a leading slash. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly totalTimeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A response whose status is one that callers decide on; `end` is called once, whatever happens. */
+export interface HttpExchange {
+  readonly status: 200 | 206 | 304 | 404 | 416;
+  header(name: string): string | undefined;
+  /** Of the body as the server declares it, in bytes. */
+  readonly contentLength?: number;
+  /** The body as it comes; it may be longer or shorter than anybody said. */
+  body(): AsyncIterable<Buffer>;
+  /** Frees the connection (a short rest of the body is read away, so that it can be used again) and the timers. */
+  end(): Promise<void>;
+}
+
+export interface HttpDoor {
+  /**
+   * @throws WritError SERVER_UNREACHABLE, SERVER_BUSY (facts.retryAfterMs), SERVER_ERROR (facts.status),
+   *   REDIRECT_REFUSED, DOWNLOAD_TIMEOUT, DOWNLOAD_TRUNCATED (while reading), INTERRUPTED
+   */
+  open(request: HttpRequest): Promise<HttpExchange>;
+  close(): Promise<void>;
+}
+
+const maxHeaderBytes = 16_384;
+const maxDiscardedBytes = 16_384;
+
+/** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
+export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
+  const { connectTimeoutMs, idleTimeoutMs } = options.limits;
+  const agent = new Agent({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    connect: { timeout: connectTimeoutMs, ...(options.ca === undefined ? {} : { ca: options.ca }) },
+  });
+  return {
+    open: (request) => exchange(agent, baseUrl, options, request),
+    close: () => agent.destroy(),
+  };
+}
+
+async function exchange(
+  agent: Agent,
+  baseUrl: URL,
+  options: HttpOptions,
+  request: HttpRequest,
+): Promise<HttpExchange> {
+  const deadline = startDeadline(request.totalTimeoutMs, request.signal);
+  const url = `${baseUrl.origin}${baseUrl.pathname}${request.path}`;
+  try {
+    const response = await agent.request({
+      origin: baseUrl.origin,
+      path: `${baseUrl.pathname}${request.path}`,
+      method: 'GET',
+      // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
+      headers: { 'user-agent': `writ/${options.version}`, 'accept-encoding': 'identity', ...request.headers },
+      signal: deadline.signal,
+    });
+    // A body that is dropped later must not throw into nowhere.
+    response.body.on('error', () => undefined);
+    return asExchange(response, judge(response, url, options.clock), deadline, url);
+  } catch (error) {
+    deadline.end();
+    throw transportError(error, { url, phase: 'head', deadline });
+  }
+}
+
+const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
+
+function judge(response: Dispatcher.ResponseData, url: string, clock: Clock): HttpExchange['status'] {
+  const status = response.statusCode;
+  const refuse = (error: WritError): never => {
+    response.body.destroy();
+    throw error;
+  };
+  // A redirect can lead to another host, to plain http, or into the private network of this one.
+  if (status > 300 && status < 400 && status !== 304) {
+    const location = headerOf(response, 'location')?.slice(0, 500);
+    return refuse(
+      new WritError('REDIRECT_REFUSED', `${url} redirects (${status})`, { facts: { url, status, location } }),
+    );
+  }
+  const retryAfterMs = parseRetryAfterMs(headerOf(response, 'retry-after'), clock.nowMs());
+  if ((status === 429 || status === 503) && retryAfterMs !== undefined) {
+    const facts = { url, status, retryAfterMs };
+    return refuse(new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts }));
+  }
+  if (!decidable.has(status)) {
+    return refuse(
+      new WritError('SERVER_ERROR', `${url} answered with status ${status}`, { facts: { url, status } }),
+    );
+  }
+  const encoding = headerOf(response, 'content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') {
+    const facts = { url, status, expected: 'identity', actual: encoding.slice(0, 80) };
+    return refuse(
+      new WritError('SERVER_ERROR', `${url} came with a content encoding nobody asked for`, { facts }),
+    );
+  }
+  return status as HttpExchange['status'];
+}
+
+function asExchange(
+  response: Dispatcher.ResponseData,
+  status: HttpExchange['status'],
+  deadline: Deadline,
+  url: string,
+): HttpExchange {
+  const declared = headerOf(response, 'content-length');
+  return {
+    status,
+    header: (name) => headerOf(response, name),
+    ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
+    body: () => readBody(response, deadline, url),
+    end: async () => {
+      await discard(response, deadline);
+      deadline.end();
+    },
+  };
+}
+
+async function* readBody(
+  response: Dispatcher.ResponseData,
+  deadline: Deadline,
+  url: string,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of response.body) yield chunk as Buffer;
+  } catch (error) {
+    throw transportError(error, { url, phase: 'body', deadline });
+  }
+}
+
+async function discard(response: Dispatcher.ResponseData, deadline: Deadline): Promise<void> {
+  if (response.body.destroyed || response.body.readableEnded) return;
+  try {
+    await response.body.dump({ limit: maxDiscardedBytes, signal: deadline.signal });
+  } catch {
+    // Nobody wants this body: what happens to it has no meaning for the answer.
+    response.body.destroy();
+  }
+}
+
+function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = response.headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}

@@ -1,0 +1,33 @@
+// A source with some files laid over it: the publisher looks at its next repository through the eyes of a
+// client before the timestamp goes live.
+import { exactLength, readBounded } from './exact-length.js';
+import type { RepositorySource } from './repository-source.js';
+
+/** @param files by repository path, as `metadata/timestamp.json`; they hide those of the base */
+export function overlaySource(
+  base: RepositorySource,
+  files: ReadonlyMap<string, Uint8Array>,
+): RepositorySource {
+  return {
+    location: base.location,
+    fetch: async (path, options) => {
+      const bytes = files.get(path);
+      if (bytes === undefined) return base.fetch(path, options);
+      return { kind: 'found', bytes: await readBounded(once(bytes), options.maxBytes, path) };
+    },
+    stream: (path, options) => {
+      const bytes = files.get(path);
+      if (bytes === undefined) return base.stream(path, options);
+      const { length, offset = 0 } = options;
+      return exactLength(once(bytes.subarray(offset)), {
+        expected: Math.max(length - offset, 0),
+        what: path,
+      });
+    },
+    close: () => base.close(),
+  };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Buffer> {
+  if (bytes.length > 0) yield Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,191 @@
+// One refresh of trust (specification 5.1 to 5.6): root chain, timestamp, snapshot, targets, in that order and one
+// request at a time. Fetches under bounds, lets trusted-set judge, hands on what was accepted role by role.
+// Owns no rule of trust, and stores nothing itself.
+import { WritError } from '../core/errors.js';
+import type { MetadataLimits } from '../core/limits.js';
+import {
+  areTargetsCurrent,
+  isSnapshotCurrent,
+  requireFreshFile,
+  requireFreshRoot,
+  requireFreshTimestamp,
+  settleRoot,
+  snapshotMetaOf,
+  type TrustedSet,
+  targetsMetaOf,
+  trustNextRoot,
+  trustSnapshot,
+  trustTargets,
+  trustTimestamp,
+} from '../core/trusted-set.js';
+import type { MetaFile } from '../core/tuf-metadata.js';
+import type { FetchOptions, FetchVerdict, RepositorySource } from './repository-source.js';
+import { encodePath } from './source-path.js';
+import type { TrustStore } from './trust-store.js';
+
+export interface KnownEtag {
+  readonly value: string;
+  /** The trusted timestamp that it belongs to. */
+  readonly timestamp: Uint8Array;
+}
+
+export interface RefreshContext {
+  readonly source: RepositorySource;
+  readonly store: Pick<TrustStore, 'requireLinked'>;
+  readonly limits: MetadataLimits;
+  /** Fixed for the whole refresh (5.1): a slow server must not move the line between fresh and expired. */
+  readonly nowMs: number;
+  /** Called with every set that verified, before the next request is made. */
+  accept(set: TrustedSet): void;
+  readonly etag: KnownEtag | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Refreshed {
+  readonly set: TrustedSet;
+  readonly etag: KnownEtag | undefined;
+  readonly requests: number;
+}
+
+/** @throws WritError every code of the trust and transport sections */
+export async function refreshTrust(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
+  const requester = createRequester(context);
+  const rooted = settleRoot(await followRoots(before, context, requester));
+  context.store.requireLinked();
+  requireFreshRoot(rooted, context.nowMs);
+  const timestamped = await refreshTimestamp(rooted, context, requester);
+  const snapshotted = await refreshSnapshot(timestamped.set, context, requester);
+  const set = await refreshTargets(snapshotted, context, requester);
+  return { set, etag: timestamped.etag, requests: requester.requests() };
+}
+
+async function followRoots(
+  before: TrustedSet,
+  context: RefreshContext,
+  requester: Requester,
+): Promise<TrustedSet> {
+  const { maxRootBytes, maxRootRotations } = context.limits;
+  let set = before;
+  for (let rotations = 0; ; rotations += 1) {
+    const name = `${set.root.signed.version + 1}.root.json`;
+    const verdict = await requester.fetch(name, { maxBytes: maxRootBytes });
+    // Only "absent" ends the chain: any other trouble could hide the root that revokes a stolen key.
+    if (verdict.kind !== 'found') return set;
+    // Going on with an older root would be exactly what whoever piles up roots wants.
+    if (rotations === maxRootRotations) throw chainTooLong(maxRootRotations, set);
+    set = trustNextRoot(set, verdict.bytes);
+    context.accept(set);
+  }
+}
+
+interface Timestamped {
+  readonly set: TrustedSet;
+  readonly etag: KnownEtag | undefined;
+}
+
+async function refreshTimestamp(
+  set: TrustedSet,
+  context: RefreshContext,
+  requester: Requester,
+): Promise<Timestamped> {
+  const maxBytes = context.limits.maxTimestampBytes;
+  // "Not modified" means nothing about a timestamp that a new root made us forget: then it is asked for whole.
+  const etag = context.etag?.timestamp === set.timestamp?.bytes ? context.etag : undefined;
+  const options = etag === undefined ? { maxBytes } : { maxBytes, etag: etag.value };
+  const verdict = await requester.fetch('timestamp.json', options);
+  if (verdict.kind === 'not-modified') {
+    requireFreshTimestamp(set, context.nowMs);
+    return { set, etag };
+  }
+  const { bytes, etag: value } = requireFound(verdict, 'timestamp', 'timestamp.json');
+  const next = trustTimestamp(set, bytes, context.nowMs);
+  requireFreshTimestamp(next, context.nowMs);
+  if (next !== set) context.accept(next);
+  const kept = next.timestamp?.bytes;
+  const known = value !== undefined && kept !== undefined && bytes.equals(kept);
+  return { set: next, etag: known ? { value, timestamp: kept } : undefined };
+}
+
+async function refreshSnapshot(
+  set: TrustedSet,
+  context: RefreshContext,
+  requester: Requester,
+): Promise<TrustedSet> {
+  if (isSnapshotCurrent(set)) {
+    requireFreshFile(set, 'snapshot', context.nowMs);
+    return set;
+  }
+  const maxBytes = context.limits.maxSnapshotBytes;
+  const bytes = await fetchNamed({ set, role: 'snapshot', meta: snapshotMetaOf(set), maxBytes }, requester);
+  const next = trustSnapshot(set, bytes, context.nowMs);
+  context.accept(next);
+  return next;
+}
+
+async function refreshTargets(
+  set: TrustedSet,
+  context: RefreshContext,
+  requester: Requester,
+): Promise<TrustedSet> {
+  if (areTargetsCurrent(set)) {
+    requireFreshFile(set, 'targets', context.nowMs);
+    return set;
+  }
+  const maxBytes = context.limits.maxTargetsBytes;
+  const bytes = await fetchNamed({ set, role: 'targets', meta: targetsMetaOf(set), maxBytes }, requester);
+  const next = trustTargets(set, bytes, context.nowMs);
+  context.accept(next);
+  return next;
+}
+
+interface NamedFile {
+  readonly set: TrustedSet;
+  readonly role: string;
+  readonly meta: MetaFile;
+  readonly maxBytes: number;
+}
+
+/** Fetches what other metadata names: under its version where snapshots are consistent, under its length if signed. */
+async function fetchNamed(file: NamedFile, requester: Requester): Promise<Buffer> {
+  const { set, role, meta } = file;
+  const consistent = set.root.signed.consistent_snapshot === true;
+  const name = consistent ? `${meta.version}.${role}.json` : `${role}.json`;
+  // The signed length may only make the bound tighter: a stolen key must not fill the memory.
+  const maxBytes = Math.min(meta.length ?? file.maxBytes, file.maxBytes);
+  return requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes;
+}
+
+interface Requester {
+  fetch(name: string, options: FetchOptions): Promise<FetchVerdict>;
+  requests(): number;
+}
+
+function createRequester({ source, signal }: RefreshContext): Requester {
+  let requests = 0;
+  return {
+    fetch: (name, options) => {
+      requests += 1;
+      const path = encodePath('metadata', name);
+      return source.fetch(path, signal === undefined ? options : { ...options, signal });
+    },
+    requests: () => requests,
+  };
+}
+
+type Found = Extract<FetchVerdict, { kind: 'found' }>;
+
+function requireFound(verdict: FetchVerdict, role: string, name: string): Found {
+  if (verdict.kind === 'found') return verdict;
+  throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts: { role, name } });
+}
+
+function chainTooLong(maxRootRotations: number, set: TrustedSet): WritError {
+  const actual = set.root.signed.version;
+  return new WritError(
+    'ROOT_CHAIN_TOO_LONG',
+    `more than ${maxRootRotations} new roots, version ${actual} is kept`,
+    {
+      facts: { expected: maxRootRotations, rootVersion: actual },
+    },
+  );
+}

@@ -1,0 +1,71 @@
+// What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
+import { signedAtMsOf, type TrustedSet } from '../core/trusted-set.js';
+import { type TopLevelRole, topLevelRoles } from '../core/tuf-metadata.js';
+
+export interface RoleStatus {
+  readonly version: number;
+  /** Epoch milliseconds. */
+  readonly expiresAtMs: number;
+}
+
+export interface TrustStatus {
+  /** Roles that are trusted now; after a first refresh that failed, some are absent. */
+  readonly roles: Readonly<Partial<Record<TopLevelRole, RoleStatus>>>;
+  /** When the server signed the timestamp in use, epoch milliseconds; absent with other publishers. */
+  readonly signedAtMs?: number;
+}
+
+export interface RefreshWarning {
+  readonly code: 'CLOCK_BEHIND';
+  readonly message: string;
+  readonly facts: { readonly clockFloor: string; readonly behindMs: number };
+}
+
+export interface RefreshResult {
+  /** Root, snapshot or targets are new since this refresh began; what to do about it is the caller's to compare. */
+  readonly changed: boolean;
+  readonly warnings: readonly RefreshWarning[];
+  readonly roles: Readonly<Record<TopLevelRole, RoleStatus>>;
+  readonly signedAtMs?: number;
+  readonly requests: number;
+}
+
+export interface RefreshFacts {
+  readonly before: TrustedSet;
+  readonly after: TrustedSet;
+  readonly nowMs: number;
+  readonly requests: number;
+}
+
+export function describeTrust(set: TrustedSet): TrustStatus {
+  const entries = topLevelRoles.flatMap((role) => {
+    const file = set[role];
+    const status = file && { version: file.signed.version, expiresAtMs: file.expiresAtMs };
+    return status === undefined ? [] : [[role, status] as const];
+  });
+  const signedAtMs = signedAtMsOf(set.timestamp);
+  return { roles: Object.fromEntries(entries), ...(signedAtMs === undefined ? {} : { signedAtMs }) };
+}
+
+export function describeRefresh({ before, after, nowMs, requests }: RefreshFacts): RefreshResult {
+  const status = describeTrust(after);
+  return {
+    ...status,
+    // A refresh that ended well has all four.
+    roles: status.roles as RefreshResult['roles'],
+    changed: (['root', 'snapshot', 'targets'] as const).some((role) => after[role] !== before[role]),
+    warnings: clockWarnings(after, nowMs),
+    requests,
+  };
+}
+
+/** Server and host may disagree a little without anything being wrong; the floor counts all the same. */
+const toleratedSkewMs = 60_000;
+
+function clockWarnings({ clockFloorMs = 0 }: TrustedSet, nowMs: number): readonly RefreshWarning[] {
+  const behindMs = clockFloorMs - nowMs;
+  if (behindMs <= toleratedSkewMs) return [];
+  const clockFloor = new Date(clockFloorMs).toISOString();
+  const message = `the clock of this host is behind ${clockFloor}, when the server signed; that time is used`;
+  return [{ code: 'CLOCK_BEHIND', message, facts: { clockFloor, behindMs } }];
+}

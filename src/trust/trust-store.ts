@@ -1,0 +1,147 @@
+// Where a host keeps the metadata it trusts: files byte for byte as received, and every root since the bootstrap
+// root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
+// comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, WritError } from '../core/errors.js';
+import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../core/trusted-set.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import { isLinked, notLinked, type StoredRoots, trustStoredRoot } from './root-history.js';
+
+export interface TrustStore {
+  /**
+   * Finds the trusted root: root.json, else rebuilt from the history, else the bootstrap root (first use).
+   * @throws WritError ROOT_MISSING, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED; METADATA_MALFORMED and
+   *   SIGNATURE_THRESHOLD for a bootstrap root that is none
+   */
+  loadRoot(): TrustedSet;
+  /** The other roles as stored; nothing is judged here. */
+  loadFiles(): StoredFiles;
+  /** Puts a verified root into the history, then makes it the trusted one; writes only what differs. */
+  saveRoot(version: number, bytes: Uint8Array): void;
+  /** Replaces the stored file of a role, if the bytes differ. */
+  saveFile(role: 'timestamp' | 'snapshot' | 'targets', bytes: Uint8Array): void;
+  /**
+   * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now.
+   * @throws WritError ROOT_NOT_LINKED
+   */
+  requireLinked(): void;
+  /** True before the first refresh. */
+  isEmpty(): boolean;
+}
+
+export interface TrustStoreOptions {
+  /** Absolute path of trust/; its parent exists. */
+  readonly directory: string;
+  /** The bootstrap root, shipped with the host. */
+  readonly bootstrapRoot: string;
+  readonly fs: DurableFs;
+}
+
+const maxStoredBytes = 16_000_000;
+const rootName = /^([1-9][0-9]{0,15})\.root\.json$/;
+
+/** Opens the store without touching the disk. */
+export function openTrustStore(options: TrustStoreOptions): TrustStore {
+  const { directory, fs } = options;
+  const history = join(directory, 'roots');
+  const pathOf = (role: string): string => join(directory, `${role}.json`);
+  const write = (op: string, path: string, bytes: Uint8Array): void => {
+    if (readStored(path)?.equals(bytes)) return;
+    fs.ensureDirectory('trust.directory', directory, 0o700);
+    fs.ensureDirectory('trust.roots', history, 0o700);
+    fs.writeFile(op, path, bytes, 0o600);
+  };
+  const readRoots = (): StoredRoots => ({
+    bootstrap: readBootstrap(options.bootstrapRoot),
+    current: readStored(pathOf('root')),
+    versions: listVersions(history),
+    read: (version) => readStored(join(history, `${version}.root.json`)),
+  });
+  let link: 'linked' | 'ahead' = 'linked';
+
+  return {
+    loadRoot: () => {
+      const stored = trustStoredRoot(readRoots());
+      link = stored.link;
+      return stored.set;
+    },
+    loadFiles: () => readFiles((role) => readStored(pathOf(role))),
+    saveRoot: (version, bytes) => {
+      // History first: a crash in between leaves a root too many there, never a root.json without its past.
+      write('trust.root-history', join(history, `${version}.root.json`), bytes);
+      write('trust.root', pathOf('root'), bytes);
+    },
+    saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
+    requireLinked: () => {
+      if (link === 'ahead') requireReached(readRoots());
+      link = 'linked';
+    },
+    isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
+  };
+}
+
+function requireReached(roots: StoredRoots): void {
+  const bootstrap = trustFirstRoot(roots.bootstrap);
+  if (!isLinked(bootstrap, roots)) throw notLinked(bootstrap, trustStoredRoot(roots).set);
+}
+
+/** A store that lives as long as the process: for a publisher's look at itself, and for `writ inspect`. */
+export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
+  const files = new Map<string, Buffer>();
+  const bootstrap = Buffer.from(bootstrapRoot);
+  return {
+    loadRoot: () => trustFirstRoot(files.get('root') ?? bootstrap),
+    loadFiles: () => readFiles((role) => files.get(role)),
+    saveRoot: (_version, bytes) => {
+      files.set('root', Buffer.from(bytes));
+    },
+    saveFile: (role, bytes) => {
+      files.set(role, Buffer.from(bytes));
+    },
+    requireLinked: () => undefined,
+    isEmpty: () => !files.has('root'),
+  };
+}
+
+function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
+  const timestamp = read('timestamp');
+  const snapshot = read('snapshot');
+  const targets = read('targets');
+  return {
+    ...(timestamp === undefined ? {} : { timestamp }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(targets === undefined ? {} : { targets }),
+  };
+}
+
+function readBootstrap(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read`, {
+      facts: { path, errno: isSystemError(error) ? error.code : undefined },
+      cause: error,
+    });
+  }
+}
+
+/** @returns undefined if the file is absent, or larger than anything that was ever put here */
+function readStored(path: string): Buffer | undefined {
+  try {
+    return statSync(path).size > maxStoredBytes ? undefined : readFileSync(path);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return undefined;
+    throw diskError(error, { op: 'trust.read', path });
+  }
+}
+
+function listVersions(directory: string): readonly number[] {
+  try {
+    const versions = readdirSync(directory).map((name) => Number(rootName.exec(name)?.[1] ?? Number.NaN));
+    return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw diskError(error, { op: 'trust.read', path: directory });
+  }
+}
