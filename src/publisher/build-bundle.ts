@@ -151,7 +151,8 @@ function* readAgain(source: string, file: ManifestFile): Generator<Buffer> {
 
 const noTime = new Date(0);
 
-function tarHeader(path: string, sizeBytes: number, { executable }: { executable: boolean }): Buffer {
+/** The header that an entry of ours has: everything but path, size and executable bit is fixed. */
+export function tarHeader(path: string, sizeBytes: number, { executable }: { executable: boolean }): Buffer {
   const owner = { uid: 0, gid: 0, uname: '', gname: '' };
   const mode = executable ? 0o755 : 0o644;
   const header = new Header({ path, size: sizeBytes, mode, mtime: noTime, type: 'File', ...owner });
@@ -161,8 +162,13 @@ function tarHeader(path: string, sizeBytes: number, { executable }: { executable
   return Buffer.concat([new Pax({ path }).encode(), block]);
 }
 
+/** Zeros after a file, up to the next block. */
+export function tarPaddingBytes(sizeBytes: number): number {
+  return (blockBytes - (sizeBytes % blockBytes)) % blockBytes;
+}
+
 function padding(sizeBytes: number): Buffer {
-  return Buffer.alloc((blockBytes - (sizeBytes % blockBytes)) % blockBytes);
+  return Buffer.alloc(tarPaddingBytes(sizeBytes));
 }
 
 function tarBytes(tree: SourceTree): number {

@@ -1,0 +1,186 @@
+// What each metadata file says, before it is signed: versions, ends of life, what it lists. Pure.
+// How long a role lives is written into the root, so that everybody who signs later agrees about it.
+import { createHash } from 'node:crypto';
+import { WritError } from '../core/errors.js';
+import { type Digest, digestHex, targetPath } from '../core/names.js';
+import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
+import { keyId } from '../core/signature-schemes.js';
+import {
+  type MetadataKey,
+  type RootSigned,
+  type SnapshotSigned,
+  specVersion,
+  type TargetFile,
+  type TargetsSigned,
+  type TimestampSigned,
+  type TopLevelRole,
+  topLevelRoles,
+} from '../core/tuf-metadata.js';
+
+/** Milliseconds from a role's signing to its expiry. */
+export type RoleLives = Readonly<Record<TopLevelRole, number>>;
+
+const dayMs = 86_400_000;
+export const defaultLives: RoleLives = {
+  root: 365 * dayMs,
+  targets: 365 * dayMs,
+  snapshot: 30 * dayMs,
+  timestamp: 7 * dayMs,
+};
+
+/** When a file is signed, and as which version. */
+export interface Edition {
+  readonly version: number;
+  readonly nowMs: number;
+  readonly lifeMs: number;
+}
+
+/** With what we add to a file: the specification keeps members that it does not know. */
+export type Ours<Signed> = Signed & { readonly writ: object };
+
+export interface RoleHolders {
+  readonly keys: readonly MetadataKey[];
+  readonly threshold: number;
+}
+
+/** @param holders keys and threshold of each role */
+export function rootContent(
+  edition: Edition,
+  holders: Readonly<Record<TopLevelRole, RoleHolders>>,
+  lives: RoleLives,
+): Ours<RootSigned> {
+  const keys = topLevelRoles.flatMap((name) => holders[name].keys.map((key) => [keyId(key), key] as const));
+  const role = (name: TopLevelRole) => ({
+    keyids: holders[name].keys.map(keyId),
+    threshold: holders[name].threshold,
+  });
+  return {
+    ...base('root', edition),
+    writ: { ...signedAt(edition), livesMs: lives },
+    consistent_snapshot: true,
+    keys: Object.fromEntries(keys),
+    roles: {
+      root: role('root'),
+      targets: role('targets'),
+      snapshot: role('snapshot'),
+      timestamp: role('timestamp'),
+    },
+  };
+}
+
+/** @returns the lives that the root records; the defaults in roots of other publishers */
+export function livesOf(root: RootSigned): RoleLives {
+  const recorded =
+    (root as { readonly writ?: { readonly livesMs?: Partial<RoleLives> } }).writ?.livesMs ?? {};
+  const lifeOf = (role: TopLevelRole): number => {
+    const lifeMs = recorded[role];
+    return typeof lifeMs === 'number' && lifeMs >= 1000 ? lifeMs : defaultLives[role];
+  };
+  return {
+    root: lifeOf('root'),
+    targets: lifeOf('targets'),
+    snapshot: lifeOf('snapshot'),
+    timestamp: lifeOf('timestamp'),
+  };
+}
+
+export function targetsContent(
+  edition: Edition,
+  targets: Readonly<Record<string, TargetFile>>,
+): Ours<TargetsSigned> {
+  return { ...base('targets', edition), writ: signedAt(edition), targets };
+}
+
+/** A metadata file that another one names. */
+export interface NamedFile {
+  readonly version: number;
+  readonly bytes: Uint8Array;
+}
+
+export function snapshotContent(edition: Edition, targets: NamedFile): Ours<SnapshotSigned> {
+  return {
+    ...base('snapshot', edition),
+    writ: signedAt(edition),
+    meta: { 'targets.json': metaFile(targets) },
+  };
+}
+
+/** `writ.signedAt` becomes the clock floor of every host: no host takes the world for younger. */
+export function timestampContent(edition: Edition, snapshot: NamedFile): TimestampSigned {
+  return {
+    ...base('timestamp', edition),
+    writ: signedAt(edition),
+    meta: { 'snapshot.json': metaFile(snapshot) },
+  };
+}
+
+function base<Role extends TopLevelRole>(role: Role, { version, nowMs, lifeMs }: Edition) {
+  return { _type: role, spec_version: specVersion, version, expires: isoSeconds(nowMs + lifeMs) };
+}
+
+function signedAt({ nowMs }: Edition): { signedAt: string } {
+  return { signedAt: isoSeconds(nowMs) };
+}
+
+function metaFile({ version, bytes }: NamedFile) {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { version, length: bytes.length, hashes: { sha256 } };
+}
+
+/** The specification's form of a time: whole seconds, UTC. */
+function isoSeconds(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
+}
+
+export interface NewRelease {
+  readonly release: ReleaseInfo;
+  readonly archiveDigest: Digest;
+  readonly archiveBytes: number;
+}
+
+/** @returns the targets with this release at the head of its channel */
+export function withRelease(
+  targets: Readonly<Record<string, TargetFile>>,
+  { release, archiveDigest, archiveBytes }: NewRelease,
+): Record<string, TargetFile> {
+  const entry: TargetFile = {
+    length: archiveBytes,
+    hashes: { sha256: digestHex(archiveDigest) },
+    custom: { writ: encodeReleaseInfo(release) },
+  };
+  return { ...targets, [targetPath(release.bundle, release.channel)]: entry };
+}
+
+/** @throws WritError TARGET_MALFORMED when the entry is not one of ours */
+export function headOf(targets: TargetsSigned, bundle: string, channel: string): ReleaseInfo | undefined {
+  const path = targetPath(bundle, channel);
+  const entry = Object.hasOwn(targets.targets, path) ? targets.targets[path] : undefined;
+  return entry === undefined ? undefined : parseReleaseInfo(entry.custom, path);
+}
+
+/** @returns every release that the targets list, by path. @throws WritError TARGET_MALFORMED */
+export function releasesOf(
+  targets: TargetsSigned,
+): { path: string; file: TargetFile; release: ReleaseInfo }[] {
+  return Object.entries(targets.targets)
+    .map(([path, file]) => ({ path, file, release: parseReleaseInfo(file.custom, path) }))
+    .sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** @returns a serial above every one this bundle ever had, on any channel, withdrawn ones included */
+export function nextSerial(targets: TargetsSigned, bundle: string): number {
+  const used = releasesOf(targets)
+    .filter(({ release }) => release.bundle === bundle)
+    .flatMap(({ release }) => [release.serial, ...release.withdrawn]);
+  return used.reduce((highest, serial) => Math.max(highest, serial), 0) + 1;
+}
+
+const maxRevisionCharacters = 200;
+
+/** @throws WritError USAGE for a text that hosts would refuse */
+export function requireRevision(revision: string): string {
+  if (revision.length <= maxRevisionCharacters) return revision;
+  throw new WritError('USAGE', 'the revision is too long', {
+    facts: { expected: maxRevisionCharacters, actual: revision.length },
+  });
+}

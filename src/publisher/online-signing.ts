@@ -1,0 +1,128 @@
+// Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
+// signers of these two roles come in here; root and targets keys have no way in.
+import { WritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import { type KeyDirectory, openRoleKeys, requireRoleKeys } from './key-directory.js';
+import { livesOf, snapshotContent, timestampContent } from './metadata-content.js';
+import { layoutOf } from './repository-layout.js';
+import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { type RepositoryWriter, withRepository } from './repository-writer.js';
+import { verifyAsClient } from './self-check.js';
+import { type Signer, signMetadata } from './signer.js';
+
+export type OnlineRole = 'snapshot' | 'timestamp';
+
+export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
+
+/**
+ * Opens the two online keys of a directory, and no other file of it but the publisher's copy of the root.
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
+ */
+export async function openOnlineSigners(repository: string, keys: KeyDirectory): Promise<OnlineSigners> {
+  const { root } = readRepositoryState(layoutOf(repository), keys.path).live;
+  const snapshot = await requireRoleKeys(keys, 'snapshot', root.signed);
+  return { snapshot, timestamp: await requireRoleKeys(keys, 'timestamp', root.signed) };
+}
+
+/** @returns the signers, or the roles whose keys are missing */
+export async function findOnlineSigners(
+  keys: KeyDirectory,
+  state: RepositoryState,
+): Promise<{ readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] }> {
+  const root = state.live.root.signed;
+  const snapshot = await openRoleKeys(keys, 'snapshot', root);
+  const timestamp = await openRoleKeys(keys, 'timestamp', root);
+  if (snapshot !== undefined && timestamp !== undefined) return { signers: { snapshot, timestamp } };
+  const missing: OnlineRole[] = snapshot === undefined ? ['snapshot'] : [];
+  return { missing: timestamp === undefined ? [...missing, 'timestamp'] : missing };
+}
+
+export interface SignedVersions {
+  readonly targets: number;
+  readonly snapshot: number;
+  readonly timestamp: number;
+}
+
+export interface OnlineSigningOptions {
+  readonly writer: RepositoryWriter;
+  readonly state: RepositoryState;
+  readonly signers: OnlineSigners;
+  /** `timestamp` alone signs the snapshot too when newer targets wait. */
+  readonly roles: readonly OnlineRole[];
+  readonly clock: Clock;
+}
+
+/**
+ * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
+ * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
+  const { writer, state, signers, clock } = options;
+  const { live, targets } = state;
+  const nowMs = clock.nowMs();
+  const lives = livesOf(live.root.signed);
+  const waiting = targets.signed.version > live.targets.signed.version;
+  let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
+  if (waiting || options.roles.includes('snapshot')) {
+    const version = writer.nextVersion('snapshot', snapshot.version);
+    const named = { version: targets.signed.version, bytes: targets.bytes };
+    const content = snapshotContent({ version, nowMs, lifeMs: lives.snapshot }, named);
+    snapshot = { version, bytes: signMetadata(content, signers.snapshot) };
+    writer.writeMetadata('snapshot', version, snapshot.bytes);
+  }
+  const version = live.timestamp.signed.version + 1;
+  const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
+  const timestamp = signMetadata(content, signers.timestamp);
+  await verifyAsClient({ state, timestamp, clock });
+  writer.goLive(timestamp);
+  return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
+}
+
+export interface ResignOptions {
+  readonly repository: string;
+  readonly signers: OnlineSigners;
+  readonly roles: readonly OnlineRole[];
+  /** Where the publisher's copy of the root lies; the repository's own first root without it. */
+  readonly keysDirectory?: string;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  /** For whoever finds the lock held. */
+  readonly holder: string;
+  readonly lockWaitMs: number;
+}
+
+export interface ResignResult {
+  readonly versions: SignedVersions;
+  /** The targets that were live before. */
+  readonly targetsBefore: number;
+  /** Files of newer targets that do not verify; they did not go live. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * `writ refresh`, and what the server does when a quarter of a life has passed or a publish waits.
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function resignOnline(options: ResignOptions): Promise<ResignResult> {
+  return withRepository(options, async (writer) => {
+    const state = readRepositoryState(writer.layout, options.keysDirectory);
+    const { signers, roles, clock } = options;
+    requireNothingIgnored(state, clock.nowMs());
+    const versions = await signOnline({ writer, state, signers, roles, clock });
+    return { versions, targetsBefore: state.live.targets.signed.version, ignored: state.ignored };
+  });
+}
+
+/**
+ * Newer targets that do not verify are somebody's mistake or attack, to be looked at. They stop the signing only
+ * while the timestamp is young: hosts must not lose a good policy's freshness over a bad file beside it.
+ */
+function requireNothingIgnored({ live, ignored, targets }: RepositoryState, nowMs: number): void {
+  const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
+  if (ignored.length === 0 || targets !== live.targets || nowMs >= dueAtMs) return;
+  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot go live`, {
+    facts: { ignored },
+    hint: 'Publish again, with the keys of the targets role.',
+  });
+}

@@ -1,0 +1,183 @@
+// One publish, from a directory to a release that hosts see: read SOURCE, decide whether it is new, pack, sign
+// targets, sign snapshot and timestamp where their keys are at hand, verify, go live. Reads top to bottom here;
+// each step is another file's.
+import type { ArchiveLimits } from '../core/limits.js';
+import { diffManifests, type ManifestDifference } from '../core/manifest.js';
+import type { Digest } from '../core/names.js';
+import type { ReleaseInfo } from '../core/release.js';
+import { parseEnvelope } from '../core/tuf-metadata.js';
+import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import { readManifestOf } from './archive-reader.js';
+import { type PackedBundle, packBundle } from './build-bundle.js';
+import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
+import {
+  headOf,
+  livesOf,
+  nextSerial,
+  requireRevision,
+  targetsContent,
+  withRelease,
+} from './metadata-content.js';
+import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
+import { layoutOf } from './repository-layout.js';
+import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { type RepositoryWriter, withRepository } from './repository-writer.js';
+import { type Signer, signMetadata } from './signer.js';
+import { readSourceTree, type SourceTree } from './source-tree.js';
+
+/** Tells whoever watches how far it is; a Reporter of the command line fits. */
+export interface StepReport {
+  begin(step: string, text?: string): void;
+}
+
+export interface PublishOptions {
+  readonly source: string;
+  readonly repository: string;
+  readonly keys: KeyDirectory;
+  readonly bundle: string;
+  readonly channel: string;
+  readonly revision: string;
+  /** Serials of this bundle to take back with this release, beside those taken back before. */
+  readonly withdraw?: readonly number[];
+  readonly limits: ArchiveLimits;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  readonly lockWaitMs: number;
+  readonly report: StepReport;
+  readonly signal?: AbortSignal;
+}
+
+export type PublishResult =
+  | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo; readonly tree: SourceTree }
+  | (NewRelease & { readonly kind: 'published'; readonly versions: SignedVersions })
+  | (NewRelease & {
+      readonly kind: 'signed-targets';
+      readonly targetsVersion: number;
+      readonly missing: readonly OnlineRole[];
+    });
+
+interface NewRelease {
+  readonly release: ReleaseInfo;
+  /** The head of the channel before; absent for its first release. */
+  readonly previous?: ReleaseInfo;
+  readonly tree: SourceTree;
+  readonly archiveBytes: number;
+  readonly archiveDigest: Digest;
+  /** Absent for a first release, or when the archive before it cannot be read. */
+  readonly difference?: ManifestDifference;
+}
+
+/**
+ * Publishes a directory as the next release of a bundle on a channel.
+ * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
+ *   REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
+ */
+export async function publishBundle(options: PublishOptions): Promise<PublishResult> {
+  requireRevision(options.revision);
+  const { report, keys } = options;
+  report.begin('read', options.source);
+  const tree = readSourceTree(options.source, options.limits);
+  const seen = readRepositoryState(layoutOf(options.repository), keys.path);
+  const same = sameRelease(seen, tree, options);
+  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  if (same !== undefined && seen.targets === seen.live.targets) {
+    return { kind: 'nothing-new', release: same, tree };
+  }
+  const signers = await requireRoleKeys(keys, 'targets', seen.live.root.signed);
+  const online = await findOnlineSigners(keys, seen);
+  return withRepository({ ...options, holder: 'publish' }, async (writer) => {
+    const before = readRepositoryState(writer.layout, keys.path);
+    const added = await addRelease({ writer, before, tree, signers }, options);
+    if (!('signers' in online)) {
+      const targetsVersion = added.state.targets.signed.version;
+      return { ...added.release, kind: 'signed-targets', targetsVersion, missing: online.missing };
+    }
+    report.begin('sign', 'snapshot, timestamp');
+    const { clock } = options;
+    const roles = ['snapshot', 'timestamp'] as const;
+    const versions = await signOnline({ writer, state: added.state, signers: online.signers, roles, clock });
+    return { ...added.release, kind: 'published', versions };
+  });
+}
+
+/** The head of the channel if it is this very tree, and nothing more is to be withdrawn. */
+function sameRelease(
+  state: RepositoryState,
+  tree: SourceTree,
+  { bundle, channel, withdraw = [] }: PublishOptions,
+): ReleaseInfo | undefined {
+  const head = headOf(state.targets.signed, bundle, channel);
+  if (head === undefined || head.manifest.digest !== tree.manifestDigest) return undefined;
+  return withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
+}
+
+interface Addition {
+  readonly writer: RepositoryWriter;
+  readonly before: RepositoryState;
+  readonly tree: SourceTree;
+  readonly signers: readonly Signer[];
+}
+
+interface Added {
+  readonly state: RepositoryState;
+  readonly release: NewRelease;
+}
+
+async function addRelease(addition: Addition, options: PublishOptions): Promise<Added> {
+  const { writer, before, tree } = addition;
+  const { bundle, channel, report } = options;
+  const previous = headOf(before.live.targets.signed, bundle, channel);
+  report.begin('pack', `${tree.manifest.files.length} files`);
+  const archive = await placeArchive(addition, options);
+  const { archiveBytes, archiveDigest } = archive;
+  const difference = await differenceTo(addition, previous, options);
+  const common = {
+    tree,
+    archiveBytes,
+    archiveDigest,
+    ...(previous === undefined ? {} : { previous }),
+    ...(difference === undefined ? {} : { difference }),
+  };
+  // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
+  const waiting = sameRelease(before, tree, options);
+  if (waiting !== undefined) return { state: before, release: { ...common, release: waiting } };
+  const release = describeRelease(before, tree, options);
+  report.begin('sign', 'targets');
+  const version = writer.nextVersion('targets', before.live.targets.signed.version);
+  const targets = withRelease(before.targets.signed.targets, { release, archiveDigest, archiveBytes });
+  const edition = { version, nowMs: options.clock.nowMs(), lifeMs: livesOf(before.live.root.signed).targets };
+  const bytes = signMetadata(targetsContent(edition, targets), addition.signers);
+  const file = parseEnvelope(bytes, 'targets');
+  writer.writeMetadata('targets', version, bytes);
+  return { state: { ...before, targets: file }, release: { ...common, release } };
+}
+
+function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
+  const { bundle, channel, revision, clock, withdraw = [] } = options;
+  const head = headOf(before.targets.signed, bundle, channel);
+  // Cumulative: a host that slept through the release that took a serial back must still learn of it.
+  const withdrawn = [...new Set([...(head?.withdrawn ?? []), ...withdraw])].sort((a, b) => a - b);
+  const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
+  const serial = nextSerial(before.targets.signed, bundle);
+  return { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
+}
+
+async function placeArchive({ writer, tree }: Addition, options: PublishOptions): Promise<PackedBundle> {
+  const { limits, durableFs, signal, bundle, channel } = options;
+  const archivePath = writer.temporaryPath();
+  const signalOption = signal === undefined ? {} : { signal };
+  const packed = await packBundle(tree, { archivePath, limits, durableFs, ...signalOption });
+  writer.placeArchive(archivePath, { bundle, channel, digest: packed.archiveDigest });
+  return packed;
+}
+
+async function differenceTo(
+  { before, tree, writer }: Addition,
+  previous: ReleaseInfo | undefined,
+  { limits }: PublishOptions,
+): Promise<ManifestDifference | undefined> {
+  if (previous === undefined) return undefined;
+  const manifest = await readManifestOf(writer.layout, before.live.targets.signed, previous, limits);
+  return manifest === undefined ? undefined : diffManifests(manifest, tree.manifest);
+}

@@ -1,0 +1,97 @@
+// Where things lie in a repository on disk (architecture.md section 3), and which versions are there.
+// Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, WritError } from '../core/errors.js';
+import { type Digest, digestHex } from '../core/names.js';
+import type { TopLevelRole } from '../core/tuf-metadata.js';
+import { diskError, isTemporaryName } from '../platform/durable-fs.js';
+
+export interface RepositoryLayout {
+  readonly directory: string;
+  readonly metadata: string;
+  readonly targets: string;
+  readonly lock: string;
+  /** The one metadata file that changes under its name. */
+  readonly timestamp: string;
+}
+
+export function layoutOf(directory: string): RepositoryLayout {
+  const metadata = join(directory, 'metadata');
+  return {
+    directory,
+    metadata,
+    targets: join(directory, 'targets'),
+    lock: join(directory, '.lock'),
+    timestamp: join(metadata, 'timestamp.json'),
+  };
+}
+
+/** @returns `N.role.json`, or `timestamp.json` */
+export function metadataName(role: TopLevelRole, version: number): string {
+  return role === 'timestamp' ? 'timestamp.json' : `${version}.${role}.json`;
+}
+
+/** Path below targets/ of an archive: its digest is in its name, so it never changes. */
+export function archiveName(channel: string, digest: Digest): string {
+  return `${digestHex(digest)}.${channel}.tar.br`;
+}
+
+const numbered = /^([1-9][0-9]{0,9})\.([a-z]+)\.json$/;
+
+/** @returns the versions of a role that lie there, ascending; whatever wrote them */
+export function versionsOnDisk(layout: RepositoryLayout, role: TopLevelRole): number[] {
+  const versions = listNames(layout.metadata).flatMap((name) => {
+    const match = numbered.exec(name);
+    return match?.[2] === role ? [Number(match[1])] : [];
+  });
+  return versions.sort((a, b) => a - b);
+}
+
+/**
+ * Reads a file of the repository; it may have been put there by anybody who can write to the directory.
+ * @returns undefined when it is not there
+ * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large
+ */
+export function readRepositoryFile(path: string, maxBytes: number): Buffer | undefined {
+  let descriptor: number;
+  try {
+    const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
+    descriptor = fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return undefined;
+    if (isSystemError(error)) throw invalidFile(path, error.code ?? '');
+    throw error;
+  }
+  try {
+    const status = fs.fstatSync(descriptor);
+    if (!status.isFile()) throw invalidFile(path, 'it is no regular file');
+    if (status.size > maxBytes) throw invalidFile(path, `it is longer than ${maxBytes} bytes`);
+    return fs.readFileSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function invalidFile(path: string, why: string): WritError {
+  return new WritError('REPOSITORY_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
+}
+
+/** What a killed writer left behind; only the holder of the lock may call this. */
+export function removeLeftovers(layout: RepositoryLayout): void {
+  const bundles = listNames(layout.targets).map((name) => join(layout.targets, name));
+  for (const directory of [layout.directory, layout.metadata, ...bundles]) {
+    for (const name of listNames(directory)) {
+      if (isTemporaryName(name)) fs.rmSync(join(directory, name), { force: true });
+    }
+  }
+}
+
+function listNames(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return [];
+    throw diskError(error, { op: 'repo.list', path: directory });
+  }
+}

@@ -1,0 +1,72 @@
+// Looks at the next repository through the eyes of our own client, before its timestamp goes live: once as a
+// new host, and once as a host that has seen what is live now. Nothing is written.
+import { createHash } from 'node:crypto';
+import { pathToFileURL } from 'node:url';
+import { WritError } from '../core/errors.js';
+import { digestHex } from '../core/names.js';
+import type { Clock } from '../platform/clock.js';
+import { overlaySource } from '../trust/overlay-source.js';
+import { openRepositoryClient, type RepositoryClient } from '../trust/repository-client.js';
+import { openRepositorySource } from '../trust/repository-source.js';
+import { memoryTrustStore, type TrustStore } from '../trust/trust-store.js';
+import { releasesOf } from './metadata-content.js';
+import { invalid, type LiveSet, type RepositoryState } from './repository-state.js';
+
+export interface SelfCheckOptions {
+  readonly state: RepositoryState;
+  /** Not live yet; everything that it leads to lies in its place already. */
+  readonly timestamp: Uint8Array;
+  readonly clock: Clock;
+}
+
+/** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
+export async function verifyAsClient({ state, timestamp, clock }: SelfCheckOptions): Promise<void> {
+  const location = pathToFileURL(state.layout.directory).href;
+  const overlay = new Map([['metadata/timestamp.json', timestamp]]);
+  const source = overlaySource(openRepositorySource(location, { clock, version: 'self-check' }), overlay);
+  try {
+    const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });
+    await newHost.refresh({ conditional: 'no' });
+    for (const { bundle, channel } of changedReleases(state)) await verifyArchive(newHost, bundle, channel);
+    const oldHost = openRepositoryClient({ source, store: storeOf(state), clock });
+    await oldHost.refresh({ conditional: 'no' });
+  } catch (error) {
+    throw invalid(error);
+  } finally {
+    await source.close();
+  }
+}
+
+/** What this publish brings: archives that are live already were checked when they went live. */
+function changedReleases({ live, targets }: RepositoryState): { bundle: string; channel: string }[] {
+  const before = live.targets.signed.targets;
+  return releasesOf(targets.signed)
+    .filter(({ path, file }) => before[path]?.hashes['sha256'] !== file.hashes['sha256'])
+    .map(({ release }) => release);
+}
+
+async function verifyArchive(client: RepositoryClient, bundle: string, channel: string): Promise<void> {
+  const target = client.target(bundle, channel);
+  if (target === undefined) {
+    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not listed`, {
+      facts: { bundle, channel },
+    });
+  }
+  const digest = createHash('sha256');
+  for await (const chunk of client.streamTarget(target)) digest.update(chunk);
+  const actual = digest.digest('hex');
+  if (actual === digestHex(target.digest)) return;
+  throw new WritError('DOWNLOAD_DIGEST', `${target.archivePath} has not the signed digest`, {
+    facts: { expected: digestHex(target.digest), actual },
+  });
+}
+
+function storeOf({ anchor, live }: RepositoryState): TrustStore {
+  const store = memoryTrustStore(anchor);
+  const { root, timestamp, snapshot, targets }: LiveSet = live;
+  store.saveRoot(root.signed.version, root.bytes);
+  store.saveFile('timestamp', timestamp.bytes);
+  store.saveFile('snapshot', snapshot.bytes);
+  store.saveFile('targets', targets.bytes);
+  return store;
+}
