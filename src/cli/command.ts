@@ -23,6 +23,11 @@ export interface Reporter {
 /** What a command may use of the world beside its flags. */
 export interface CommandContext {
   readonly reporter: Reporter;
+  /**
+   * Prints an answer before the end: a command that goes on running says what it does now. With --json the
+   * answers are one a line, the last is the result.
+   */
+  announce(answer: Answer): void;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted by SIGINT and SIGTERM. */

@@ -9,7 +9,13 @@ import type { CommandEntry } from './command.js';
 import { type CommonFlags, type Invocation, parseCommandLine } from './program.js';
 import { createRenderer, type Renderer } from './render.js';
 
-const commands: readonly CommandEntry[] = [];
+const commands: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'serve a repository over HTTP or HTTPS',
+    load: () => import('./commands/serve.js'),
+  },
+];
 
 const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -35,7 +41,8 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
   const canAsk = flags.input && process.stdin.isTTY === true && process.stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
-    const context = { reporter, clock: systemClock, env: process.env, signal, canAsk };
+    const announce = renderer.answer;
+    const context = { reporter, announce, clock: systemClock, env: process.env, signal, canAsk };
     const answer = await definition.run(args, flags, context);
     renderer.answer(answer);
     return answer.exitCode;

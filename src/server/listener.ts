@@ -10,6 +10,8 @@ export interface Listener {
   readonly serverFactory: FastifyServerFactory;
   /** New connections get this certificate; those that are open keep theirs. */
   replaceTls(tls: SecureContextOptions): void;
+  /** Ends the connections that wait for a next request. */
+  destroyIdleConnections(): void;
   /** Ends every connection, whatever it is doing. */
   destroyConnections(): void;
 }
@@ -26,6 +28,9 @@ export function createListener(limits: ServerLimits, tls?: SecureContextOptions)
     },
     replaceTls: (next) => {
       for (const server of servers) if (server instanceof https.Server) server.setSecureContext(next);
+    },
+    destroyIdleConnections: () => {
+      for (const server of servers) server.closeIdleConnections();
     },
     destroyConnections: () => {
       for (const server of servers) server.closeAllConnections();

@@ -74,8 +74,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener };
   const app = createApp(resigner === undefined ? parts : { ...parts, resigner });
   const end = async (): Promise<void> => {
-    await Promise.all([resigner?.stop(), closeWithin(app, listener, clock, limits.closeDeadlineMs)]);
-    await tracker.idle();
+    const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
+    // Node closes what is idle at that moment; a connection that was busy would be kept alive till the deadline.
+    const idle = tracker.idle().then(listener.destroyIdleConnections);
+    await Promise.all([resigner?.stop(), closing, idle]);
   };
   const url = await listen(app, options, end);
   // Not before: a second server on the same address must fail without having signed anything.

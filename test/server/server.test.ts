@@ -349,6 +349,19 @@ describe('start and end', () => {
     assert.equal(await codeOf(foreign), 'LISTEN_FAILED');
   });
 
+  it('does not wait for a client that keeps its connection for a next request', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(dir.join(file), Buffer.alloc(30_000_000, 0x61));
+    const limits = { closeDeadlineMs: 600_000, keepAliveTimeoutMs: 600_000 };
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
+    const reading = await fetch(`${server.url}/${file}`);
+    const closed = server.close();
+    assert.equal((await reading.arrayBuffer()).byteLength, 30_000_000);
+    await closed;
+  });
+
   it('finishes what is under way, takes nothing new, and cuts off who does not read', async () => {
     using dir = tempDir();
     writeRepository(dir.path);

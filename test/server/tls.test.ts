@@ -1,52 +1,14 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
-import { get } from 'node:https';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { isWritError } from '../../src/core/errors.js';
-import { runCommand } from '../../src/platform/run-command.js';
 import { startServer } from '../../src/server/server.js';
 import type { TlsFiles } from '../../src/server/tls-files.js';
+import { makeCertificate, secureGet } from '../support/certificate.js';
 import { needs } from '../support/real-programs.js';
 import { tempDir } from '../support/temp-dir.js';
 import { writeRepository } from '../support/unsigned-repository.js';
-
-async function makeCertificate(directory: string, name: string): Promise<TlsFiles> {
-  const certFile = `${directory}/${name}.crt`;
-  const keyFile = `${directory}/${name}.pem`;
-  const result = await runCommand({
-    argv: [
-      ...(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] as const),
-      ...['-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
-      ...['-out', certFile, '-keyout', keyFile],
-    ],
-    timeoutMs: 60_000,
-    maxOutputBytes: 10_000,
-  });
-  assert.ok(result.kind === 'exited' && result.exitCode === 0, JSON.stringify(result));
-  return { certFile, keyFile };
-}
-
-interface SecureAnswer {
-  readonly status: number;
-  readonly name: string;
-  readonly protocol: string;
-}
-
-/** One request that trusts only this certificate. */
-function secureGet(url: string, certFile: string): Promise<SecureAnswer> {
-  return new Promise((resolve, reject) => {
-    const request = get(`${url}/metadata/timestamp.json`, { ca: fs.readFileSync(certFile), agent: false });
-    request.on('error', reject);
-    request.on('response', (response) => {
-      const socket = response.socket as ReturnType<typeof connect>;
-      const name = socket.getPeerCertificate().subject.CN;
-      const protocol = socket.getProtocol() ?? '';
-      response.resume();
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, name: String(name), protocol }));
-    });
-  });
-}
 
 function handshake(url: string, maxVersion: 'TLSv1.1' | 'TLSv1.2'): Promise<string> {
   const { hostname, port } = new URL(url);
