@@ -1,5 +1,7 @@
 // The table of drivers: adding one is one file and one row here.
+import { command } from './command.js';
 import type { DriverKind } from './driver.js';
 import { kresd } from './kresd.js';
+import { signal } from './signal.js';
 
-export const driverKinds: readonly DriverKind[] = [kresd];
+export const driverKinds: readonly DriverKind[] = [kresd, signal, command];

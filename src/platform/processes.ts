@@ -1,0 +1,70 @@
+// The door to other processes of the host: who has this pid, and since when. Reads /proc only.
+// "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
+import * as fs from 'node:fs';
+import { isSystemError } from '../core/errors.js';
+
+export interface ProcessInfo {
+  readonly pid: number;
+  /** Clock ticks after boot: pid and start time together name one process, a pid alone may be used again. */
+  readonly startTicks: number;
+  readonly effectiveUid: number;
+}
+
+export interface PidFile {
+  readonly pid: number;
+  /** Owner of the file. */
+  readonly uid: number;
+}
+
+const maxPidFileBytes = 64;
+const deadStates = new Set(['Z', 'X', 'x']);
+
+/** @returns the process that has this pid and is alive, or undefined (a zombie is not alive) */
+export function findProcess(pid: number): ProcessInfo | undefined {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1');
+    // The name of a program may hold spaces and parentheses: fields are counted from the last one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const startTicks = Number(fields[19]);
+    const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
+    if (deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid))
+      return undefined;
+    return { pid, startTicks, effectiveUid };
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader).
+ * @returns undefined when the file does not hold a pid
+ * @throws the system's error when it cannot be read
+ */
+export function readPidFile(path: string): PidFile | undefined {
+  const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  try {
+    const stat = fs.fstatSync(descriptor);
+    if (!stat.isFile()) return undefined;
+    const buffer = Buffer.alloc(maxPidFileBytes + 1);
+    const length = fs.readSync(descriptor, buffer, 0, buffer.length, 0);
+    if (length > maxPidFileBytes) return undefined;
+    const match = /^\s*([1-9][0-9]{0,9})\s*$/.exec(buffer.toString('latin1', 0, length));
+    const pid = Number(match?.[1] ?? 0);
+    return pid > 1 ? { pid, uid: stat.uid } : undefined;
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** @returns undefined when the signal was sent, else the errno name, as ESRCH */
+export function sendSignal(pid: number, signal: NodeJS.Signals): string | undefined {
+  try {
+    process.kill(pid, signal);
+    return undefined;
+  } catch (error) {
+    if (isSystemError(error)) return error.code;
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { chownSync, rmSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { Ajv } from 'ajv';
+import type { Driver } from '../../src/workers/driver.js';
+import { signal } from '../../src/workers/signal.js';
+import { driverContext } from '../support/driver-context.js';
+import { startFakeWorker } from '../support/fake-worker.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
+const isRoot = process.getuid?.() === 0;
+
+function driverOf(pidFile: string, name = 'HUP'): Driver {
+  return signal.create({ signal: name, pidFile }, driverContext());
+}
+
+describe('the signal driver', () => {
+  it('tells the process of the pid file and claims nothing more', async () => {
+    using dir = tempDir();
+    const worker = await startFakeWorker(dir.join('log'));
+    writeFileSync(dir.join('named.pid'), `${worker.pid}\n`);
+    const driver = driverOf(dir.join('named.pid'), 'USR1');
+    assert.equal(driver.verdictClass, 'silent');
+    assert.deepEqual(await driver.members(), ['named.pid']);
+    const answer = await driver.reset('named.pid', reset);
+    assert.deepEqual(answer, { kind: 'told', text: `SIGUSR1 sent to process ${worker.pid}` });
+    await worker.gotSignals(1);
+    assert.deepEqual(worker.signals(), ['SIGUSR1']);
+    await worker.kill();
+  });
+
+  it('has no member before the daemon has written its pid file', async () => {
+    using dir = tempDir();
+    assert.deepEqual(await driverOf(dir.join('pid')).members(), []);
+  });
+
+  it('cannot reach a daemon that is dead, or whose file went away or holds no pid', async () => {
+    using dir = tempDir();
+    const worker = await startFakeWorker(dir.join('log'));
+    writeFileSync(dir.join('pid'), `${worker.pid}\n`);
+    const driver = driverOf(dir.join('pid'));
+    await worker.kill();
+    assert.deepEqual(await driver.members(), ['pid']);
+    const dead = await driver.reset('pid', reset);
+    assert.equal(dead.kind, 'unreachable');
+    assert.match(dead.text, /is dead/);
+    writeFileSync(dir.join('pid'), '-1');
+    assert.equal((await driver.reset('pid', reset)).kind, 'unreachable');
+    rmSync(dir.join('pid'));
+    assert.equal((await driver.reset('pid', reset)).kind, 'unreachable');
+  });
+
+  it('tells the new process of a daemon that was restarted', async () => {
+    using dir = tempDir();
+    const first = await startFakeWorker(dir.join('log1'));
+    writeFileSync(dir.join('pid'), `${first.pid}`);
+    const driver = driverOf(dir.join('pid'));
+    await driver.members();
+    const second = await startFakeWorker(dir.join('log2'));
+    writeFileSync(dir.join('pid'), `${second.pid}`);
+    assert.equal((await driver.reset('pid', reset)).kind, 'told');
+    await second.gotSignals(1);
+    assert.deepEqual(first.signals(), []);
+    await first.kill();
+    await second.kill();
+  });
+
+  it('does not signal a process of somebody else because a worker wrote its pid down', {
+    skip: !isRoot,
+  }, async () => {
+    using dir = tempDir();
+    const victim = await startFakeWorker(dir.join('log'));
+    writeFileSync(dir.join('pid'), `${victim.pid}`);
+    chownSync(dir.join('pid'), 65_534, 65_534);
+    const answer = await driverOf(dir.join('pid')).reset('pid', reset);
+    assert.equal(answer.kind, 'unreachable');
+    assert.match(answer.text, /another user/);
+    assert.deepEqual(victim.signals(), []);
+    await victim.kill();
+  });
+});
+
+describe('the options of the signal driver', () => {
+  const validate = new Ajv({ strict: true }).compile({
+    type: 'object',
+    properties: signal.properties,
+    required: [signal.name, ...signal.required],
+    additionalProperties: false,
+  });
+
+  it('take the signals that mean "read again", and no others', () => {
+    assert.ok(validate({ signal: 'HUP', pidFile: '/run/named/named.pid' }));
+    for (const name of ['KILL', 'TERM', 'SIGHUP', 'hup', 1]) {
+      assert.equal(validate({ signal: name, pidFile: '/run/named/named.pid' }), false, String(name));
+    }
+  });
+
+  it('need an absolute path of a pid file', () => {
+    assert.equal(validate({ signal: 'HUP' }), false);
+    assert.equal(validate({ signal: 'HUP', pidFile: 'named.pid' }), false);
+    assert.equal(validate({ signal: 'HUP', pidFile: '/run/named/' }), false);
+  });
+});
