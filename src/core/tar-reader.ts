@@ -1,0 +1,169 @@
+// Reads a tar as it arrives, in pieces of any size, and tells a visitor about each regular file. Pure, and
+// flat in memory: it keeps one header. Written out because the tar package accepts, also in strict mode, a
+// missing end, data behind the end, numbers with garbage and broken PAX records; here each is an error.
+import {
+  blockBytes,
+  isZero,
+  malformed,
+  type PaxRecords,
+  readPaxRecords,
+  readTarHeader,
+  type TarHeader,
+} from './tar-header.js';
+
+export interface TarEntry {
+  /** Path bytes, from the PAX header where there is one; nobody has judged them yet. */
+  readonly path: Buffer;
+  readonly sizeBytes: number;
+  readonly mode: number;
+}
+
+/** What it throws ends the reading. `data` comes only between `begin` and `end`; its bytes are lent, not given. */
+export interface TarVisitor {
+  begin(entry: TarEntry): void;
+  data(chunk: Buffer): void;
+  end(): void;
+}
+
+export interface TarReader {
+  /** @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, and what the visitor throws */
+  write(chunk: Buffer): void;
+  /** Says that no more bytes come. @throws WritError ARCHIVE_MALFORMED when the archive is not complete */
+  finish(): void;
+}
+
+/** Writers fill the last record of a tape with zeros up to this size. */
+const maxPaddingBytes = 10_240;
+const endBlocks = 2;
+
+/** @param limits the longest body of a PAX header; it holds little more than one path */
+export function createTarReader(visitor: TarVisitor, limits: { readonly maxPaxBytes: number }): TarReader {
+  return new Reader(visitor, limits.maxPaxBytes);
+}
+
+class Reader implements TarReader {
+  readonly #visitor: TarVisitor;
+  readonly #maxPaxBytes: number;
+  /** The start of a block whose rest has not arrived. */
+  readonly #partial = Buffer.alloc(blockBytes);
+  #partialBytes = 0;
+  #bodyLeft = 0;
+  #paddingLeft = 0;
+  /** Set while the body of a PAX header is read. */
+  #paxBody: Buffer | undefined;
+  /** Set from the end of a PAX header to the file it belongs to. */
+  #pax: PaxRecords | undefined;
+  #zeroBlocks = 0;
+  #bytesAfterEnd = 0;
+
+  constructor(visitor: TarVisitor, maxPaxBytes: number) {
+    this.#visitor = visitor;
+    this.#maxPaxBytes = maxPaxBytes;
+  }
+
+  write(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) at += this.#take(chunk.subarray(at));
+  }
+
+  finish(): void {
+    if (this.#zeroBlocks < endBlocks || this.#bytesAfterEnd % blockBytes !== 0) {
+      throw malformed('it ends too early');
+    }
+  }
+
+  /** @returns how many of these bytes were used, at least one */
+  #take(bytes: Buffer): number {
+    if (this.#zeroBlocks === endBlocks) return this.#takeAfterEnd(bytes);
+    if (this.#bodyLeft > 0) return this.#takeBody(bytes);
+    if (this.#paddingLeft > 0) return this.#takePadding(bytes);
+    return this.#takeHeader(bytes);
+  }
+
+  #takeAfterEnd(bytes: Buffer): number {
+    this.#bytesAfterEnd += bytes.length;
+    // A second archive here would be seen by readers that go on, and by no check of ours.
+    if (this.#bytesAfterEnd > maxPaddingBytes || !isZero(bytes))
+      throw malformed('it has data behind its end');
+    return bytes.length;
+  }
+
+  #takeBody(bytes: Buffer): number {
+    const piece = bytes.subarray(0, this.#bodyLeft);
+    if (this.#paxBody === undefined) this.#visitor.data(piece);
+    else piece.copy(this.#paxBody, this.#paxBody.length - this.#bodyLeft);
+    this.#bodyLeft -= piece.length;
+    if (this.#bodyLeft === 0) this.#endBody();
+    return piece.length;
+  }
+
+  #endBody(): void {
+    if (this.#paxBody === undefined) {
+      this.#visitor.end();
+    } else {
+      this.#pax = readPaxRecords(this.#paxBody);
+      this.#paxBody = undefined;
+    }
+  }
+
+  #takePadding(bytes: Buffer): number {
+    const piece = bytes.subarray(0, this.#paddingLeft);
+    if (!isZero(piece)) throw malformed('it has data in the padding of an entry');
+    this.#paddingLeft -= piece.length;
+    return piece.length;
+  }
+
+  #takeHeader(bytes: Buffer): number {
+    if (this.#partialBytes === 0 && bytes.length >= blockBytes) {
+      this.#readBlock(bytes.subarray(0, blockBytes));
+      return blockBytes;
+    }
+    const used = bytes.copy(this.#partial, this.#partialBytes);
+    this.#partialBytes += used;
+    if (this.#partialBytes === blockBytes) {
+      this.#partialBytes = 0;
+      this.#readBlock(this.#partial);
+    }
+    return used;
+  }
+
+  #readBlock(block: Buffer): void {
+    if (isZero(block)) {
+      if (this.#pax !== undefined) throw malformed('a PAX header belongs to no file');
+      this.#zeroBlocks += 1;
+      return;
+    }
+    // A reader that stops at the first zero block would not see what follows.
+    if (this.#zeroBlocks > 0) throw malformed('it has one end block, then more');
+    const header = readTarHeader(block);
+    this.#bodyLeft = header.sizeBytes;
+    this.#paddingLeft = (blockBytes - (header.sizeBytes % blockBytes)) % blockBytes;
+    if (header.type === 'pax') this.#beginPax(header.sizeBytes);
+    else this.#beginFile(header);
+  }
+
+  #beginFile(header: TarHeader): void {
+    const pax = this.#pax;
+    this.#pax = undefined;
+    if (pax?.sizeBytes !== undefined && pax.sizeBytes !== header.sizeBytes) {
+      throw malformed('PAX header and header name two sizes', {
+        expected: header.sizeBytes,
+        actual: pax.sizeBytes,
+      });
+    }
+    // The header's bytes are only lent: the path outlives the chunk.
+    const path = Buffer.from(pax?.path ?? header.path);
+    this.#visitor.begin({ path, sizeBytes: header.sizeBytes, mode: header.mode });
+    if (header.sizeBytes === 0) this.#visitor.end();
+  }
+
+  #beginPax(sizeBytes: number): void {
+    if (this.#pax !== undefined) throw malformed('two PAX headers follow each other');
+    if (sizeBytes === 0 || sizeBytes > this.#maxPaxBytes) {
+      throw malformed('a PAX header is empty or too long', {
+        expected: this.#maxPaxBytes,
+        actual: sizeBytes,
+      });
+    }
+    this.#paxBody = Buffer.alloc(sizeBytes);
+  }
+}
