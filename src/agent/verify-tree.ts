@@ -3,10 +3,10 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { isSystemError, WritError } from '../core/errors.js';
 import type { Manifest, ManifestFile } from '../core/manifest.js';
 import { digestHex } from '../core/names.js';
+import { letOthersRun } from '../platform/clock.js';
 import { diskError } from '../platform/durable-fs.js';
 import { executableMode } from './stage-tree.js';
 import { type TreeNode, walkTree } from './walk-tree.js';
@@ -132,7 +132,7 @@ function createDigester(signal: AbortSignal | undefined): Digester {
   let sincePause = 0;
   const pause = async (): Promise<void> => {
     sincePause = 0;
-    await setImmediate();
+    await letOthersRun();
     if (signal?.aborted) throw new WritError('INTERRUPTED', 'the verification was interrupted');
   };
   return {

@@ -1,7 +1,7 @@
 // Lists what really lies below a directory, following no link. Owns the walk and the pauses in it; judges nothing.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { letOthersRun } from '../platform/clock.js';
 
 export interface TreeNode {
   /** Relative to the root of the walk, with `/`. */
@@ -27,7 +27,7 @@ export async function* walkTree(root: string): AsyncGenerator<TreeNode> {
       if (stats.isDirectory()) pending.push(path);
       yield { path, stats };
       count += 1;
-      if (count % nodesPerPause === 0) await setImmediate();
+      if (count % nodesPerPause === 0) await letOthersRun();
     }
   }
 }

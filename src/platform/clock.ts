@@ -28,3 +28,13 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', done, { once: true });
     }),
 };
+
+/**
+ * Lets the event loop go round once: sockets, signals and timers get their turn amid long work.
+ * No time passes by it, so it is no part of Clock.
+ */
+export function letOthersRun(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

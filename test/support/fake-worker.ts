@@ -1,0 +1,49 @@
+// A process that stands for a daemon: writes its pid file, appends a line to a log for every signal it gets.
+// Owns the child; `reaped: 'never'` leaves a zombie when it dies, as a careless parent does.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+export interface FakeWorker {
+  readonly pid: number;
+  /** Names of the signals it got, in order, as SIGHUP. */
+  signals(): readonly string[];
+  /** Resolves when it has got this many signals. */
+  gotSignals(count: number): Promise<void>;
+  kill(): Promise<void>;
+}
+
+const program = `
+const fs = require('node:fs');
+const [log] = process.argv.slice(1);
+for (const name of ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'])
+  process.on(name, () => fs.appendFileSync(log, name + '\\n'));
+setInterval(() => {}, 1000);
+fs.writeFileSync(log, '');
+`;
+
+/** @param log path of a file that the worker writes; @param uid runs it as another user (root only) */
+export async function startFakeWorker(log: string, options: { uid?: number } = {}): Promise<FakeWorker> {
+  const child: ChildProcess = spawn(process.execPath, ['-e', program, log], { stdio: 'ignore', ...options });
+  await until(() => existsSync(log));
+  const signals = (): readonly string[] => readFileSync(log, 'utf8').split('\n').filter(Boolean);
+  return {
+    pid: child.pid ?? 0,
+    signals,
+    gotSignals: (count) => until(() => signals().length >= count),
+    kill: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill('SIGKILL');
+      }),
+  };
+}
+
+/** Waits for what another process does; fails the test after 10 s. */
+export async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if (condition()) return;
+    await setTimeout(20);
+  }
+  throw new Error(`waited 10 s for ${condition}`);
+}
