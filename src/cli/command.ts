@@ -14,6 +14,8 @@ export interface Reporter {
   begin(step: string, text?: string): void;
   /** A step has ended; its time since `begin` is shown. The default state is `ok`. */
   finish(step: string, text: string, state?: StepState): void;
+  /** A step has ended with nothing to say: its live line goes. */
+  drop(step: string): void;
   /** A line that belongs to the step before it. */
   note(text: string): void;
   /** Something a person should know that changes no outcome; shown with --quiet too. */
@@ -29,6 +31,8 @@ export interface CommandContext {
    */
   announce(answer: Answer): void;
   readonly clock: Clock;
+  /** Version of this program. */
+  readonly version: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;

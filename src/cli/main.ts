@@ -15,6 +15,41 @@ const commands: readonly CommandEntry[] = [
     summary: 'serve a repository over HTTP or HTTPS',
     load: () => import('./commands/serve.js'),
   },
+  {
+    name: 'agent',
+    summary: 'run the agent of this host',
+    load: () => import('./commands/agent.js'),
+  },
+  {
+    name: 'pull',
+    summary: 'make the newest policy active now, and say what really happened',
+    load: () => import('./commands/pull.js'),
+  },
+  {
+    name: 'status',
+    summary: 'what this host uses, who proved it, and what is wrong',
+    load: () => import('./commands/status.js'),
+  },
+  {
+    name: 'history',
+    summary: 'what the cycles of this host did',
+    load: () => import('./commands/history.js'),
+  },
+  {
+    name: 'rollback',
+    summary: 'go back to an older generation and hold what is left',
+    load: () => import('./commands/rollback.js'),
+  },
+  {
+    name: 'resume',
+    summary: 'end holds and a block',
+    load: () => import('./commands/resume.js'),
+  },
+  {
+    name: 'config show',
+    summary: 'the configuration as the agent reads it',
+    load: () => import('./commands/config-show.js'),
+  },
 ];
 
 const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -42,7 +77,9 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
   const reporter = renderer.reporter(systemClock);
   try {
     const announce = renderer.answer;
-    const context = { reporter, announce, clock: systemClock, env: process.env, signal, canAsk };
+    const version = readVersion();
+    const env = process.env;
+    const context = { reporter, announce, clock: systemClock, version, env, signal, canAsk };
     const answer = await definition.run(args, flags, context);
     renderer.answer(answer);
     return answer.exitCode;

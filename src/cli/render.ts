@@ -88,7 +88,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
   const text = facts === '' ? error.message : `${error.message} (${facts})`;
   const cause = options.verbose && error.cause instanceof Error ? error.cause.stack : undefined;
   return [
-    `${paint('red', `error[${error.code}]`)}: ${printable(text)}\n`,
+    `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
     `hint: ${printable(error.hint)}\n`,
     ...(cause === undefined ? [] : [`${cause}\n`]),
   ];
@@ -97,6 +97,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
 const silentReporter: Omit<Reporter, 'warn'> = {
   begin: () => undefined,
   finish: () => undefined,
+  drop: () => undefined,
   note: () => undefined,
 };
 
@@ -146,6 +147,7 @@ function plainReporter(
   return {
     begin: (step) => steps.start(step),
     finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
+    drop: (step) => void steps.stop(step),
     note: (text) => line('', '', text),
     warn,
   };
@@ -182,6 +184,10 @@ function terminalReporter({ stderr, paint, steps, live, warn }: TerminalReporter
       const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
       stderr.write(`${clear}${body}  ${paint('dim', seconds(steps.stop(step)))}\n`);
     },
+    drop: (step) => {
+      steps.stop(step);
+      stderr.write(clear);
+    },
     note: (text) => void stderr.write(`${clear}            ${printable(text)}\n`),
     warn: (text) => {
       stderr.write(clear);
@@ -203,6 +209,11 @@ function painter(choice: ColorChoice, stream: NodeJS.WriteStream): Paint {
   if (choice === 'never') return (_style, text) => text;
   const validateStream = choice === 'auto';
   return (style, text) => styleText(style, text, { stream, validateStream });
+}
+
+/** Further lines are indented, so that none can pass for a line of ours. */
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n  ');
 }
 
 const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;

@@ -40,7 +40,7 @@ export function configError(file: string, mistakes: readonly ConfigMistake[]): W
   const [only = 'CONFIG_INVALID', ...others] = codes;
   const code = others.length === 0 ? only : 'CONFIG_INVALID';
   const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`;
-  const lines = mistakes.map((mistake) => `\n  ${mistakeLine(mistake)}`).join('');
+  const lines = mistakes.map((mistake) => `\n${mistakeLine(mistake)}`).join('');
   return new WritError(code, `${file} has ${count}:${lines}`, { facts: { file, mistakes } });
 }
 

@@ -1,0 +1,60 @@
+// What commands need of the agent's own code, each part imported when it is called and not before: `writ status`
+// must not load a TUF client. The only place in cli that names modules of the agent's run time.
+import type { HistoryEntry, ResumeResult, StatusReport } from '../core/control-protocol.js';
+import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import type { LogLevel } from '../platform/log.js';
+
+export interface RunAgentOptions {
+  readonly configPath: string;
+  readonly logLevel: LogLevel;
+  readonly version: string;
+  /** Aborted by SIGINT and SIGTERM: end cleanly. */
+  readonly signal: AbortSignal;
+}
+
+/** A job done without a running agent, under the same lock. */
+export interface AloneOptions {
+  readonly configPath: string;
+  readonly by: string;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+export interface AgentDoors {
+  /** @returns the exit code. @throws WritError for what keeps it from starting */
+  runAgent(options: RunAgentOptions): Promise<number>;
+  /** @throws WritError for what keeps it from starting, as LOCK_HELD or CONFIG_INVALID */
+  pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult>;
+  rollbackAlone(
+    options: AloneOptions & { readonly generation?: number; readonly reason?: string },
+  ): Promise<CycleResult>;
+  resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult>;
+  /** What the files of a host say when no agent runs; loads no network and no schema code. */
+  readOfflineStatus(options: OfflineOptions): Promise<StatusReport>;
+  /** Newest first. */
+  readOfflineHistory(
+    options: OfflineOptions & { readonly limit: number; readonly cycle?: string },
+  ): Promise<readonly HistoryEntry[]>;
+}
+
+export interface OfflineOptions {
+  readonly configPath: string;
+  readonly version: string;
+  readonly nowMs: number;
+}
+
+/** Until the agent's run time is part of this program every door says so. */
+export const agentDoors: AgentDoors = {
+  runAgent: absent,
+  pullAlone: absent,
+  rollbackAlone: absent,
+  resumeAlone: absent,
+  readOfflineStatus: absent,
+  readOfflineHistory: absent,
+};
+
+function absent(): Promise<never> {
+  return Promise.reject(new WritError('INTERNAL', 'this build has no agent'));
+}

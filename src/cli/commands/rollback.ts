@@ -1,0 +1,61 @@
+// `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
+
+import { WritError } from '../../core/errors.js';
+import { agentDoors } from '../agent-doors.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../ask.js';
+import type { CommandDefinition } from '../command.js';
+import { askForCycle, cycleAnswer } from '../cycle-command.js';
+
+interface RollbackFlags extends ConfigFlags {
+  readonly reason?: string;
+  readonly verbose?: boolean;
+}
+
+const maxReasonCharacters = 200;
+
+export const command: CommandDefinition<RollbackFlags> = {
+  examples: ['writ rollback', 'writ rollback 17 --reason "view eu is broken"'],
+  exitCodes: [
+    '0  the older generation is active',
+    '1  failed; the running policy stays',
+    '2  usage: there is no such generation',
+    '4  degraded: active, but a worker was not told',
+    '5  a worker refused the older generation; the running one is back',
+    '6  blocked, or another process is busy',
+    '130  interrupted; the agent goes on',
+  ],
+  onSignal: 'drain',
+  configure: (command) => {
+    addConfigFlag(command)
+      .argument('[generation]', 'number of a kept generation; left out: the previous one')
+      .option('--reason <text>', 'why, for the history and for status');
+  },
+  run: async ([text], flags, context) => {
+    const generation = parseGeneration(text);
+    const { reason } = flags;
+    if (reason !== undefined && (reason === '' || reason.length > maxReasonCharacters)) {
+      throw new WritError('USAGE', `--reason takes 1 to ${maxReasonCharacters} characters`);
+    }
+    const wanted = {
+      ...(generation === undefined ? {} : { generation }),
+      ...(reason === undefined ? {} : { reason }),
+    };
+    const result = await askForCycle({
+      configPath: flags.config,
+      detail: flags.verbose === true ? 'all' : 'news',
+      context,
+      request: (by) => ({ type: 'rollback', by, ...wanted }),
+      alone: (options) => agentDoors.rollbackAlone({ ...options, ...wanted }),
+    });
+    return withConfig(cycleAnswer('rollback.result', result), flags);
+  },
+};
+
+function parseGeneration(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw new WritError('USAGE', 'GENERATION is a whole number, as 17', {
+    facts: { actual: text.slice(0, 40) },
+    hint: 'See writ history for the generations of this host.',
+  });
+}

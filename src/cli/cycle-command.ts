@@ -1,0 +1,80 @@
+// What `writ pull` and `writ rollback` share: ask the running agent, or do it alone when none runs; show the steps
+// while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone.
+import type { ControlAnswer, ControlRequest } from '../core/control-protocol.js';
+import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import type { AloneOptions } from './agent-doors.js';
+import { ask, isNotRunning, whoAsks } from './ask.js';
+import type { Answer, CommandContext } from './command.js';
+import { showResult } from './show-result.js';
+import { stepPrinter } from './show-steps.js';
+
+export interface CycleQuestion {
+  readonly configPath: string;
+  readonly detail: 'all' | 'news';
+  readonly context: CommandContext;
+  readonly request: (by: string) => ControlRequest;
+  readonly alone: (options: AloneOptions) => Promise<CycleResult>;
+}
+
+/** @returns the result, or `interrupted` when a signal ended the wait (the agent goes on) */
+export async function askForCycle(question: CycleQuestion): Promise<CycleResult | 'interrupted'> {
+  const { configPath, context, detail } = question;
+  const { reporter, signal, version } = context;
+  const onEvent = stepPrinter({ reporter, detail });
+  const by = whoAsks(context.env);
+  try {
+    const onMessage = (message: ControlAnswer): void => {
+      if (isEvent(message)) onEvent(message);
+    };
+    return resultOf(await ask({ request: question.request(by), configPath, context, onMessage }));
+  } catch (error) {
+    if (isInterrupted(error)) return 'interrupted';
+    if (!isNotRunning(error)) throw error;
+  }
+  reporter.note('no agent is running: this command does it alone');
+  return question.alone({ configPath, by, version, signal, onEvent });
+}
+
+/** @param type of the JSON object, as `pull.result` */
+export function cycleAnswer(type: CycleResult['type'], result: CycleResult | 'interrupted'): Answer {
+  if (result === 'interrupted') return interruptedAnswer(type);
+  const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
+  const { lines, next } = showResult(result);
+  const worst = exitCode === 0 ? undefined : result.problems[0];
+  return {
+    type,
+    outcome,
+    exitCode,
+    details: { ...(worst === undefined ? {} : { code: worst.code, hint: worst.hint }), ...details },
+    lines,
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+const interruptedExitCode = 130;
+
+function interruptedAnswer(type: string): Answer {
+  return {
+    type,
+    outcome: 'interrupted',
+    exitCode: interruptedExitCode,
+    details: { code: 'INTERRUPTED' },
+    lines: ['INTERRUPTED  the agent goes on with this cycle; only the wait for it has ended.'],
+    next: 'writ status',
+  };
+}
+
+function isInterrupted(error: unknown): boolean {
+  return error instanceof WritError && error.code === 'INTERRUPTED';
+}
+
+function isEvent(message: ControlAnswer): message is CycleEventLine {
+  const { type } = message;
+  return type === 'cycle.started' || type.startsWith('step.');
+}
+
+function resultOf(message: ControlAnswer): CycleResult {
+  if (message.type === 'pull.result' || message.type === 'rollback.result') return message;
+  throw new WritError('MESSAGE_MALFORMED', `the agent answered ${message.type} to a request for a cycle`);
+}

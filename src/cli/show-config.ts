@@ -1,0 +1,55 @@
+// `writ config show` for people: one line a value, with where it comes from. Pure.
+import type { AgentConfig, BundleConfig, WorkerGroupConfig } from '../core/config.js';
+import { roughly, table } from './show-text.js';
+
+/** @param given pointers of the keys that the file sets, as `/poll/every` */
+export function showConfig(file: string, config: AgentConfig, given: readonly string[]): string[] {
+  const row = (key: string, value: string): string[] => {
+    const pointer = `/${key.replaceAll('.', '/')}`;
+    const set = given.some((one) => one === pointer || one.startsWith(`${pointer}/`));
+    return [key, value, set ? 'file' : 'default'];
+  };
+  const { poll, limits } = config;
+  const rows = [
+    row('repository', config.repository.join(', ')),
+    ...(config.repositoryCa === undefined ? [] : [row('repository.ca', config.repositoryCa)]),
+    row('root', config.root),
+    row('state', config.state),
+    row('policy', config.policy),
+    row('run', config.run),
+    row('socket', config.socket),
+    row('host.id', config.host.id),
+    ...Object.entries(config.host.labels).map(([name, value]) => row(`host.labels.${name}`, value)),
+    poll.kind === 'every'
+      ? row('poll.every', roughly(poll.everyMs))
+      : row('poll.cron', `${poll.expression}${poll.timeZone === undefined ? '' : ` (${poll.timeZone})`}`),
+    row('keep.generations', String(config.keep.generations)),
+    row('keep.grace', roughly(config.keep.graceMs)),
+    row('refusals.retry', roughly(config.refusals.retryMs)),
+    row('limits.archive', `${limits.maxArchiveBytes} B`),
+    row('limits.entries', String(limits.maxEntries)),
+    row('limits.file', `${limits.maxFileBytes} B`),
+    row('limits.tree', `${limits.maxTreeBytes} B`),
+    row('limits.depth', String(limits.maxDepth)),
+    row('limits.ratio', String(limits.maxRatio)),
+    ...config.bundles.map((bundle) => [`bundle ${bundle.name}`, bundleText(bundle), 'file']),
+    ...config.together.map((set) => ['together', set.join(', '), 'file']),
+    ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
+  ];
+  return [`VALID ${file}`, ...table([{ title: 'key' }, { title: 'value' }, { title: 'from' }], rows)];
+}
+
+function bundleText({ channel, checks, mode, group }: BundleConfig): string {
+  const names = checks.map((check) => check.name).join(', ');
+  const owner = group === undefined ? '' : `, group ${group}`;
+  return `${channel}, mode 0${mode.toString(8)}${owner}, checks: ${names === '' ? 'none' : names}`;
+}
+
+function workerText({ uses, load, reset, probe, confirm }: WorkerGroupConfig): string {
+  const how = [
+    ...(load === undefined ? [] : [`load ${load.run[0]}`]),
+    ...(reset === undefined ? [] : [`reset by ${reset.driver}, at least ${reset.min}`]),
+    ...(probe === undefined ? [] : [`probe ${probe.run[0]}`]),
+  ];
+  return `uses ${uses.join(', ')}; ${how.join('; ')}; confirm ${confirm}`;
+}

@@ -1,0 +1,160 @@
+// `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
+// do. Pure: a report in, lines out.
+import type { BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
+import type { Block } from './show-result.js';
+import { clockTime, counted, indented, minuteTime, roughly, table } from './show-text.js';
+
+export type StatusWord = 'active' | 'degraded' | 'blocked' | 'frozen' | 'empty' | 'stopped';
+
+/** @returns the one word for the state of the host; the worst wins */
+export function statusWord(report: StatusReport): StatusWord {
+  if (report.agent === 'stop') return 'stopped';
+  if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
+  if (report.freshness.state === 'frozen') return 'frozen';
+  if (report.generation === undefined) return 'empty';
+  const missed = report.last?.outcome === 'degraded' || notTold(report.workers).length > 0;
+  return missed ? 'degraded' : 'active';
+}
+
+export function showStatus(report: StatusReport): Block {
+  const next = report.problems[0] === undefined ? nextStep(report) : undefined;
+  return {
+    lines: [
+      firstLine(report),
+      ...bundleLines(report),
+      ...workerLines(report),
+      `  freshness ${freshnessText(report)}`,
+      ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
+      ...report.refusals.flatMap((one) => [
+        `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
+        ...indented(one.reason, '            ', 3),
+      ]),
+      ...report.holds.map(
+        (one) =>
+          `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
+      ),
+      ...problemLines(report),
+    ],
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+function firstLine(report: StatusReport): string {
+  const { generation, workers, host } = report;
+  const word = statusWord(report);
+  const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
+  const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
+  const missed = notTold(workers).length;
+  const told = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not told`;
+  const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
+  const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
+  return `${word.toUpperCase()}${unconfirmed}  ${stopped}${active}${told}${agent}    ${host}`;
+}
+
+function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
+  return workers.filter((one) => one.state === 'unreachable' || one.state === 'refused');
+}
+
+function bundleLines(report: StatusReport): string[] {
+  if (report.bundles.length === 0) return [];
+  return table(
+    [
+      { title: 'bundle' },
+      { title: 'channel' },
+      { title: 'serial', align: 'right' },
+      { title: 'revision' },
+      { title: 'active since' },
+      { title: 'server has' },
+    ],
+    report.bundles.map((one) => [
+      one.bundle,
+      one.channel,
+      one.serial === undefined ? '-' : String(one.serial),
+      one.revision ?? '-',
+      one.activatedAtMs === undefined ? '-' : minuteTime(one.activatedAtMs),
+      serverText(one, report),
+    ]),
+  );
+}
+
+function serverText(bundle: BundleStatus, report: StatusReport): string {
+  const { server } = bundle;
+  if (server === undefined)
+    return report.freshness.lastContactMs === undefined ? 'not asked yet' : 'no such bundle';
+  if (server.serial === bundle.serial) return 'same';
+  const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
+    one.bundle === bundle.bundle && one.serial === server.serial;
+  if (report.refusals.some(at)) return `${server.serial}, refused`;
+  if (report.holds.some(at)) return `${server.serial}, held`;
+  return String(server.serial);
+}
+
+function workerLines(report: StatusReport): string[] {
+  if (report.workers.length === 0) return [];
+  return table(
+    [{ title: 'worker' }, { title: 'group' }, { title: 'generation', align: 'right' }, { title: 'answered' }],
+    report.workers.map((one) => [
+      one.worker,
+      one.group,
+      one.confirmed === undefined ? '-' : String(one.confirmed),
+      answerText(one),
+    ]),
+  );
+}
+
+function answerText(worker: WorkerStatus): string {
+  const at = clockTime(worker.atMs);
+  switch (worker.state) {
+    case 'confirmed':
+      return at;
+    case 'told':
+      return `told generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
+    case 'waiting':
+      return `not up since ${at}; told when it appears`;
+    case 'unreachable':
+      return `WORKER_UNREACHABLE since ${at}`;
+    case 'refused':
+      return `WORKER_REFUSED at ${at}`;
+  }
+}
+
+function freshnessText(report: StatusReport): string {
+  const { state, lastContactMs } = report.freshness;
+  const contact =
+    lastContactMs === undefined
+      ? 'server not reached yet'
+      : `server reached ${roughly(report.atMs - lastContactMs)} ago`;
+  const poll =
+    report.nextPollAtMs === undefined ? '' : `, next poll in ${roughly(report.nextPollAtMs - report.atMs)}`;
+  return `${state}: ${contact}${poll}`;
+}
+
+function trustText(report: StatusReport): string {
+  const roles = report.trust.map(({ role, version, expiresAtMs }) => {
+    const days = Math.floor((expiresAtMs - report.atMs) / 86_400_000);
+    const left = expiresAtMs <= report.atMs ? 'EXPIRED' : `${days} d`;
+    return `${role}${role === 'root' ? ` v${version}` : ''} ${left}`;
+  });
+  return `${roles.join(', ')}${roles.at(-1)?.endsWith('EXPIRED') ? '' : ' left'}`;
+}
+
+function retryTime(retryAtMs: number, nowMs: number): string {
+  return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
+}
+
+function problemLines(report: StatusReport): string[] {
+  if (report.problems.length === 0) return [];
+  return [
+    counted(report.problems.length, 'problem'),
+    ...report.problems.flatMap((one) => {
+      const [first = '', ...rest] = indented(one.message, '', 4);
+      return [`  ${one.code}  ${first}`, ...rest.map((line) => `    ${line}`), `    Next: ${one.hint}`];
+    }),
+  ];
+}
+
+function nextStep(report: StatusReport): string | undefined {
+  if (report.agent === 'stop') return 'sudo systemctl start writ-agent';
+  if (report.generation === undefined) return 'writ pull';
+  return report.holds.length > 0 ? 'writ resume' : undefined;
+}

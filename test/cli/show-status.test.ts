@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { showStatus, statusWord } from '../../src/cli/show-status.js';
+import type { StatusReport } from '../../src/core/control-protocol.js';
+import { blockText } from '../support/block-text.js';
+import { problem, startedAtMs } from '../support/cycle-results.js';
+import { matchesFile } from '../support/golden.js';
+import { statusReport, workerStatus } from '../support/status-reports.js';
+
+function emptyHost(): StatusReport {
+  const {
+    generation: _none,
+    activeSinceMs: _never,
+    last: _no,
+    nextPollAtMs: _poll,
+    ...rest
+  } = statusReport();
+  return {
+    ...rest,
+    confirmed: false,
+    bundles: [{ bundle: 'dns-edge', channel: 'stable' }],
+    workers: [],
+    freshness: { state: 'stale' },
+    trust: [],
+  };
+}
+
+const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
+  active: ['active', statusReport()],
+  unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'told')] })],
+  degraded: [
+    'degraded',
+    statusReport({
+      confirmed: false,
+      workers: [workerStatus('kresd@1', 'confirmed'), workerStatus('kresd@2', 'unreachable')],
+      problems: [
+        {
+          ...problem(
+            'WORKER_UNREACHABLE',
+            'kresd@2: connection refused on control/2\nThis process still answers from generation 17.',
+          ),
+          hint: 'systemctl status kresd@2',
+        },
+      ],
+    }),
+  ],
+  'refused-and-held': [
+    'active',
+    statusReport({
+      workers: [workerStatus('kresd@3', 'waiting')],
+      bundles: [
+        { ...statusReport().bundles[0]!, server: { serial: 43, revision: 'b' } },
+        { ...statusReport().bundles[1]!, server: { serial: 10, revision: 'v1.4' } },
+      ],
+      refusals: [
+        {
+          bundle: 'dns-edge',
+          channel: 'stable',
+          serial: 43,
+          code: 'CHECK_FAILED',
+          reason: 'zones parse (exit 1)\nblock.rpz:214: invalid IPv4 address',
+          atMs: startedAtMs,
+          retryAtMs: startedAtMs + 3_600_000,
+        },
+      ],
+      holds: [{ bundle: 'access', serial: 10, by: 'anna', atMs: startedAtMs, reason: 'locks out ben' }],
+    }),
+  ],
+  frozen: [
+    'frozen',
+    statusReport({
+      freshness: { state: 'frozen', lastContactMs: startedAtMs },
+      trust: [{ role: 'timestamp', version: 1310, expiresAtMs: startedAtMs }],
+      problems: [problem('METADATA_EXPIRED', 'timestamp v1310 has expired')],
+    }),
+  ],
+  blocked: [
+    'blocked',
+    statusReport({
+      problems: [problem('ACTIVATION_BLOCKED', '3 starts behind generation 19 did not reach its end')],
+    }),
+  ],
+  empty: ['empty', emptyHost()],
+  stopped: ['stopped', statusReport({ agent: 'stop' })],
+};
+
+describe('the status of a host', () => {
+  for (const [name, [word, report]] of Object.entries(cases)) {
+    it(`is as people expect it: ${name}`, () => {
+      assert.equal(statusWord(report), word);
+      matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
+    });
+  }
+
+  it('says so while the agent starts or ends', () => {
+    assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
+  });
+});

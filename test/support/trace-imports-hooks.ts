@@ -1,0 +1,16 @@
+// The hook behind trace-imports; it runs in a thread of its own.
+import { appendFileSync } from 'node:fs';
+
+type Resolve = (specifier: string, context: unknown) => Promise<{ readonly url: string }>;
+
+/** Called by Node for every import. */
+export async function resolve(
+  specifier: string,
+  context: unknown,
+  next: Resolve,
+): Promise<{ readonly url: string }> {
+  const resolved = await next(specifier, context);
+  const path = process.env['WRIT_TRACE_IMPORTS'];
+  if (path !== undefined) appendFileSync(path, `${resolved.url}\n`);
+  return resolved;
+}
