@@ -7,7 +7,13 @@ import { fakeClock } from '../support/fake-clock.js';
 import { logLines } from '../support/log-lines.js';
 import { rawRequest } from '../support/raw-request.js';
 import { tempDir } from '../support/temp-dir.js';
-import { archiveFile, replaceFile, roleBytes, writeRepository } from '../support/unsigned-repository.js';
+import {
+  archiveFile,
+  fixtureExpires,
+  replaceFile,
+  roleBytes,
+  writeRepository,
+} from '../support/unsigned-repository.js';
 
 async function withServer(
   options: Partial<ServerOptions>,
@@ -42,7 +48,7 @@ describe('/healthz', () => {
       const fine = await health(server);
       assert.deepEqual([fine.status, fine.body.status], [200, 'ok']);
       assert.equal(fine.body.roles['timestamp']?.version, 1);
-      clock.setWallTime(Date.UTC(2027, 0, 1));
+      clock.setWallTime(Date.parse(fixtureExpires));
       const late = await health(server);
       assert.deepEqual([late.status, late.body.status], [503, 'critical']);
       assert.ok(late.body.reasons.every(({ code }) => code === 'METADATA_EXPIRED'));
@@ -116,7 +122,7 @@ describe('/metrics', () => {
         'writ_server_requests_total{route="none",status="404"} 1',
         'writ_server_resign_total{result="success"} 0',
         'writ_repository_version{role="timestamp"} 1',
-        `writ_repository_expiry_seconds{role="root"} ${61 * 86_400}`,
+        `writ_repository_expiry_seconds{role="root"} ${(Date.parse(fixtureExpires) - Date.UTC(2026, 10, 1)) / 1000}`,
         'writ_repository_pending_files 0',
       ]) {
         assert.ok(lines.includes(line), line);

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createRepositoryView } from '../../src/server/repository-state.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
-import { replaceFile, roleBytes, writeRepository } from '../support/unsigned-repository.js';
+import { fixtureExpires, replaceFile, roleBytes, writeRepository } from '../support/unsigned-repository.js';
 
 function repository(): TempDir {
   const dir = tempDir();
@@ -21,7 +21,7 @@ describe('repository state', () => {
     assert.deepEqual(Object.keys(roles).sort(), ['root', 'snapshot', 'targets', 'timestamp']);
     for (const role of Object.values(roles)) {
       assert.equal(role.version, 1);
-      assert.equal(role.expiresMs, Date.UTC(2027, 0, 1));
+      assert.equal(role.expiresMs, Date.parse(fixtureExpires));
     }
     assert.deepEqual([problems, pending], [[], []]);
   });
@@ -42,6 +42,8 @@ describe('repository state', () => {
     const meta = { 'snapshot.json': { version: 1 } };
     replaceFile(dir.path, 'metadata/timestamp.json', roleBytes('timestamp', { version: 1, meta, writ }));
     fs.utimesSync(dir.join('metadata/1.snapshot.json'), 1_790_000_000, 1_790_000_000);
+    const targets = roleBytes('targets', { version: 1, expires: '2027-01-01T00:00:00Z' });
+    replaceFile(dir.path, 'metadata/1.targets.json', targets);
     fs.utimesSync(dir.join('metadata/1.targets.json'), 1_900_000_000, 1_900_000_000);
     const { roles } = createRepositoryView(dir.path).read();
     assert.equal(roles.timestamp?.signedAtMs, Date.UTC(2026, 10, 1));

@@ -1,0 +1,44 @@
+# Two images from one build: `docker build --target agent .` and `docker build --target server .` (the default).
+# Neither holds a key, a configuration or a repository: those are mounted when the container starts.
+
+FROM node:26-slim AS build
+WORKDIR /src
+COPY package.json package-lock.json ./
+# `prepare` would build before the sources are here.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY scripts/ scripts/
+COPY src/ src/
+RUN npm run build
+
+FROM node:26-slim AS runtime
+ENV NODE_ENV=production
+WORKDIR /opt/writ
+COPY package.json package-lock.json ./
+# Without --ignore-scripts `prepare` would run here, without the compiler that --omit=dev leaves out.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && npm cache clean --force
+COPY --from=build /src/dist/src/ dist/src/
+RUN ln -s /opt/writ/dist/src/cli/main.js /usr/local/bin/writ
+ENTRYPOINT ["node", "/opt/writ/dist/src/cli/main.js"]
+
+# Mount /etc/writ (agent.yaml, root.json) read-only and /var/lib/writ as a volume; workers in other containers
+# mount /var/lib/writ/policy read-only. Run it with --init: hooks can leave children behind.
+FROM runtime AS agent
+RUN install -d -o 10001 -g 10001 -m 0711 /var/lib/writ \
+  && install -d -o 10001 -g 10001 -m 0755 /run/writ
+VOLUME ["/var/lib/writ"]
+USER 10001:10001
+HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
+  CMD ["node", "/opt/writ/dist/src/cli/main.js", "status", "--config", "/etc/writ/agent.yaml", "--quiet"]
+CMD ["agent", "--config", "/etc/writ/agent.yaml"]
+
+# Mount the repository at /srv/writ: read-only, or writable with `--keys` so that the server can re-sign.
+# With TLS set WRIT_HEALTH_URL, and NODE_EXTRA_CA_CERTS where the certificate is your own.
+FROM runtime AS server
+ENV WRIT_HEALTH_URL=http://127.0.0.1:8080/healthz
+USER 10001:10001
+EXPOSE 8080
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["node", "-e", "fetch(process.env.WRIT_HEALTH_URL).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["serve", "--repository", "/srv/writ", "--listen", "0.0.0.0:8080"]
