@@ -31,7 +31,7 @@ export function transportError(error: unknown, exchange: FailedExchange): WritEr
   const { url, phase, deadline } = exchange;
   if (isWritError(error)) return error;
   if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
-  const errno = isSystemError(error) ? (error.code ?? 'unknown') : 'unknown';
+  const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
   const reason = error instanceof Error ? error.message : String(error);
   return new WritError(codeOf(errno, phase), `${url}: ${reason}`, {
     facts: { url, errno },
@@ -42,6 +42,7 @@ export function transportError(error: unknown, exchange: FailedExchange): WritEr
 function codeOf(errno: string, phase: FailedExchange['phase']): ErrorCode {
   if (errno === 'UND_ERR_HEADERS_TIMEOUT' || errno === 'UND_ERR_BODY_TIMEOUT') return 'DOWNLOAD_TIMEOUT';
   // The parser of HTTP met something that is none, or headers without end.
-  if (errno.startsWith('HPE_') || errno === 'UND_ERR_HEADERS_OVERFLOW') return 'SERVER_ERROR';
+  if (errno === 'HTTPParserError' || errno.startsWith('HPE_') || errno === 'UND_ERR_HEADERS_OVERFLOW')
+    return 'SERVER_ERROR';
   return phase === 'body' ? 'DOWNLOAD_TRUNCATED' : 'SERVER_UNREACHABLE';
 }

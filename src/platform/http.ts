@@ -1,6 +1,7 @@
 // The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
 // the network does to error codes, and what is never followed or decoded: redirects and content encodings.
 // Knows nothing of metadata; never buffers a body without a bound.
+import { setImmediate } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { WritError } from '../core/errors.js';
 import type { TransportLimits } from '../core/limits.js';
@@ -139,7 +140,7 @@ function asExchange(
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
     body: () => readBody(response, deadline, url),
     end: async () => {
-      await discard(response, deadline);
+      await release(response, deadline);
       deadline.end();
     },
   };
@@ -157,14 +158,15 @@ async function* readBody(
   }
 }
 
-async function discard(response: Dispatcher.ResponseData, deadline: Deadline): Promise<void> {
-  if (response.body.destroyed || response.body.readableEnded) return;
-  try {
-    await response.body.dump({ limit: maxDiscardedBytes, signal: deadline.signal });
-  } catch {
-    // Nobody wants this body: what happens to it has no meaning for the answer.
-    response.body.destroy();
+/** The body of an answer that is complete without it is read away; any other that nobody read to its end is cut. */
+async function release(response: Dispatcher.ResponseData, deadline: Deadline): Promise<void> {
+  const { body, statusCode } = response;
+  if (!body.readableEnded && (statusCode === 404 || statusCode === 304)) {
+    await body.dump({ limit: maxDiscardedBytes, signal: deadline.signal }).catch(() => undefined);
   }
+  if (!body.readableEnded) body.destroy();
+  // undici takes the connection back one turn after the end; a request before that would open another one.
+  await setImmediate();
 }
 
 function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {

@@ -66,9 +66,12 @@ export function openRepositorySource(location: string, options: SourceOptions): 
 function parseLocation(location: string): URL {
   const url = URL.canParse(location) ? new URL(location) : undefined;
   const known = url !== undefined && ['http:', 'https:', 'file:'].includes(url.protocol);
+  // An encoded slash in a file URL is one name that no file can have.
+  const isFile = url?.protocol === 'file:';
+  const odd = isFile && (url?.host !== '' || /%2f|%00/i.test(url?.pathname ?? ''));
   // A password in a URL ends up in logs; a query would be lost before the path.
   const extra = url === undefined ? '' : `${url.username}${url.password}${url.search}${url.hash}`;
-  if (!known || extra !== '' || (url.protocol === 'file:' && url.host !== '')) {
+  if (!known || extra !== '' || odd) {
     throw new WritError('CONFIG_INVALID', 'the repository is no plain http, https or file URL', {
       facts: { expected: 'https://host/path/ or file:///path/' },
       hint: 'Write https://host/path/ or file:///path/, without user, query or fragment.',

@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { defaultTransportLimits, type TransportLimits } from '../../src/core/limits.js';
+import { openRepositorySource, type RepositorySource } from '../../src/trust/repository-source.js';
+import { rejectsCode, throwsCode } from '../support/assert-code.js';
+import { fakeClock } from '../support/fake-clock.js';
+import { type HttpFixture, httpFixture } from '../support/http-fixture.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Bench {
+  readonly server: HttpFixture;
+  readonly source: RepositorySource;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+const nowMs = Date.UTC(2026, 10, 1);
+
+async function bench(answer: Answer, limits: Partial<TransportLimits> = {}): Promise<Bench> {
+  const server = await httpFixture(answer);
+  const source = open(server.url, limits);
+  return {
+    server,
+    source,
+    [Symbol.asyncDispose]: async () => {
+      await source.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function open(url: string, limits: Partial<TransportLimits> = {}): RepositorySource {
+  const clock = fakeClock({ nowMs });
+  return openRepositorySource(url, {
+    clock,
+    version: '9.9.9',
+    limits: { ...defaultTransportLimits, ...limits },
+  });
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+const always =
+  (status: number, headers: Record<string, string> = {}, body = ''): Answer =>
+  (_request, response) => {
+    response.writeHead(status, headers);
+    response.end(body);
+  };
+
+describe('http source: fetch', () => {
+  it('gets a file with its ETag, says who asks, and asks for no encoding', async () => {
+    await using it = await bench(always(200, { etag: '"v1"' }, 'hello'));
+    const verdict = await it.source.fetch('metadata/timestamp.json', { maxBytes: 5 });
+    assert.ok(verdict.kind === 'found');
+    assert.equal(verdict.bytes.toString(), 'hello');
+    assert.equal(verdict.etag, '"v1"');
+    const [request] = it.server.requests;
+    assert.equal(request?.method, 'GET');
+    assert.equal(request?.url, '/metadata/timestamp.json');
+    assert.equal(request?.headers['user-agent'], 'writ/9.9.9');
+    assert.equal(request?.headers['accept-encoding'], 'identity');
+  });
+
+  it('keeps the path of the base URL and sends encoded names as they are', async () => {
+    await using it = await bench(always(200));
+    const source = open(`${it.server.url}repo/v1`);
+    await source.fetch('metadata/1.a%2F%3F%23.json', { maxBytes: 10 });
+    assert.equal(it.server.requests[0]?.url, '/repo/v1/metadata/1.a%2F%3F%23.json');
+    await source.close();
+  });
+
+  it('sends the ETag it was given and reports "not modified"', async () => {
+    await using it = await bench(always(304));
+    const verdict = await it.source.fetch('timestamp.json', { maxBytes: 10, etag: '"v1"' });
+    assert.equal(verdict.kind, 'not-modified');
+    assert.equal(it.server.requests[0]?.headers['if-none-match'], '"v1"');
+    await rejectsCode('SERVER_ERROR', it.source.fetch('timestamp.json', { maxBytes: 10 }));
+  });
+
+  it('uses one connection for a whole refresh, absent files included', async () => {
+    await using it = await bench((request, response) => {
+      response.statusCode = request.url === '/2.root.json' ? 404 : 200;
+      response.end('not here');
+    });
+    assert.equal((await it.source.fetch('2.root.json', { maxBytes: 10 })).kind, 'absent');
+    for (const name of ['timestamp.json', '1.snapshot.json']) await it.source.fetch(name, { maxBytes: 10 });
+    assert.equal(it.server.connections(), 1);
+  });
+
+  it('refuses a path that leads out, before anything is sent', async () => {
+    await using it = await bench(always(200));
+    for (const path of ['../secret', 'a/../b', 'a//b', '%2e%2e/x', './a', 'a%00b', '%zz', '']) {
+      await rejectsCode('METADATA_MALFORMED', it.source.fetch(path, { maxBytes: 10 }));
+    }
+    assert.equal(it.server.requests.length, 0);
+  });
+});
+
+describe('http source: answers that are refused', () => {
+  for (const status of [301, 302, 303, 307, 308, 300]) {
+    it(`does not follow a redirect (${status})`, async () => {
+      await using it = await bench(always(status, { location: 'file:///etc/passwd' }));
+      await rejectsCode(
+        status === 300 ? 'SERVER_ERROR' : 'REDIRECT_REFUSED',
+        it.source.fetch('x', { maxBytes: 10 }),
+      );
+      assert.equal(it.server.requests.length, 1);
+    });
+  }
+
+  for (const status of [204, 400, 403, 408, 410, 429, 500, 503]) {
+    it(`reports status ${status}: only 404 means absent`, async () => {
+      await using it = await bench(always(status));
+      const error = await rejectsCode('SERVER_ERROR', it.source.fetch('x', { maxBytes: 10 }));
+      assert.equal(error.facts['status'], status);
+    });
+  }
+
+  for (const [value, expected] of [
+    ['7', 7000],
+    ['0', 0],
+    ['999999999', 86_400_000],
+    [new Date(nowMs + 90_000).toUTCString(), 90_000],
+    [new Date(nowMs - 90_000).toUTCString(), 0],
+  ] as const) {
+    it(`hears Retry-After: ${value}`, async () => {
+      await using it = await bench(always(value === '7' ? 429 : 503, { 'retry-after': value }));
+      const error = await rejectsCode('SERVER_BUSY', it.source.fetch('x', { maxBytes: 10 }));
+      assert.equal(error.facts['retryAfterMs'], expected);
+    });
+  }
+
+  it('takes a Retry-After that is none for an ordinary error', async () => {
+    await using it = await bench(always(503, { 'retry-after': '-5' }));
+    await rejectsCode('SERVER_ERROR', it.source.fetch('x', { maxBytes: 10 }));
+  });
+
+  it('refuses a body with a content encoding', async () => {
+    await using it = await bench(always(200, { 'content-encoding': 'gzip' }, 'bomb'));
+    const error = await rejectsCode('SERVER_ERROR', it.source.fetch('x', { maxBytes: 10 }));
+    assert.equal(error.facts.actual, 'gzip');
+  });
+
+  it('refuses what is no HTTP', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.end('SSH-2.0-OpenSSH_9.2\r\n');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const source = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await rejectsCode('SERVER_ERROR', source.fetch('x', { maxBytes: 10 }));
+    await source.close();
+    server.close();
+  });
+
+  it('names the system error when nobody listens', async () => {
+    const server = await httpFixture(always(200));
+    await server[Symbol.asyncDispose]();
+    const source = open(server.url);
+    const error = await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 10 }));
+    assert.equal(error.facts['errno'], 'ECONNREFUSED');
+    await source.close();
+  });
+});
+
+describe('http source: lengths and deadlines', () => {
+  it('stops an endless body at its bound', async () => {
+    let sent = 0;
+    await using it = await bench((_request, response) => {
+      const chunk = Buffer.alloc(10_000);
+      const more = (): void => {
+        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+        response.once('drain', more);
+      };
+      more();
+    });
+    await rejectsCode('DOWNLOAD_TOO_LARGE', it.source.fetch('x', { maxBytes: 50_000 }));
+    assert.ok(sent < 50_000_000);
+  });
+
+  it('refuses a declared length over the bound without reading', async () => {
+    await using it = await bench((_request, response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.flushHeaders();
+    });
+    const error = await rejectsCode('DOWNLOAD_TOO_LARGE', it.source.fetch('x', { maxBytes: 999 }));
+    assert.equal(error.facts.actual, 1000);
+  });
+
+  it('notices a body that is cut, whether its length was declared or it came in chunks', async () => {
+    for (const headers of [{ 'content-length': '1000' }, {}]) {
+      await using it = await bench((_request, response) => {
+        response.writeHead(200, headers);
+        response.write('half', () => response.destroy());
+      });
+      await rejectsCode('DOWNLOAD_TRUNCATED', it.source.fetch('x', { maxBytes: 5000 }));
+    }
+  });
+
+  it('gives up on a server that accepts and never answers', async () => {
+    await using it = await bench(() => undefined, { idleTimeoutMs: 60 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 10 }));
+  });
+
+  it('gives up on a body that stops coming', async () => {
+    const answer: Answer = (_request, response) => {
+      response.write('half');
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 60 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 10 }));
+  });
+
+  it('gives up on a drip that never stops and never ends', async () => {
+    const answer: Answer = (_request, response) => {
+      const timer = setInterval(() => response.write('.'), 5);
+      response.on('close', () => clearInterval(timer));
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 5000, metadataTimeoutMs: 80 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 1_000_000 }));
+  });
+
+  it('ends when the caller says so', async () => {
+    await using it = await bench(() => controller.abort());
+    const controller = new AbortController();
+    await rejectsCode('INTERRUPTED', it.source.fetch('x', { maxBytes: 10, signal: controller.signal }));
+    await rejectsCode('INTERRUPTED', it.source.fetch('x', { maxBytes: 10, signal: controller.signal }));
+    assert.equal(it.server.requests.length, 1);
+  });
+});
+
+describe('http source: stream', () => {
+  const body = '0123456789';
+  const ranged =
+    (total = body): Answer =>
+    (request, response) => {
+      const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1]);
+      response.writeHead(206, { 'content-range': `bytes ${start}-${total.length - 1}/${total.length}` });
+      response.end(total.slice(start));
+    };
+
+  it('streams a whole target without a range', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10 })), body);
+    assert.equal(it.server.requests[0]?.headers.range, undefined);
+  });
+
+  it('goes on where it was cut', async () => {
+    await using it = await bench(ranged());
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
+    assert.equal(it.server.requests[0]?.headers.range, 'bytes=4-');
+  });
+
+  it('skips what it has when the server ignores the range', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
+  });
+
+  it('asks for nothing when nothing is left', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 10 })), '');
+    assert.equal(it.server.requests.length, 0);
+  });
+
+  it('refuses a range other than the one asked for, or of another version', async () => {
+    for (const range of ['bytes 3-9/10', 'bytes 4-8/10', 'bytes 4-9/11', 'none']) {
+      await using it = await bench(always(206, { 'content-range': range, 'content-length': '6' }, '456789'));
+      await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10, offset: 4 })));
+    }
+    await using it = await bench(always(206, { 'content-range': 'bytes 0-9/10' }, body));
+    await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10 })));
+  });
+
+  it('holds the body to its signed length, declared or not', async () => {
+    const chunked = (text: string): Answer => {
+      return (_request, response) => {
+        response.write(text.slice(0, 1));
+        response.end(text.slice(1));
+      };
+    };
+    const cases = [
+      [always(200, { 'content-length': '11' }, `${body}x`), 'DOWNLOAD_TOO_LARGE'],
+      [always(200, { 'content-length': '9' }, body.slice(1)), 'DOWNLOAD_TRUNCATED'],
+      [chunked(`${body}x`), 'DOWNLOAD_TOO_LARGE'],
+      [chunked(body.slice(1)), 'DOWNLOAD_TRUNCATED'],
+      [always(416), 'DOWNLOAD_TRUNCATED'],
+      [always(404), 'TARGET_MISSING'],
+      [always(302, { location: '/' }), 'REDIRECT_REFUSED'],
+    ] as const;
+    for (const [answer, code] of cases) {
+      await using it = await bench(answer);
+      await rejectsCode(code, collect(it.source.stream('targets/a', { length: 10 })));
+    }
+  });
+
+  it('lets go of the connection when the reader stops early', async () => {
+    await using it = await bench(always(200, {}, 'x'.repeat(1_000_000)));
+    for await (const chunk of it.source.stream('targets/a', { length: 1_000_000 })) {
+      assert.ok(chunk.length > 0);
+      break;
+    }
+    assert.equal((await it.source.fetch('x', { maxBytes: 2_000_000 })).kind, 'found');
+  });
+});
+
+describe('openRepositorySource', () => {
+  it('refuses what is no plain http, https or file URL', () => {
+    for (const location of [
+      'ftp://example.net/',
+      '/srv/repository',
+      'https://user:secret@example.net/',
+      'https://example.net/?a=b',
+      'https://example.net/#top',
+      'file://host/srv/repository',
+      'file:///srv/a%2Fb',
+      '',
+    ]) {
+      const error = throwsCode('CONFIG_INVALID', () => open(location));
+      assert.equal(JSON.stringify(error).includes('secret'), false);
+    }
+  });
+});
