@@ -2,6 +2,7 @@
 import { command } from './command.js';
 import type { DriverKind } from './driver.js';
 import { kresd } from './kresd.js';
+import { native } from './native.js';
 import { signal } from './signal.js';
 
-export const driverKinds: readonly DriverKind[] = [kresd, signal, command];
+export const driverKinds: readonly DriverKind[] = [kresd, native, signal, command];

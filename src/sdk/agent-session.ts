@@ -1,0 +1,69 @@
+// One connection of a worker to its agent: greeting, hello, generations in, verdicts out. Owns one socket from
+// connect to close; reconnecting is policy-reader's.
+import { createConnection, type Socket } from 'node:net';
+import { toWritError, WritError } from '../core/errors.js';
+import { boundReason, type GenerationMessage, parseAgentMessage } from '../core/native-protocol.js';
+import { createLineReader, encodeLine, helloLine, parseHello } from '../core/socket-protocol.js';
+import { writVersion } from '../core/version.js';
+import type { Offer, Verdict } from './generation-queue.js';
+
+export interface SessionOptions {
+  readonly socket: string;
+  readonly name: string;
+  readonly onGeneration: (offer: Offer) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs until the connection ends; never rejects.
+ * @returns why it ended: AGENT_UNREACHABLE, or MESSAGE_MALFORMED when the other end is no agent
+ */
+export function runSession(options: SessionOptions): Promise<WritError> {
+  const { signal } = options;
+  const socket = createConnection({ path: options.socket });
+  let reason = new WritError('AGENT_UNREACHABLE', 'the agent closed the connection');
+  socket.on('error', (cause) => {
+    reason = new WritError('AGENT_UNREACHABLE', cause.message, { facts: { path: options.socket }, cause });
+  });
+  readGenerations(socket, options, (error) => {
+    reason = toWritError(error);
+    socket.destroy();
+  });
+  socket.write(helloLine(writVersion));
+  socket.write(encodeLine({ type: 'hello', name: options.name, pid: process.pid }));
+  const stop = (): void => void socket.destroy();
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  return new Promise((resolve) => {
+    socket.on('close', () => {
+      signal.removeEventListener('abort', stop);
+      resolve(reason);
+    });
+  });
+}
+
+function readGenerations(socket: Socket, options: SessionOptions, fail: (error: unknown) => void): void {
+  const reader = createLineReader();
+  let greeted = false;
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      for (const line of reader.push(chunk)) {
+        const message = greeted ? parseAgentMessage(line) : undefined;
+        if (!greeted) parseHello(line);
+        greeted = true;
+        if (message === undefined) continue;
+        const reply = (verdict: Verdict): void => answer(socket, message, verdict);
+        options.onGeneration({ teller: socket, message, reply });
+      }
+    } catch (error) {
+      fail(error);
+    }
+  });
+}
+
+function answer(socket: Socket, { id, generation }: GenerationMessage, verdict: Verdict): void {
+  // The agent that asked is gone; the next one asks again.
+  if (socket.destroyed) return;
+  const ack = { type: verdict.type, id, generation };
+  socket.write(encodeLine(verdict.type === 'ack' ? ack : { ...ack, reason: boundReason(verdict.reason) }));
+}

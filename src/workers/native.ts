@@ -1,0 +1,111 @@
+// Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are told a
+// generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
+import { dirname, join } from 'node:path';
+import { createDurableFs } from '../platform/durable-fs.js';
+import { lookUpGroup } from '../platform/group-id.js';
+import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
+import { unreachable } from './answer.js';
+import type { Driver, DriverContext, DriverKind, Target } from './driver.js';
+import { type NativeConnection, serveNativeWorker } from './native-connection.js';
+
+const maxConnections = 256;
+const defaultSocketMode = '0660';
+
+interface NativeOptions {
+  readonly native: string;
+  readonly socketMode?: string;
+  readonly socketGroup?: string | number;
+}
+
+export const native: DriverKind = {
+  name: 'native',
+  properties: {
+    native: {
+      type: 'string',
+      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+      description: 'Name of the socket: workers/NAME.sock in the run directory',
+    },
+    socketMode: {
+      type: 'string',
+      // Whoever may connect may veto: never the whole host.
+      pattern: '^0[0-7][0-7]0$',
+      description: 'Octal mode of the socket file',
+    },
+    socketGroup: {
+      anyOf: [
+        { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' },
+        { type: 'integer', minimum: 0, maximum: 4_294_967_294 },
+      ],
+      description: 'Group of the socket file, by name or number',
+    },
+  },
+  required: [],
+  create: (options, context) => createNativeDriver(options as unknown as NativeOptions, context),
+};
+
+function createNativeDriver(options: NativeOptions, context: DriverContext): Driver {
+  const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
+  requireSocketPath(path);
+  const log = context.log.child({ group: context.group });
+  /** Every open connection, with the id of its worker once that has said hello. */
+  const connections = new Map<NativeConnection, string | undefined>();
+  let active: Target | undefined;
+  let listener: UnixListener | undefined;
+
+  const accept = (socket: Parameters<typeof serveNativeWorker>[0]): void => {
+    if (connections.size >= maxConnections) {
+      log.warn({ expected: maxConnections }, 'too many native workers: a connection was refused');
+      socket.destroy();
+      return;
+    }
+    const connection = serveNativeWorker(socket, {
+      clock: context.clock,
+      log,
+      onHello: (name) => {
+        connections.set(connection, freeId(name, connections.values()));
+        if (active !== undefined) connection.tell(active);
+      },
+      onLateAnswer: (generation, answer) => {
+        context.onLateAnswer?.(connections.get(connection) ?? '', generation, answer);
+      },
+      onClose: () => connections.delete(connection),
+    });
+    connections.set(connection, undefined);
+  };
+
+  return {
+    verdictClass: 'true',
+    open: async () => {
+      createDurableFs().ensureDirectory('native.directory', dirname(path), 0o755);
+      const group = options.socketGroup;
+      listener = await listenUnix({
+        path,
+        mode: Number.parseInt(options.socketMode ?? defaultSocketMode, 8),
+        ...(group === undefined ? {} : { gid: lookUpGroup(group) }),
+        onConnection: accept,
+      });
+    },
+    members: async () => [...connections.values()].filter((id) => id !== undefined).sort(),
+    reset: async (worker, reset) => {
+      const [connection] = [...connections].find(([, id]) => id === worker) ?? [];
+      return connection?.ask(reset) ?? unreachable('not connected');
+    },
+    activeChanged: (target) => {
+      active = target;
+    },
+    close: async () => {
+      const closing = listener?.close();
+      for (const connection of connections.keys()) connection.close();
+      await closing;
+    },
+  };
+}
+
+/** Two workers of one name are `name` and `name#2`; a place that is free again is taken again. */
+function freeId(name: string, taken: Iterable<string | undefined>): string {
+  const used = new Set(taken);
+  if (!used.has(name)) return name;
+  let number = 2;
+  while (used.has(`${name}#${number}`)) number += 1;
+  return `${name}#${number}`;
+}
