@@ -1,8 +1,9 @@
 // The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the running policy,
 // and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
+import type { Bounded } from '../core/control-protocol.js';
 import type { BundleResult, CycleResult, Problem } from '../core/cycle-report.js';
 import type { Outcome } from '../core/sync-machine.js';
-import { counted, indented, minuteTime, seconds } from './show-text.js';
+import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
 
 export interface Block {
   readonly lines: readonly string[];
@@ -13,10 +14,10 @@ export interface Block {
 const maxDetailLines = 20;
 
 /** @param result of the cycle. @returns its block for people */
-export function showResult(result: CycleResult): Block {
+export function showResult(result: Bounded<CycleResult>): Block {
   const block = blockOf(result);
   const warnings = result.warnings.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
-  return { ...block, lines: [...block.lines, ...warnings] };
+  return { ...block, lines: [...block.lines, ...warnings, ...truncatedLines(result)] };
 }
 
 function blockOf(result: CycleResult): Block {

@@ -1,8 +1,8 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
-import type { BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
+import type { Bounded, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
 import type { Block } from './show-result.js';
-import { clockTime, counted, indented, minuteTime, roughly, table } from './show-text.js';
+import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
 
 export type StatusWord = 'active' | 'degraded' | 'blocked' | 'frozen' | 'empty' | 'stopped';
 
@@ -16,7 +16,7 @@ export function statusWord(report: StatusReport): StatusWord {
   return missed ? 'degraded' : 'active';
 }
 
-export function showStatus(report: StatusReport): Block {
+export function showStatus(report: Bounded<StatusReport>): Block {
   const next = report.problems[0] === undefined ? nextStep(report) : undefined;
   return {
     lines: [
@@ -34,6 +34,7 @@ export function showStatus(report: StatusReport): Block {
           `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
       ...problemLines(report),
+      ...truncatedLines(report),
     ],
     ...(next === undefined ? {} : { next }),
   };

@@ -1,5 +1,6 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
+import type { Bounded } from '../core/control-protocol.js';
 
 /** @returns `11-21 14:32:05`, in UTC; years are left out because a history is short */
 export function shortTime(atMs: number): string {
@@ -49,6 +50,11 @@ export function indented(text: string, indent: string, max: number): string[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const shown = lines.slice(0, max).map((line) => `${indent}${line.replaceAll('\t', '  ').trimEnd()}`);
   return lines.length <= max ? shown : [...shown, `${indent}(${counted(lines.length - max, 'more line')})`];
+}
+
+/** @returns what an answer had no room for, as `  (120 more workers are not shown)` */
+export function truncatedLines({ truncated = {} }: Bounded<object>): string[] {
+  return Object.entries(truncated).map(([list, count]) => `  (${count} more ${list} are not shown)`);
 }
 
 export interface Column {

@@ -92,6 +92,11 @@ describe('the status of a host', () => {
     });
   }
 
+  it('says how many entries had no room in the answer', () => {
+    const { lines } = showStatus({ ...statusReport(), truncated: { workers: 120 } });
+    assert.equal(lines.at(-1), '  (120 more workers are not shown)');
+  });
+
   it('says so while the agent starts or ends', () => {
     assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
 import { mistakeLine } from '../../src/core/config-errors.js';
 import { type ParsedConfig, parseConfig } from '../../src/core/parse-config.js';
 
@@ -344,6 +345,44 @@ keep:
   }
   it('do not include a socket path of exactly 107 bytes', () => {
     assert.deepEqual(mistakes(`${minimal}socket: /${'s'.repeat(106)}`), []);
+  });
+});
+
+describe('a file of any shape', () => {
+  const words = [
+    'repository',
+    'bundles',
+    'workers',
+    'name',
+    'uses',
+    'when',
+    'checks',
+    'run',
+    'reset',
+    'signal',
+    'poll',
+  ];
+  const shaped = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5 },
+      fc.constantFrom(null, 'dns-edge', 'a:b', '{bundle}', '5m', -1, true),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom(...words), tie('value'), { maxKeys: 5 }),
+    ),
+  })).value;
+
+  it('is accepted or has mistakes with their lines; it never throws', () => {
+    fc.assert(
+      fc.property(fc.oneof(shaped, fc.jsonValue()), (data) => {
+        const parsed = parse(JSON.stringify(data, undefined, 1));
+        if (parsed.ok) return;
+        assert.ok(parsed.mistakes.length > 0);
+        for (const { line, column, pointer } of parsed.mistakes) {
+          assert.ok(line >= 1 && column >= 1 && (pointer === '' || pointer.startsWith('/')));
+        }
+      }),
+      { numRuns: 150 },
+    );
   });
 });
 
