@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { defaultTransportLimits, type TransportLimits } from '../../src/core/limits.js';
@@ -7,6 +10,8 @@ import { openRepositorySource, type RepositorySource } from '../../src/trust/rep
 import { rejectsCode, throwsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { type HttpFixture, httpFixture } from '../support/http-fixture.js';
+import { needs } from '../support/real-programs.js';
+import { tempDir } from '../support/temp-dir.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -323,5 +328,32 @@ describe('openRepositorySource', () => {
       const error = throwsCode('CONFIG_INVALID', () => open(location));
       assert.equal(JSON.stringify(error).includes('secret'), false);
     }
+  });
+});
+
+describe('http source: TLS', () => {
+  it('trusts the authority it was given, and no stranger', needs('openssl', 'openssl'), async () => {
+    using dir = tempDir();
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+    const output = ['-keyout', dir.join('key.pem'), '-out', dir.join('cert.pem')];
+    execFileSync('openssl', ['req', '-x509', '-nodes', ...curve, ...subject, ...output], { stdio: 'ignore' });
+    const ca = readFileSync(dir.join('cert.pem'), 'utf8');
+    const server = createTlsServer(
+      { cert: ca, key: readFileSync(dir.join('key.pem')) },
+      (_request, response) => {
+        response.end('hello');
+      },
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const trusting = openRepositorySource(url, { clock: fakeClock(), version: '9.9.9', ca });
+    const stranger = open(url);
+    assert.equal((await trusting.fetch('x', { maxBytes: 5 })).kind, 'found');
+    const error = await rejectsCode('SERVER_UNREACHABLE', stranger.fetch('x', { maxBytes: 5 }));
+    assert.equal(error.facts['errno'], 'DEPTH_ZERO_SELF_SIGNED_CERT');
+    await trusting.close();
+    await stranger.close();
+    await new Promise((resolve) => server.close(resolve));
   });
 });
