@@ -249,9 +249,14 @@ function* resetRules(worker: Group, path: ConfigPath, file: Group, options: Rule
     const guess = hint === undefined ? '' : `; did you mean "${hint}"?`;
     yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}${guess}`);
   }
+  const { native } = group(worker['reset']);
+  if (named[0]?.name !== 'native' || typeof native !== 'string') return;
   const run = typeof file['run'] === 'string' ? file['run'] : options.defaults.run;
-  const socket = `${run}/workers/${String(worker['name'])}.sock`;
-  if (named[0]?.name === 'native') yield* socketRule(socket, [...path, 'name']);
+  yield* socketRule(`${run}/workers/${native}.sock`, [...path, 'reset', 'native']);
+  const before = list(file['workers']).slice(0, Number(path[1]));
+  if (before.some((one) => group(group(one)['reset'])['native'] === native)) {
+    yield at([...path, 'reset', 'native'], `"${native}" is the socket of an earlier group`);
+  }
 }
 
 /** @returns the drivers that a `reset:` names; exactly one in a valid file */

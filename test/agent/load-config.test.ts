@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import { hostId, loadConfig, validateCron } from '../../src/agent/load-config.js';
 import type { ConfigMistake } from '../../src/core/config-errors.js';
+import { driverKinds } from '../../src/workers/registry.js';
 import { throwsCode } from '../support/assert-code.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -41,6 +42,18 @@ describe('the configuration of a host', () => {
       const { mistakes } = error.facts as unknown as { readonly mistakes: readonly ConfigMistake[] };
       assert.equal(mistakes.length, count);
       assert.equal(error.message.split('\n').length, 1 + count);
+    });
+  }
+});
+
+describe('the options of a driver', () => {
+  for (const { name } of driverKinds) {
+    it(`${name} are judged by a schema that compiles`, () => {
+      using folder = tempDir();
+      const path = folder.join('agent.yaml');
+      writeFileSync(path, `${minimal}workers: [{ name: w, uses: [dns-edge], reset: { ${name}: null } }]\n`);
+      const error = throwsCode('CONFIG_INVALID', () => loadConfig(path));
+      assert.match(error.message, new RegExp(`/workers/0/reset/${name}: must be`));
     });
   }
 });

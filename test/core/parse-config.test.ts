@@ -315,6 +315,11 @@ keep:
       [/unknown value "HUB"; did you mean "HUP"/],
     ],
     [
+      'one socket for two groups',
+      worker('    uses: [access]\n    reset: {native: a}\n  - {name: v, uses: [access], reset: {native: a}}'),
+      [/reset\/native: "a" is the socket of an earlier group/],
+    ],
+    [
       'confirm: yes',
       worker('    uses: [access]\n    confirm: yes\n    load: {run: [a]}'),
       [/unknown value "yes"; known: required, optional/],
@@ -332,7 +337,10 @@ keep:
   for (const [what, text] of [
     ['socket', `${minimal}socket: /${'s'.repeat(107)}`],
     ['run', `${minimal}run: /${'r'.repeat(100)}`],
-    ['workers/0/name', `${worker('    uses: [access]\n    reset: {native: a}')}\nrun: /${'r'.repeat(92)}`],
+    [
+      'workers/0/reset/native',
+      `${worker('    uses: [access]\n    reset: {native: a}')}\nrun: /${'r'.repeat(92)}`,
+    ],
   ] as const) {
     it(`include a socket path over 107 bytes at /${what}`, () => {
       const parsed = parse(text);
