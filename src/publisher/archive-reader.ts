@@ -42,12 +42,14 @@ export async function inspectArchive(path: string, limits: ArchiveLimits): Promi
       yield chunk;
     }
   };
-  const reader = createReader(decompress(watched()));
-  const bytes = await readManifestBytes(reader, limits);
-  const manifest = parseManifest(bytes, limits);
-  for (const file of manifest.files) await requireFile(reader, file);
-  await requireZeros(reader, 1024);
-  if ((await reader.take(1)).length > 0) throw malformed('it goes on after its end');
+  const { bytes, manifest } = await withReader(watched(), async (reader) => {
+    const bytes = await readManifestBytes(reader, limits);
+    const manifest = parseManifest(bytes, limits);
+    for (const file of manifest.files) await requireFile(reader, file);
+    await requireZeros(reader, 1024);
+    if ((await reader.take(1)).length > 0) throw malformed('it goes on after its end');
+    return { bytes, manifest };
+  });
   const archiveDigest = digestFromHex(digest.digest('hex')) as Digest;
   return {
     archiveBytes,
@@ -72,7 +74,8 @@ export async function readManifestOf(
   if (digest === undefined) return undefined;
   const path = join(layout.targets, bundle, archiveName(channel, digest));
   try {
-    const bytes = await readManifestBytes(createReader(decompress(openArchive(path, limits))), limits);
+    const archive = openArchive(path, limits);
+    const bytes = await withReader(archive, (reader) => readManifestBytes(reader, limits));
     return manifestDigest(bytes) === manifest.digest ? parseManifest(bytes, limits) : undefined;
   } catch (error) {
     if (isWritError(error)) return undefined;
@@ -106,6 +109,20 @@ async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffe
     for await (const chunk of brotli) yield chunk as Buffer;
   } catch (error) {
     throw isWritError(error) ? error : malformed('it is not Brotli, or is cut off', error);
+  }
+}
+
+/** However the reading ends, the file below is closed. */
+async function withReader<T>(
+  archive: AsyncGenerator<Buffer>,
+  act: (reader: Reader) => Promise<T>,
+): Promise<T> {
+  const chunks = decompress(archive);
+  try {
+    return await act(createReader(chunks));
+  } finally {
+    await chunks.return(undefined);
+    await archive.return(undefined);
   }
 }
 

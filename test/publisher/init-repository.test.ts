@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
+import { type InitOptions, initRepository } from '../../src/publisher/init-repository.js';
+import { defaultLives } from '../../src/publisher/metadata-content.js';
+import { openRepositoryClient } from '../../src/trust/repository-client.js';
+import { openRepositorySource } from '../../src/trust/repository-source.js';
+import { memoryTrustStore } from '../../src/trust/trust-store.js';
+import { fakeClock } from '../support/fake-clock.js';
+import { sampleRepository } from '../support/sample-repository.js';
+import { type TempDir, tempDir } from '../support/temp-dir.js';
+
+const clock = fakeClock();
+
+function init(dir: TempDir, given: Partial<InitOptions> = {}) {
+  return initRepository({
+    repository: dir.join('new', 'repo'),
+    keysDirectory: dir.join('other', 'keys'),
+    rootKeys: 3,
+    rootThreshold: 2,
+    spareRootKey: 'required',
+    lives: defaultLives,
+    clock,
+    durableFs: createDurableFs(),
+    ...given,
+  });
+}
+
+describe('initRepository', () => {
+  it('makes a repository that a client verifies, with nothing in it', async () => {
+    using dir = tempDir();
+    const { url, rootPath } = sampleRepository(dir, { clock });
+    const source = openRepositorySource(url, { clock, version: 'test' });
+    const store = memoryTrustStore(fs.readFileSync(rootPath));
+    const client = openRepositoryClient({ source, store, clock });
+    const { roles } = await client.refresh();
+    assert.deepEqual(
+      Object.values(roles).map((role) => role.version),
+      [1, 1, 1, 1],
+    );
+    assert.equal(client.target('dns-edge', 'stable'), undefined);
+  });
+
+  it('makes one key file for each key, 0600 in a directory 0700, and a root copy beside them', () => {
+    using dir = tempDir();
+    const { rootPath, rootDigestHex } = init(dir);
+    const keys = dir.join('other', 'keys');
+    assert.equal(fs.statSync(keys).mode & 0o777, 0o700);
+    const names = fs.readdirSync(keys).sort();
+    const wanted = [
+      'root-1.key',
+      'root-2.key',
+      'root-3.key',
+      'root.json',
+      'snapshot.key',
+      'targets.key',
+      'timestamp.key',
+    ];
+    assert.deepEqual(names, wanted);
+    for (const name of names.filter((one) => one.endsWith('.key'))) {
+      assert.equal(fs.statSync(`${keys}/${name}`).mode & 0o777, 0o600);
+    }
+    const root = fs.readFileSync(rootPath);
+    assert.deepEqual(fs.readFileSync(`${keys}/root.json`), root);
+    assert.equal(createHash('sha256').update(root).digest('hex'), rootDigestHex);
+  });
+
+  it('flushes the keys before it signs anything with them', () => {
+    using dir = tempDir();
+    const seen: string[] = [];
+    init(dir, { durableFs: createDurableFs({ after: ({ op }) => seen.push(op) }) });
+    assert.ok(seen.indexOf('keys.flush') > seen.lastIndexOf('keys.create'));
+    assert.ok(seen.indexOf('keys.flush') < seen.indexOf('repo.root:write'));
+    assert.equal(seen.at(-1), 'repo.timestamp:flush-to');
+  });
+
+  it('locks every key file under the passphrase', () => {
+    using dir = tempDir();
+    init(dir, { passphrase: 'x', rootKeys: 1, rootThreshold: 1, spareRootKey: 'waived' });
+    for (const name of fs.readdirSync(dir.join('other', 'keys'))) {
+      if (!name.endsWith('.key')) continue;
+      const file = JSON.parse(fs.readFileSync(dir.join('other', 'keys', name), 'utf8'));
+      assert.ok('box' in file && !('secret' in file), name);
+    }
+  });
+
+  it('refuses a threshold that leaves no spare root key, unless told', () => {
+    using dir = tempDir();
+    assert.throws(() => init(dir, { rootKeys: 2, rootThreshold: 2 }), { code: 'USAGE' });
+    assert.throws(() => init(dir, { rootKeys: 1, rootThreshold: 1 }), { code: 'USAGE' });
+    assert.throws(() => init(dir, { rootKeys: 2, rootThreshold: 3, spareRootKey: 'waived' }), {
+      code: 'USAGE',
+    });
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+    init(dir, { rootKeys: 1, rootThreshold: 1, spareRootKey: 'waived' });
+  });
+
+  it('never touches a repository or a key that is there', () => {
+    using dir = tempDir();
+    init(dir);
+    assert.throws(() => init(dir), { code: 'REPOSITORY_EXISTS' });
+    assert.throws(() => init(dir, { repository: dir.join('second') }), { code: 'KEY_EXISTS' });
+    assert.ok(!fs.existsSync(dir.join('second')));
+  });
+});

@@ -1,0 +1,444 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { brotliDecompressSync } from 'node:zlib';
+import { createDurableFs, type FileOperation } from '../../src/platform/durable-fs.js';
+import { takeLock } from '../../src/platform/process-lock.js';
+import type { PublishResult } from '../../src/publisher/publish.js';
+import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
+import { openRepositorySource } from '../../src/trust/repository-source.js';
+import { memoryTrustStore } from '../../src/trust/trust-store.js';
+import { directoryState } from '../support/directory-state.js';
+import { fakeClock } from '../support/fake-clock.js';
+import { metadataPath, type SampleRepository, sampleRepository } from '../support/sample-repository.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const v1 = { 'block.rpz': 'one\n', 'views/eu.yaml': 'eu: 1\n' };
+const v2 = { 'block.rpz': 'two\n', 'views/eu.yaml': 'eu: 1\n', 'views/us.yaml': 'us: 1\n' };
+
+function clientOf(repository: SampleRepository): RepositoryClient {
+  const { url, clock, rootPath } = repository;
+  const source = openRepositorySource(url, { clock, version: 'test' });
+  return openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
+}
+
+/** What a new host sees: verified from the first root, archive included. */
+async function seenByHost(repository: SampleRepository, bundle = 'dns-edge', channel = 'stable') {
+  const client = clientOf(repository);
+  const { roles, signedAtMs } = await client.refresh();
+  const target = client.target(bundle, channel);
+  if (target === undefined) return { roles, signedAtMs };
+  const chunks: Buffer[] = [];
+  for await (const chunk of client.streamTarget(target)) chunks.push(chunk);
+  const archive = Buffer.concat(chunks);
+  const digest = `sha256:${createHash('sha256').update(archive).digest('hex')}`;
+  assert.equal(digest, target.digest);
+  return { roles, signedAtMs, release: target.release, archive };
+}
+
+function serialOf(result: PublishResult): number {
+  return result.release.serial;
+}
+
+describe('publishBundle', () => {
+  it('gives the next serial, and a host verifies it from the first root', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const first = await repository.publish(v1, { revision: '4f1c2e9' });
+    assert.equal(first.kind, 'published');
+    const second = await repository.publish(v2);
+    assert.deepEqual([serialOf(first), serialOf(second)], [1, 2]);
+    const seen = await seenByHost(repository);
+    assert.equal(seen.release?.serial, 2);
+    assert.equal(seen.release.manifest.digest, second.tree.manifestDigest);
+    assert.equal(seen.release.createdAtMs, repository.clock.nowMs());
+    assert.deepEqual(
+      Object.values(seen.roles)
+        .map((role) => role.version)
+        .sort(),
+      [1, 3, 3, 3],
+    );
+    assert.ok(brotliDecompressSync(seen.archive ?? '').includes('us: 1\n'));
+  });
+
+  it('says what changed since the release before', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const first = await repository.publish(v1);
+    const second = await repository.publish(v2);
+    assert.equal(first.kind === 'published' && first.difference, undefined);
+    assert.deepEqual(second.kind === 'published' && second.difference, {
+      added: ['views/us.yaml'],
+      changed: ['block.rpz'],
+      removed: [],
+    });
+    assert.equal(second.kind === 'published' && second.previous?.serial, 1);
+  });
+
+  it('says "nothing new" for the same tree, and changes no byte, time or mode', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const before = directoryState(repository.directory);
+    const again = await repository.publish(v1, { revision: 'other' });
+    assert.equal(again.kind, 'nothing-new');
+    assert.equal(serialOf(again), 1);
+    assert.deepEqual(directoryState(repository.directory), before);
+  });
+
+  it('needs no key to say "nothing new"', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const again = await repository.publish(v1, { keys: dir.join('no-keys') });
+    assert.equal(again.kind, 'nothing-new');
+  });
+
+  it('gives a tree that returns a serial of its own', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    await repository.publish(v2);
+    assert.equal(serialOf(await repository.publish(v1)), 3);
+  });
+
+  it('counts serials across channels and withdrawn releases, for each bundle by itself', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const canary = { channel: 'canary' };
+    assert.equal(serialOf(await repository.publish(v1, canary)), 1);
+    assert.equal(serialOf(await repository.publish(v1)), 2);
+    assert.equal(serialOf(await repository.publish(v2, canary)), 3);
+    assert.equal(serialOf(await repository.publish({ other: '' }, { bundle: 'access' })), 1);
+    const withdrawing = await repository.publish(v2, { withdraw: [9] });
+    assert.equal(serialOf(withdrawing), 4);
+    assert.equal(serialOf(await repository.publish(v1)), 10);
+  });
+
+  it('carries withdrawn serials on with every later release of the channel', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    await repository.publish(v2);
+    const back = await repository.publish(v1, { withdraw: [2] });
+    const later = await repository.publish(v2, { withdraw: [1] });
+    assert.deepEqual(back.release.withdrawn, [2]);
+    assert.deepEqual(later.release.withdrawn, [1, 2]);
+    assert.deepEqual((await seenByHost(repository)).release?.withdrawn, [1, 2]);
+  });
+
+  it('publishes the same tree again when it takes a serial back', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const back = await repository.publish(v1, { withdraw: [1] });
+    assert.equal(back.kind, 'published');
+    assert.equal((await repository.publish(v1, { withdraw: [1] })).kind, 'nothing-new');
+  });
+
+  it('tells when it signed, and for how long each role lives', async () => {
+    using dir = tempDir();
+    const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21, 12, 0, 0, 345) });
+    const repository = sampleRepository(dir, { clock, lives: { timestamp: 3_600_000, snapshot: 7_200_000 } });
+    await repository.publish(v1);
+    const { roles, signedAtMs } = await seenByHost(repository);
+    const secondMs = Date.UTC(2026, 10, 21, 12);
+    assert.equal(signedAtMs, secondMs);
+    assert.equal(roles.timestamp.expiresAtMs, secondMs + 3_600_000);
+    assert.equal(roles.snapshot.expiresAtMs, secondMs + 7_200_000);
+    assert.equal(roles.targets.expiresAtMs, secondMs + 365 * 86_400_000);
+  });
+
+  it('wakes a repository whose online roles have expired', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await repository.publish(v1);
+    await clock.advance(60 * 86_400_000);
+    await assert.rejects(seenByHost(repository), { code: 'METADATA_EXPIRED' });
+    await repository.publish(v2);
+    assert.equal((await seenByHost(repository)).release?.serial, 2);
+  });
+
+  it('writes files that everybody may read, under any umask', async () => {
+    using dir = tempDir();
+    const before = process.umask(0o077);
+    try {
+      const repository = sampleRepository(dir);
+      await repository.publish(v1);
+      for (const name of fs.readdirSync(repository.directory, { recursive: true, encoding: 'utf8' })) {
+        if (name === '.lock') continue;
+        const status = fs.statSync(`${repository.directory}/${name}`);
+        assert.equal(status.mode & 0o777, status.isDirectory() ? 0o755 : 0o644, name);
+      }
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('gives timestamp.json a later second each time, even within one second', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const seconds = [];
+    for (const content of ['1', '2', '3']) {
+      await repository.publish({ a: content });
+      seconds.push(Math.floor(fs.statSync(metadataPath(repository, 'timestamp.json')).mtimeMs / 1000));
+    }
+    assert.ok(seconds[0]! < seconds[1]! && seconds[1]! < seconds[2]!, String(seconds));
+  });
+
+  it('refuses a revision that hosts would refuse', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await assert.rejects(repository.publish(v1, { revision: 'x'.repeat(201) }), { code: 'USAGE' });
+  });
+
+  it('waits for nobody who holds the repository', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const path = `${repository.directory}/.lock`;
+    const { clock } = repository;
+    const lock = await takeLock({ path, holder: 'test', waitMs: 0, clock, code: 'REPOSITORY_LOCKED' });
+    try {
+      await assert.rejects(repository.publish(v1), { code: 'REPOSITORY_LOCKED' });
+    } finally {
+      lock.release();
+    }
+    assert.equal((await repository.publish(v1)).kind, 'published');
+  });
+
+  it('refuses what is no repository', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    fs.rmSync(repository.directory, { recursive: true });
+    await assert.rejects(repository.publish(v1), { code: 'REPOSITORY_INVALID' });
+  });
+});
+
+describe('publishBundle without the online keys', () => {
+  function withoutKeys(repository: SampleRepository, path: string, ...missing: readonly string[]): string {
+    fs.cpSync(repository.keys, path, { recursive: true });
+    for (const name of missing) fs.rmSync(`${path}/${name}`);
+    return path;
+  }
+
+  it('signs the targets and says what is missing; hosts see it after a refresh', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const keys = withoutKeys(repository, dir.join('offline'), 'snapshot.key', 'timestamp.key');
+    const result = await repository.publish(v2, { keys });
+    assert.equal(result.kind, 'signed-targets');
+    assert.deepEqual(result.kind === 'signed-targets' && result.missing, ['snapshot', 'timestamp']);
+    assert.equal((await seenByHost(repository)).release?.serial, 1);
+    const refreshed = await repository.refresh(['timestamp']);
+    assert.equal(refreshed.targetsBefore, 2);
+    assert.deepEqual(refreshed.versions, { targets: 3, snapshot: 3, timestamp: 3 });
+    assert.equal((await seenByHost(repository)).release?.serial, 2);
+  });
+
+  it('builds the next release on the one that waits', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = withoutKeys(repository, dir.join('offline'), 'timestamp.key');
+    await repository.publish(v1, { keys });
+    const other = await repository.publish({ a: 'a' }, { keys, bundle: 'access' });
+    assert.equal(other.kind, 'signed-targets');
+    await repository.refresh();
+    assert.equal((await seenByHost(repository)).release?.serial, 1);
+    assert.equal((await seenByHost(repository, 'access')).release?.serial, 1);
+  });
+
+  it('takes the release that waits live when it is published again with all keys', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = withoutKeys(repository, dir.join('offline'), 'timestamp.key');
+    await repository.publish(v1, { keys });
+    const again = await repository.publish(v1);
+    assert.equal(again.kind, 'published');
+    assert.equal(serialOf(again), 1);
+    assert.equal((await seenByHost(repository)).release?.serial, 1);
+  });
+
+  it('refuses to begin without the targets key, naming the role', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = withoutKeys(repository, dir.join('offline'), 'targets.key');
+    const before = directoryState(repository.directory);
+    await assert.rejects(repository.publish(v1, { keys }), { code: 'KEYS_MISSING' });
+    assert.deepEqual(directoryState(repository.directory), before);
+  });
+
+  it('does not take a key for one of the role by its file name', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = withoutKeys(repository, dir.join('offline'));
+    fs.copyFileSync(`${keys}/snapshot.key`, `${keys}/targets.key`);
+    await assert.rejects(repository.publish(v1, { keys }), { code: 'KEYS_MISSING' });
+  });
+});
+
+describe('a repository that somebody changed', () => {
+  const liveBytes = (repository: SampleRepository) =>
+    fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+
+  const tamperings: Readonly<Record<string, (repository: SampleRepository) => void>> = {
+    'targets listing something else': (repository) => {
+      const path = metadataPath(repository, '2.targets.json');
+      fs.writeFileSync(path, fs.readFileSync(path, 'utf8').replace('"revision":"r1"', '"revision":"rX"'));
+    },
+    'targets gone': (repository) => fs.rmSync(metadataPath(repository, '2.targets.json')),
+    'a snapshot of before': (repository) =>
+      fs.copyFileSync(
+        metadataPath(repository, '1.snapshot.json'),
+        metadataPath(repository, '2.snapshot.json'),
+      ),
+    'a timestamp that is no JSON': (repository) =>
+      fs.writeFileSync(metadataPath(repository, 'timestamp.json'), '{'),
+    'a timestamp that never ends': (repository) =>
+      fs.truncateSync(metadataPath(repository, 'timestamp.json'), 1_000_000),
+    'a second root signed by nobody': (repository) =>
+      fs.copyFileSync(repository.rootPath, metadataPath(repository, '2.root.json')),
+    'a directory in place of the timestamp': (repository) => {
+      fs.rmSync(metadataPath(repository, 'timestamp.json'));
+      fs.mkdirSync(metadataPath(repository, 'timestamp.json'));
+    },
+  };
+  for (const [name, tamper] of Object.entries(tamperings)) {
+    it(`is not built on: ${name}`, async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish(v1);
+      tamper(repository);
+      const before = directoryState(repository.directory);
+      await assert.rejects(repository.publish(v2), { code: 'REPOSITORY_INVALID' });
+      assert.deepEqual(directoryState(repository.directory), before);
+    });
+  }
+
+  it('cannot get its own root and targets signed: the publisher holds its copy of the root', async () => {
+    using dir = tempDir();
+    using other = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const foreign = sampleRepository(other);
+    await foreign.publish({ evil: 'evil' });
+    fs.rmSync(repository.directory, { recursive: true });
+    fs.cpSync(foreign.directory, repository.directory, { recursive: true });
+    await assert.rejects(repository.publish(v2), { code: 'REPOSITORY_INVALID' });
+  });
+
+  it('does not go live when an archive changes before the timestamp does', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const before = liveBytes(repository);
+    const durableFs = createDurableFs({
+      after: ({ op, path }) => {
+        if (op === 'repo.archive:rename') fs.appendFileSync(path, 'x');
+      },
+    });
+    await assert.rejects(repository.publish(v2, { durableFs }), { code: 'REPOSITORY_INVALID' });
+    assert.deepEqual(liveBytes(repository), before);
+    assert.equal((await seenByHost(repository)).release?.serial, 1);
+  });
+
+  it('does not go live when the snapshot changes before the timestamp does', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    const before = liveBytes(repository);
+    const durableFs = createDurableFs({
+      after: ({ op, path }) => {
+        if (op === 'repo.snapshot:rename') fs.appendFileSync(path, ' ');
+      },
+    });
+    await assert.rejects(repository.publish(v2, { durableFs }), { code: 'REPOSITORY_INVALID' });
+    assert.deepEqual(liveBytes(repository), before);
+  });
+
+  it('uses no version that a foreign file has taken', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish(v1);
+    fs.writeFileSync(metadataPath(repository, '7.targets.json'), 'mine');
+    fs.copyFileSync(metadataPath(repository, '2.targets.json'), metadataPath(repository, '5.targets.json'));
+    await repository.publish(v2);
+    assert.equal(fs.readFileSync(metadataPath(repository, '7.targets.json'), 'utf8'), 'mine');
+    assert.equal((await seenByHost(repository)).roles.targets.version, 8);
+  });
+});
+
+describe('the order of writes', () => {
+  it('is archive, targets, snapshot, timestamp, each durable before the next', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const seen: string[] = [];
+    const durableFs = createDurableFs({ after: ({ op }) => seen.push(op) });
+    await repository.publish(v1, { durableFs });
+    assert.deepEqual(seen, [
+      'repo.archive:write',
+      'repo.bundle-directory',
+      'repo.bundle-directory:flush',
+      'repo.archive:rename',
+      'repo.archive:flush-to',
+      'repo.archive:flush-from',
+      'repo.targets:write',
+      'repo.targets:rename',
+      'repo.targets:flush-directory',
+      'repo.snapshot:write',
+      'repo.snapshot:rename',
+      'repo.snapshot:flush-directory',
+      'repo.timestamp:write',
+      'repo.timestamp:time',
+      'repo.timestamp:rename',
+      'repo.timestamp:flush-to',
+    ]);
+  });
+
+  const labels = [
+    'repo.archive:write',
+    'repo.bundle-directory',
+    'repo.bundle-directory:flush',
+    'repo.archive:rename',
+    'repo.archive:flush-to',
+    'repo.archive:flush-from',
+    'repo.targets:write',
+    'repo.targets:rename',
+    'repo.targets:flush-directory',
+    'repo.snapshot:write',
+    'repo.snapshot:rename',
+    'repo.snapshot:flush-directory',
+    'repo.timestamp:write',
+    'repo.timestamp:time',
+    'repo.timestamp:rename',
+    'repo.timestamp:flush-to',
+  ];
+  for (const moment of ['before', 'after'] as const) {
+    for (const label of labels) {
+      it(`failing ${moment} ${label} leaves a repository that verifies, and the next publish succeeds`, async () => {
+        using dir = tempDir();
+        const repository = sampleRepository(dir);
+        await repository.publish({ a: 'a' }, { bundle: 'other' });
+        const fail = ({ op }: FileOperation): void => {
+          if (op === label) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+        };
+        const durableFs = createDurableFs({ [moment]: fail });
+        await assert.rejects(repository.publish(v1, { durableFs }), { code: 'DISK_FULL' });
+        const { release } = await seenByHost(repository);
+        const live =
+          label === 'repo.timestamp:flush-to' || (moment === 'after' && label === 'repo.timestamp:rename');
+        assert.equal(release?.serial, live ? 1 : undefined);
+        assert.equal((await repository.publish(v1)).kind, live ? 'nothing-new' : 'published');
+        assert.equal((await seenByHost(repository)).release?.serial, 1);
+        assert.deepEqual(temporaryFiles(repository), []);
+      });
+    }
+  }
+});
+
+function temporaryFiles(repository: SampleRepository): string[] {
+  const names = fs.readdirSync(repository.directory, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.includes('.writ-tmp-'));
+}

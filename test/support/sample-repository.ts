@@ -1,0 +1,112 @@
+// A signed repository in a temporary directory, made by the publisher itself, with keys that need no passphrase.
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type ArchiveLimits, defaultArchiveLimits } from '../../src/core/limits.js';
+import type { Clock } from '../../src/platform/clock.js';
+import { createDurableFs, type DurableFs } from '../../src/platform/durable-fs.js';
+import { type InitResult, initRepository } from '../../src/publisher/init-repository.js';
+import type { KeyDirectory } from '../../src/publisher/key-directory.js';
+import { defaultLives, type RoleLives } from '../../src/publisher/metadata-content.js';
+import {
+  type OnlineRole,
+  openOnlineSigners,
+  type ResignResult,
+  resignOnline,
+} from '../../src/publisher/online-signing.js';
+import { type PublishResult, publishBundle } from '../../src/publisher/publish.js';
+import { fakeClock } from './fake-clock.js';
+import type { TempDir } from './temp-dir.js';
+import { writeTree } from './write-tree.js';
+
+export interface SampleRepository {
+  readonly directory: string;
+  readonly keys: string;
+  /** `file:///...` */
+  readonly url: string;
+  /** The bootstrap root for hosts. */
+  readonly rootPath: string;
+  readonly clock: Clock;
+  readonly init: InitResult;
+  /** Publishes these files (see writeTree) as `dns-edge` on `stable` unless told otherwise. */
+  publish(files: SampleFiles, options?: SamplePublishOptions): Promise<PublishResult>;
+  /** Signs the online roles again. */
+  refresh(roles?: readonly OnlineRole[]): Promise<ResignResult>;
+}
+
+export type SampleFiles = Readonly<Record<string, string | Uint8Array>>;
+
+export interface SamplePublishOptions {
+  readonly bundle?: string;
+  readonly channel?: string;
+  readonly revision?: string;
+  readonly withdraw?: readonly number[];
+  /** Another directory of keys, as one without the online keys. */
+  readonly keys?: string;
+  readonly durableFs?: DurableFs;
+  readonly limits?: ArchiveLimits;
+}
+
+export interface SampleRepositoryOptions {
+  /** A fake clock of 2026-11-01 by default; give the real one where real processes look at expiry. */
+  readonly clock?: Clock;
+  readonly lives?: Partial<RoleLives>;
+  readonly rootKeys?: number;
+  readonly rootThreshold?: number;
+}
+
+const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
+export const noReport = { begin: () => undefined };
+
+/** @returns a repository without a release in `repo/` below `dir`, its keys in `keys/` */
+export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions = {}): SampleRepository {
+  const directory = dir.join('repo');
+  const keys = dir.join('keys');
+  const clock = options.clock ?? fakeClock();
+  const durableFs = createDurableFs();
+  const init = initRepository({
+    repository: directory,
+    keysDirectory: keys,
+    rootKeys: options.rootKeys ?? 3,
+    rootThreshold: options.rootThreshold ?? 2,
+    spareRootKey: 'waived',
+    lives: { ...defaultLives, ...options.lives },
+    clock,
+    durableFs,
+  });
+  let sources = 0;
+  return {
+    directory,
+    keys,
+    url: pathToFileURL(directory).href,
+    rootPath: init.rootPath,
+    clock,
+    init,
+    publish: (files, given = {}) => {
+      sources += 1;
+      return publishBundle({
+        source: writeTree(dir.join(`source-${sources}`), files),
+        repository: directory,
+        keys: { path: given.keys ?? keys, passphrases: noPassphrases },
+        bundle: given.bundle ?? 'dns-edge',
+        channel: given.channel ?? 'stable',
+        revision: given.revision ?? `r${sources}`,
+        limits: given.limits ?? defaultArchiveLimits,
+        clock,
+        durableFs: given.durableFs ?? durableFs,
+        lockWaitMs: 0,
+        report: noReport,
+        ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
+      });
+    },
+    refresh: async (roles = ['snapshot', 'timestamp']) => {
+      const signers = await openOnlineSigners(directory, { path: keys, passphrases: noPassphrases });
+      const holder = 'refresh';
+      return resignOnline({ repository: directory, signers, roles, clock, durableFs, holder, lockWaitMs: 0 });
+    },
+  };
+}
+
+/** @param name as `3.targets.json` */
+export function metadataPath(repository: SampleRepository, name: string): string {
+  return join(repository.directory, 'metadata', name);
+}
