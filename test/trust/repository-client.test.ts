@@ -4,6 +4,7 @@ import { defaultMetadataLimits, type MetadataLimits } from '../../src/core/limit
 import { keyId } from '../../src/core/signature-schemes.js';
 import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
 import { memoryTrustStore, type TrustStore } from '../../src/trust/trust-store.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
   encodeEnvelope,
@@ -380,7 +381,7 @@ describe('refresh: expiry and the clock', () => {
     await assert.rejects(client.refresh(), { code: 'METADATA_EXPIRED' });
   });
 
-  it('judges a kept snapshot and kept targets again', async () => {
+  it('judges a kept snapshot again', async () => {
     const { client, clock, repository } = bench();
     await client.refresh();
     clock.setWallTime(startMs + 31 * dayMs);
@@ -391,6 +392,17 @@ describe('refresh: expiry and the clock', () => {
       assert.equal(error.facts['role'], 'snapshot');
       return true;
     });
+  });
+
+  it('judges kept targets again under a fresh timestamp and snapshot', async () => {
+    const { client, clock, repository } = bench();
+    repository.targets.expires = isoTime(startMs + dayMs);
+    repository.publish();
+    await client.refresh();
+    clock.setWallTime(startMs + 2 * dayMs);
+    repository.bumpTimestamp();
+    const error = await rejectsCode('METADATA_EXPIRED', client.refresh());
+    assert.equal(error.facts['role'], 'targets');
   });
 
   it('comes back to fresh metadata although what it has stored expired long ago', async () => {
@@ -462,6 +474,14 @@ describe('refresh: what does not belong together', () => {
     repository.serve('3.snapshot.json', repository.seal('snapshot'));
     await assert.rejects(client.refresh(), { code: 'METADATA_MIX' });
     assert.equal(version(client, 'snapshot'), 2);
+
+    // The same for targets: the snapshot pins the digest of other bytes than those served.
+    repository.publish();
+    repository.targets.expires = isoTime(startMs + 300 * dayMs);
+    repository.serve('4.targets.json', repository.seal('targets'));
+    await assert.rejects(client.refresh(), { code: 'METADATA_MIX' });
+    assert.equal(version(client, 'snapshot'), 4);
+    assert.equal(version(client, 'targets'), 2);
   });
 
   it('refuses files whose digests nobody can check', async () => {
