@@ -1,0 +1,140 @@
+// Goes through the text of a JSON document for what JSON.parse does not say: where the first mistake is, which
+// members are there twice, and where the value of a pointer begins. Pure; builds no data.
+
+export interface JsonProblem {
+  /** UTF-16 units from the start of the text. */
+  readonly offset: number;
+  readonly text: string;
+}
+
+export interface JsonScan {
+  /** Every duplicate member up to the first mistake of syntax, which is last; empty for strict JSON. */
+  readonly problems: readonly JsonProblem[];
+  /** Of the wanted pointers that exist. */
+  readonly offsets: ReadonlyMap<string, number>;
+}
+
+export interface JsonScanOptions {
+  readonly maxDepth: number;
+  readonly maxProblems: number;
+  /** JSON pointers (RFC 6901) whose places are asked for. */
+  readonly wanted?: ReadonlySet<string>;
+}
+
+/** Reads the whole text once; never throws. */
+export function scanJson(text: string, options: JsonScanOptions): JsonScan {
+  const scanner = new Scanner(text, options);
+  try {
+    scanner.document();
+  } catch (error) {
+    if (!(error instanceof Mistake)) throw error;
+    scanner.problems.push({ offset: error.offset, text: error.message });
+  }
+  return scanner;
+}
+
+class Mistake extends Error {
+  readonly offset: number;
+  constructor(text: string, offset: number) {
+    super(text);
+    this.offset = offset;
+  }
+}
+
+const space = /[ \t\r\n]*/y;
+const string = /"(?:[^"\\\p{Cc}]|[\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
+const scalar = /(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)(?![\w.+-])/y;
+
+class Scanner implements JsonScan {
+  readonly problems: JsonProblem[] = [];
+  readonly offsets = new Map<string, number>();
+  readonly #text: string;
+  readonly #options: JsonScanOptions;
+  readonly #path: string[] = [];
+  #at = 0;
+
+  constructor(text: string, options: JsonScanOptions) {
+    this.#text = text;
+    this.#options = options;
+  }
+
+  document(): void {
+    this.#value();
+    if (this.#next() !== undefined) throw new Mistake('text after the value', this.#at);
+  }
+
+  #value(): void {
+    const first = this.#next();
+    this.#note();
+    // The scanner calls itself once a level: without a bound, brackets alone would exhaust the stack.
+    if (this.#path.length > this.#options.maxDepth) throw new Mistake('nested too deeply', this.#at);
+    if (first === '{') this.#members();
+    else if (first === '[') this.#elements();
+    else if (first === '"') this.#token(string, 'not a valid string');
+    else this.#token(scalar, first === undefined ? 'the text ends too early' : 'not a JSON value');
+  }
+
+  #note(): void {
+    const { wanted } = this.#options;
+    if (wanted === undefined || wanted.size === 0) return;
+    const pointer = this.#path.map((part) => `/${part.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+    if (wanted.has(pointer)) this.offsets.set(pointer, this.#at);
+  }
+
+  #members(): void {
+    const names = new Set<string>();
+    this.#at += 1;
+    if (this.#take('}')) return;
+    do {
+      this.#next();
+      const nameAt = this.#at;
+      const name = String(JSON.parse(this.#token(string, 'a member name is missing')));
+      if (names.has(name)) this.#duplicate(name, nameAt);
+      names.add(name);
+      if (!this.#take(':')) throw new Mistake('":" is missing', this.#at);
+      this.#path.push(name);
+      this.#value();
+      this.#path.pop();
+    } while (this.#take(','));
+    if (!this.#take('}')) throw new Mistake('"," or "}" is missing', this.#at);
+  }
+
+  #elements(): void {
+    this.#at += 1;
+    if (this.#take(']')) return;
+    let index = 0;
+    do {
+      this.#path.push(String(index));
+      this.#value();
+      this.#path.pop();
+      index += 1;
+    } while (this.#take(','));
+    if (!this.#take(']')) throw new Mistake('"," or "]" is missing', this.#at);
+  }
+
+  #duplicate(name: string, offset: number): void {
+    this.problems.push({ offset, text: `the member ${JSON.stringify(name.slice(0, 80))} is there twice` });
+    if (this.problems.length >= this.#options.maxProblems) throw new Mistake('too many mistakes', offset);
+  }
+
+  /** @returns the next character that is no space, without taking it */
+  #next(): string | undefined {
+    space.lastIndex = this.#at;
+    this.#at += space.exec(this.#text)?.[0].length ?? 0;
+    return this.#text[this.#at];
+  }
+
+  #take(character: string): boolean {
+    if (this.#next() !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #token(pattern: RegExp, mistake: string): string {
+    pattern.lastIndex = this.#at;
+    const token = pattern.exec(this.#text)?.[0];
+    if (token === undefined) throw new Mistake(mistake, this.#at);
+    this.#at += token.length;
+    return token;
+  }
+}

@@ -1,0 +1,62 @@
+// A JSON Schema that somebody wrote for policy files: compiled strictly, and its verdicts in plain words. Pure.
+// Fetches no other schema, and takes an unknown keyword for the typo that it is.
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+export interface SchemaProblem {
+  /** JSON pointer into the data; empty for the whole document. */
+  readonly pointer: string;
+  readonly text: string;
+}
+
+export type SchemaFormats = Readonly<Record<string, (text: string) => boolean>>;
+
+export type PolicySchema =
+  | { readonly kind: 'schema'; readonly judge: (data: unknown) => readonly SchemaProblem[] }
+  | { readonly kind: 'unusable'; readonly reason: string };
+
+/**
+ * @param schema of draft 7 when its `$schema` says so, else of draft 2020-12
+ * @param formats the only values of `format` that it may use
+ */
+export function compilePolicySchema(schema: unknown, formats: SchemaFormats): PolicySchema {
+  if (
+    typeof schema !== 'boolean' &&
+    (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+  ) {
+    return { kind: 'unusable', reason: 'it is no JSON Schema' };
+  }
+  try {
+    const validate = compilerOf(schema, formats).compile(schema);
+    return { kind: 'schema', judge: (data) => judge(validate, data) };
+  } catch (error) {
+    return { kind: 'unusable', reason: error instanceof Error ? error.message.slice(0, 500) : String(error) };
+  }
+}
+
+function compilerOf(schema: object | boolean, formats: SchemaFormats): Ajv | Ajv2020 {
+  // Strict about keywords and formats, not about style: a schema need not repeat `type` to use `properties`.
+  const options: Options = {
+    allErrors: true,
+    strict: true,
+    strictTypes: false,
+    strictTuples: false,
+    logger: false,
+  };
+  const draft = typeof schema === 'object' && '$schema' in schema ? String(schema.$schema) : '';
+  const all: Options = { ...options, formats: { ...formats } };
+  return draft.includes('draft-07') ? new Ajv(all) : new Ajv2020(all);
+}
+
+function judge(validate: ValidateFunction, data: unknown): SchemaProblem[] {
+  if (validate(data)) return [];
+  return (validate.errors ?? []).map((error) => ({ pointer: error.instancePath, text: textOf(error) }));
+}
+
+function textOf({ message = 'does not fit the schema', params, keyword }: ErrorObject): string {
+  const named = params['additionalProperty'] ?? params['unevaluatedProperty'] ?? params['propertyName'];
+  if (typeof named === 'string') return `${message}: ${JSON.stringify(named.slice(0, 80))}`;
+  if (keyword === 'enum') return `${message}: ${JSON.stringify(params['allowedValues']).slice(0, 200)}`;
+  if (keyword === 'const') return `${message}: ${JSON.stringify(params['allowedValue']).slice(0, 80)}`;
+  return message;
+}

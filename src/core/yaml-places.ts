@@ -1,0 +1,35 @@
+// The way from a place in the data of a YAML document back to its text. Pure; judges nothing.
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
+
+/** Keys and indices from the top. */
+export type YamlPath = readonly (string | number)[];
+
+/** @returns the offset of the value, or of its key; of the nearest thing around it where there is none. */
+export function yamlOffset(path: YamlPath, what: 'key' | 'value', document: Document.Parsed): number {
+  let node: Node | null | undefined = document.contents;
+  let offset = node?.range?.[0] ?? 0;
+  for (const [depth, part] of path.entries()) {
+    const step = stepInto(isAlias(node) ? node.resolve(document) : node, part);
+    if (step === undefined) return offset;
+    const last = depth === path.length - 1;
+    const place = last && what === 'key' ? step.key : (step.value ?? step.key);
+    offset = place?.range?.[0] ?? offset;
+    node = step.value;
+  }
+  return offset;
+}
+
+interface Step {
+  readonly key: Node | undefined;
+  readonly value: Node | undefined;
+}
+
+function stepInto(node: Node | null | undefined, part: string | number): Step | undefined {
+  if (isSeq<Node>(node)) {
+    const value = node.items[Number(part)];
+    return value === undefined ? undefined : { key: value, value };
+  }
+  if (!isMap<Node, Node | null>(node)) return undefined;
+  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+  return pair === undefined ? undefined : { key: pair.key, value: pair.value ?? undefined };
+}
