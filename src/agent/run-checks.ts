@@ -1,0 +1,186 @@
+// Runs every check of every bundle on the candidate generation, one after the other, and says per bundle what
+// stands against it. A bundle whose tree did not change is checked too: the candidate is judged as a whole.
+// Until checks run in a sandbox, the candidate is compared with itself afterwards.
+import * as fs from 'node:fs';
+import type { BundleConfig } from '../core/config.js';
+import { type ErrorCode, WritError } from '../core/errors.js';
+import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
+import type { Manifest } from '../core/manifest.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/log.js';
+import { runParseCheck } from './parse-check.js';
+import { runHook } from './run-hook.js';
+import { walkTree } from './walk-tree.js';
+
+export interface CheckSubject {
+  readonly config: BundleConfig;
+  readonly treePath: string;
+  readonly manifest: Manifest;
+  /** False for a tree that the active generation has too. */
+  readonly changed: boolean;
+}
+
+export interface CheckReport {
+  readonly name: string;
+  readonly bundle: string;
+  readonly verdict: HookVerdict;
+  /** Bounded; output of both streams, or the mistakes. */
+  readonly text: string;
+  readonly durationMs: number;
+}
+
+export interface CheckResult {
+  readonly reports: readonly CheckReport[];
+  /** The worst problem of each bundle that has one: CHECK_FAILED, CHECK_BROKEN, CHECK_DEFERRED, CANDIDATE_CHANGED. */
+  readonly problems: ReadonlyMap<string, WritError>;
+}
+
+export interface CheckOptions {
+  readonly bundles: readonly CheckSubject[];
+  /** The candidate generation directory. */
+  readonly candidatePath: string;
+  /** The active generation directory; left out before the first activation. */
+  readonly currentPath?: string;
+  /** An existing private directory in staging. */
+  readonly scratchRoot: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal?: AbortSignal;
+  readonly onReport?: (report: CheckReport) => void;
+}
+
+/**
+ * Runs all checks, also after a refusal: whoever mends a policy wants every mistake at once.
+ * @throws WritError INTERRUPTED when the signal aborts
+ */
+export async function runChecks(options: CheckOptions): Promise<CheckResult> {
+  if (options.bundles.every(({ config }) => config.checks.length === 0)) {
+    return { reports: [], problems: new Map() };
+  }
+  const before = await fingerprints(options);
+  const reports: CheckReport[] = [];
+  const problems = new Map<string, WritError>();
+  for (const subject of options.bundles) {
+    const own = await checkBundle(subject, options);
+    reports.push(...own);
+    const problem = worstProblem(subject, own);
+    if (problem !== undefined) problems.set(subject.config.name, problem);
+  }
+  for (const [bundle, problem] of changes(before, await fingerprints(options), options)) {
+    problems.set(bundle, problem);
+  }
+  return { reports, problems };
+}
+
+type Check = BundleConfig['checks'][number];
+
+async function checkBundle(subject: CheckSubject, options: CheckOptions): Promise<CheckReport[]> {
+  const reports: CheckReport[] = [];
+  for (const check of subject.config.checks) {
+    const startedMs = options.clock.monotonicMs();
+    const { verdict, text } = await runCheck(check, subject, options);
+    if (options.signal?.aborted) throw new WritError('INTERRUPTED', 'the checks were interrupted');
+    const durationMs = options.clock.monotonicMs() - startedMs;
+    const report = { name: check.name, bundle: subject.config.name, verdict, text, durationMs };
+    options.log.info({ check: report.name, bundle: report.bundle, verdict, durationMs }, 'check');
+    options.onReport?.(report);
+    reports.push(report);
+  }
+  return reports;
+}
+
+function runCheck(
+  check: Check,
+  { treePath, manifest }: CheckSubject,
+  { candidatePath, currentPath, scratchRoot, clock, signal }: CheckOptions,
+): Promise<Pick<CheckReport, 'verdict' | 'text'>> {
+  const ending = signal === undefined ? {} : { signal };
+  if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, ...ending });
+  const current = currentPath === undefined ? {} : { current: currentPath };
+  const places = { generation: candidatePath, candidate: candidatePath, bundle: treePath, ...current };
+  return runHook({ hook: check, places, scratchRoot, ...ending });
+}
+
+/** A refusal is a verdict on authentic bytes, whatever else was broken; the last of this list is the worst. */
+const severity = ['deferred', 'broken', 'refused'] as const satisfies readonly HookVerdictKind[];
+
+const codes: Readonly<Record<(typeof severity)[number], readonly [ErrorCode, string]>> = {
+  refused: ['CHECK_FAILED', 'refuses the candidate'],
+  broken: ['CHECK_BROKEN', 'gave no verdict'],
+  deferred: ['CHECK_DEFERRED', 'says "not now"'],
+};
+
+/** Of a check's output, in an error; the report has more. */
+const maxTextInError = 2000;
+
+function worstProblem(
+  { config, changed }: CheckSubject,
+  reports: readonly CheckReport[],
+): WritError | undefined {
+  const kind = severity.findLast((one) => reports.some(({ verdict }) => verdict.kind === one));
+  const report = reports.find(({ verdict }) => verdict.kind === kind);
+  if (kind === undefined || report === undefined) return undefined;
+  const [code, says] = codes[kind];
+  const { name, verdict, text } = report;
+  return new WritError(code, `${config.name}: the check "${name}" ${says} (${verdict.reason})`, {
+    facts: {
+      bundle: config.name,
+      check: name,
+      reason: verdict.reason,
+      changed,
+      output: text.slice(0, maxTextInError),
+    },
+  });
+}
+
+type Fingerprint = ReadonlyMap<string, string>;
+
+/** By root: the candidate generation and every tree. */
+async function fingerprints({
+  bundles,
+  candidatePath,
+}: CheckOptions): Promise<ReadonlyMap<string, Fingerprint>> {
+  const all = new Map<string, Fingerprint>();
+  for (const root of [candidatePath, ...bundles.map(({ treePath }) => treePath)]) {
+    all.set(root, await fingerprint(root));
+  }
+  return all;
+}
+
+async function fingerprint(root: string): Promise<Fingerprint> {
+  const nodes = new Map<string, string>();
+  const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
+  if (own === undefined) return nodes;
+  nodes.set('.', identityOf(own));
+  for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
+  return nodes;
+}
+
+// Whoever puts the size and mtime back cannot put the ctime back.
+function identityOf({ size, mtimeNs, ctimeNs, mode, ino }: fs.BigIntStats): string {
+  return `${size} ${mtimeNs} ${ctimeNs} ${mode} ${ino}`;
+}
+
+function* changes(
+  before: ReadonlyMap<string, Fingerprint>,
+  after: ReadonlyMap<string, Fingerprint>,
+  { bundles, candidatePath }: CheckOptions,
+): Generator<[bundle: string, problem: WritError]> {
+  const inGeneration = firstChange(before.get(candidatePath), after.get(candidatePath));
+  for (const { config, treePath } of bundles) {
+    const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
+    if (path === undefined) continue;
+    // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
+    const message = `${config.name}: a check changed ${path} in the candidate`;
+    yield [
+      config.name,
+      new WritError('CANDIDATE_CHANGED', message, { facts: { bundle: config.name, path } }),
+    ];
+  }
+}
+
+function firstChange(before: Fingerprint = new Map(), after: Fingerprint = new Map()): string | undefined {
+  for (const [path, identity] of before) if (after.get(path) !== identity) return path;
+  for (const path of after.keys()) if (!before.has(path)) return path;
+  return undefined;
+}
