@@ -2,6 +2,7 @@
 // "ok" before anything has happened, so that 0 means `told` unless the user vouches for it with `confirms`.
 import { basename } from 'node:path';
 import { WritError } from '../core/errors.js';
+import { judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
 import { type CommandResult, runCommand } from '../platform/run-command.js';
 import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
@@ -19,14 +20,19 @@ export const command: DriverKind = {
   properties: {
     run: {
       type: 'array',
-      items: { type: 'string', maxLength: 4096, pattern: '^[^\\u0000]*$' },
+      items: {
+        type: 'string',
+        maxLength: 10_000,
+        pattern: '^[^\\u0000]*$',
+        description: 'a text (put it in quotes)',
+      },
       minItems: 1,
       maxItems: 256,
-      description: 'Program and arguments; {current} is the directory of the generation',
+      description: 'a list: a program and its arguments, as [rndc, reload]',
     },
     confirms: {
       type: 'boolean',
-      description: 'True for a program that ends only after the worker uses the generation',
+      description: 'true (the program ends after the worker uses the generation) or false',
     },
   },
   required: [],
@@ -74,17 +80,13 @@ function fill(arg: string, target: Target): string {
   return arg.replaceAll('{current}', () => target.path);
 }
 
-/** Exit codes as of every hook: 0 yes, 1-31 no, 32-63 a warning; anything else is no verdict of the worker. */
+/** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */
 function judge(result: CommandResult, options: CommandDriverOptions): Answer {
-  if (result.kind === 'not-started') return unreachable(`not started: ${result.reason}`);
-  const output = tailOf(`${result.stdout}\n${result.stderr}`, maxTailCharacters);
-  const say = (what: string): string => (output === '' ? what : `${what}: ${output}`);
-  if (result.kind === 'killed') return unreachable(say(`killed by ${result.signal}`));
-  if (result.kind !== 'exited') return unreachable(say(result.kind));
-  const { exitCode } = result;
-  const text = say(exitCode === 75 ? 'not now (exit 75)' : `exit ${exitCode}`);
-  if (exitCode === 0 || (exitCode >= 32 && exitCode <= 63)) {
-    return options.confirms === true ? confirmed(text) : told(text);
-  }
-  return exitCode <= 31 ? refused(text) : unreachable(text);
+  const { kind, reason } = judgeHook(result);
+  const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
+  const tail = tailOf(output, maxTailCharacters);
+  const text = tail === '' ? reason : `${reason}: ${tail}`;
+  if (kind === 'refused') return refused(text);
+  if (kind !== 'ok' && kind !== 'warned') return unreachable(text);
+  return options.confirms === true ? confirmed(text) : told(text);
 }

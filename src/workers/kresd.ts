@@ -27,18 +27,19 @@ export const kresd: DriverKind = {
       // Wildcards in the last component only: the directory is a fixed place that can be checked.
       pattern: '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$',
       maxLength: 255,
-      description: 'Glob of the control sockets, as /run/knot-resolver/control/*',
+      description:
+        'a glob of control sockets, with wildcards in its last part only, as /run/knot-resolver/control/*',
     },
     command: {
       type: 'string',
       pattern: '^[^\\r\\n\\u0000]+$',
       maxLength: 4096,
-      description: 'Lua to evaluate in each worker; its answer is the verdict',
+      description: 'one line of Lua, as policy_reset()',
     },
     expect: {
       type: 'string',
       maxLength: 4096,
-      description: 'The one answer that means yes, exactly as kresd prints it',
+      description: 'a text (put it in quotes): the one answer that means yes, as "0"',
     },
   },
   required: ['command', 'expect'],

@@ -1,6 +1,7 @@
 // Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are told a
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
+import { namePattern } from '../core/names.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
@@ -22,21 +23,21 @@ export const native: DriverKind = {
   properties: {
     native: {
       type: 'string',
-      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
-      description: 'Name of the socket: workers/NAME.sock in the run directory',
+      pattern: namePattern,
+      description: 'a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit',
     },
     socketMode: {
       type: 'string',
       // Whoever may connect may veto: never the whole host.
       pattern: '^0[0-7][0-7]0$',
-      description: 'Octal mode of the socket file',
+      description: 'a file mode in quotes that gives others nothing, as "0660"',
     },
     socketGroup: {
-      anyOf: [
-        { type: 'string', pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' },
-        { type: 'integer', minimum: 0, maximum: 4_294_967_294 },
-      ],
-      description: 'Group of the socket file, by name or number',
+      type: ['string', 'integer'],
+      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
+      minimum: 0,
+      maximum: 4_294_967_294,
+      description: 'the name or number of a group',
     },
   },
   required: [],

@@ -22,12 +22,16 @@ export const signal: DriverKind = {
   name: 'signal',
   properties: {
     // Signals that end a process by convention are no way to hand it a policy.
-    signal: { type: 'string', enum: ['HUP', 'USR1', 'USR2', 'WINCH'] },
+    signal: {
+      type: 'string',
+      enum: ['HUP', 'USR1', 'USR2', 'WINCH'],
+      description: 'HUP, USR1, USR2 or WINCH',
+    },
     pidFile: {
       type: 'string',
       pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
       maxLength: 4096,
-      description: 'Absolute path of the pid file that the daemon writes',
+      description: 'an absolute path of a pid file, as /run/named/named.pid',
     },
   },
   required: ['pidFile'],

@@ -4,8 +4,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { isSystemError } from '../../src/core/errors.js';
 import { findProcess, readPidFile, sendSignal } from '../../src/platform/processes.js';
-import { until } from '../support/fake-worker.js';
 import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 
 describe('finding a process', () => {
   it('knows itself, with a start time that stays', () => {

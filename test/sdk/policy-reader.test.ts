@@ -8,6 +8,7 @@ import type { Answer, Driver } from '../../src/workers/driver.js';
 import { native } from '../../src/workers/native.js';
 import { driverContext } from '../support/driver-context.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 
 const ignore = (): void => undefined;
 const coded = (code: ErrorCode) => (error: unknown) => isWritError(error) && error.code === code;
@@ -17,14 +18,6 @@ async function openDriver(dir: TempDir): Promise<Driver> {
   const driver = native.create({ native: 'access' }, driverContext({ runDirectory: dir.path }));
   await driver.open?.();
   return driver;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 20_000; tries += 1) {
-    if (await condition()) return;
-    await setImmediate();
-  }
-  throw new Error(`never: ${condition}`);
 }
 
 async function tell(driver: Driver, generation: number, worker = 'w'): Promise<Answer> {

@@ -2,7 +2,7 @@
 // Owns the child; `reaped: 'never'` leaves a zombie when it dies, as a careless parent does.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
+import { until } from './until.js';
 
 export interface FakeWorker {
   readonly pid: number;
@@ -37,13 +37,4 @@ export async function startFakeWorker(log: string, options: { uid?: number } = {
         child.kill('SIGKILL');
       }),
   };
-}
-
-/** Waits for what another process does; fails the test after 10 s. */
-export async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500; tries += 1) {
-    if (condition()) return;
-    await setTimeout(20);
-  }
-  throw new Error(`waited 10 s for ${condition}`);
 }

@@ -8,6 +8,8 @@ export interface RawWorker {
   /** The next line of the agent; rejects when the agent closes first. */
   line(): Promise<string>;
   closed: Promise<void>;
+  /** Stops reading. */
+  pause(): void;
   end(): void;
 }
 
@@ -47,6 +49,7 @@ export function rawWorker(path: string): RawWorker {
       return line;
     },
     closed,
+    pause: () => void socket.pause(),
     end: () => void socket.destroy(),
   };
 }

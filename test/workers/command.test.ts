@@ -64,7 +64,7 @@ describe('the command driver', () => {
 
   it('cannot reach through a program that hangs, is killed, or is not there', async () => {
     const late = await sh('sleep 60', { timeoutMs: 50 });
-    assert.deepEqual(late, { kind: 'unreachable', text: 'timed-out' });
+    assert.deepEqual(late, { kind: 'unreachable', text: 'timed out' });
     assert.deepEqual(await sh('kill -9 $$'), { kind: 'unreachable', text: 'killed by SIGKILL' });
     const missing = await driverOf(['/nonexistent/rndc']).reset('rndc', { target, timeoutMs: 1000 });
     assert.equal(missing.kind, 'unreachable');

@@ -1,0 +1,10 @@
+// Waits for what another process or socket does, by looking again; fails the test after 10 s.
+import { setTimeout } from 'node:timers/promises';
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (await condition()) return;
+    await setTimeout(10);
+  }
+  throw new Error(`waited 10 s for ${condition}`);
+}
