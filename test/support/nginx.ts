@@ -1,0 +1,78 @@
+// A real nginx in one process, without root's users and without a daemon, serving one server block on loopback.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+
+export interface RunningNginx {
+  /** Without a slash at its end. */
+  readonly url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * @param directory for its own files; it must exist
+ * @param serverBlock given the `listen` value, the text of `server { ... }`
+ */
+export async function startNginx(
+  directory: string,
+  serverBlock: (listen: string) => string,
+): Promise<RunningNginx> {
+  const listen = `127.0.0.1:${await freePort()}`;
+  const config = join(directory, 'nginx.conf');
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => {
+    mkdirSync(join(directory, name));
+    return `${name}_temp_path ${join(directory, name)};`;
+  });
+  writeFileSync(
+    config,
+    [
+      'daemon off;',
+      'master_process off;',
+      'error_log stderr;',
+      `pid ${join(directory, 'nginx.pid')};`,
+      'events { worker_connections 64; }',
+      `http { access_log off; ${temporary.join(' ')} ${serverBlock(listen)} }`,
+    ].join('\n'),
+  );
+  const args = ['-p', directory, '-c', config, '-e', 'stderr'];
+  const child = spawn('/usr/sbin/nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const url = `http://${listen}`;
+  await waitUntilUp(child, url);
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { readonly port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function waitUntilUp(child: ChildProcess, url: string): Promise<void> {
+  let complaint = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    complaint += chunk.toString();
+  });
+  for (let tries = 0; tries < 500 && child.exitCode === null; tries += 1) {
+    try {
+      await (await fetch(url)).arrayBuffer();
+      return;
+    } catch {
+      await setTimeout(10);
+    }
+  }
+  child.kill('SIGKILL');
+  throw new Error(`nginx did not come up: ${complaint}`);
+}
