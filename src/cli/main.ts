@@ -11,6 +11,31 @@ import { createRenderer, type Renderer } from './render.js';
 
 const commands: readonly CommandEntry[] = [
   {
+    name: 'init',
+    summary: 'make a signed repository and its keys',
+    load: () => import('./commands/init.js'),
+  },
+  {
+    name: 'publish',
+    summary: 'sign a directory as the next release of a bundle',
+    load: () => import('./commands/publish.js'),
+  },
+  {
+    name: 'refresh',
+    summary: 'sign snapshot and timestamp of a repository anew',
+    load: () => import('./commands/refresh.js'),
+  },
+  {
+    name: 'inspect',
+    summary: 'what an archive or a repository holds, verified',
+    load: () => import('./commands/inspect.js'),
+  },
+  {
+    name: 'repo status',
+    summary: 'versions, keys and days to expiry of a repository',
+    load: () => import('./commands/repo-status.js'),
+  },
+  {
     name: 'serve',
     summary: 'serve a repository over HTTP or HTTPS',
     load: () => import('./commands/serve.js'),

@@ -176,11 +176,18 @@ export function nextSerial(targets: TargetsSigned, bundle: string): number {
 }
 
 const maxRevisionCharacters = 200;
+// Canonical JSON writes control characters as they are, and no JSON parser takes them back.
+const revisionCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
-/** @throws WritError USAGE for a text that hosts would refuse */
-export function requireRevision(revision: string): string {
-  if (revision.length <= maxRevisionCharacters) return revision;
-  throw new WritError('USAGE', 'the revision is too long', {
-    facts: { expected: maxRevisionCharacters, actual: revision.length },
+/** @throws WritError USAGE for a text that hosts would refuse, or that could drive a terminal */
+export function requireRevision(revision: string): void {
+  if (revision.length > maxRevisionCharacters) {
+    throw new WritError('USAGE', 'the revision is too long', {
+      facts: { expected: maxRevisionCharacters, actual: revision.length },
+    });
+  }
+  if (revisionCharacters.test(revision)) return;
+  throw new WritError('USAGE', 'the revision has a control or format character', {
+    hint: 'Give one line of plain text, as a git commit.',
   });
 }

@@ -1,0 +1,206 @@
+// `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
+import { defaultArchiveLimits } from '../../core/limits.js';
+import type { ManifestDifference } from '../../core/manifest.js';
+import type { ReleaseInfo } from '../../core/release.js';
+import { createDurableFs } from '../../platform/durable-fs.js';
+import { type PreviewResult, previewPublish } from '../../publisher/preview.js';
+import { type PublishOptions, type PublishResult, publishBundle } from '../../publisher/publish.js';
+import type { SourceTree } from '../../publisher/source-tree.js';
+import type { Answer, CommandContext, CommandDefinition, Reporter } from '../command.js';
+import { durationFlag, nameFlag } from '../flag-values.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
+import { byteSize, counted, shellWord, shortDigest } from '../show-repository.js';
+
+interface PublishFlags extends PassphraseFlags {
+  readonly repository: string;
+  readonly keys: string;
+  readonly bundle: string;
+  readonly channel: string;
+  readonly revision: string;
+  readonly lockWait: number;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<PublishFlags> = {
+  examples: [
+    'writ publish bundles/dns-edge --repository repo --keys keys --bundle dns-edge',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
+  ],
+  exitCodes: [
+    '0  published, nothing new, or signed and waiting for the online keys',
+    '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+    '2  usage, or SOURCE cannot be published',
+    '6  another process writes the repository',
+  ],
+  onSignal: 'end',
+  configure: (publish) => {
+    publish
+      .argument('<source>', 'directory with the policy')
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .requiredOption('--keys <dir>', 'directory with the keys')
+      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
+      .option('--channel <name>', 'who gets it', nameFlag, 'stable')
+      .option('--revision <text>', 'for people, as a git commit', '')
+      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
+      .option('--dry-run', 'say what would be published, and write nothing');
+    addPassphraseFlag(publish);
+  },
+  run: async ([source = ''], flags, context) => {
+    const options = publishOptions(source, flags, context);
+    if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
+    const result = await publishBundle(options);
+    narrate(result, context.reporter);
+    return answer(result, flags);
+  },
+};
+
+function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
+  const { clock, reporter } = context;
+  return {
+    source,
+    repository: flags.repository,
+    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context) },
+    bundle: flags.bundle,
+    channel: flags.channel,
+    revision: flags.revision,
+    limits: defaultArchiveLimits,
+    clock,
+    durableFs: createDurableFs(),
+    lockWaitMs: flags.lockWait,
+    report: reporter,
+  };
+}
+
+function narrate(result: PublishResult, reporter: Reporter): void {
+  sayDropped(result.tree, reporter);
+  if (result.kind === 'nothing-new') {
+    reporter.finish('read', filesText(result.tree));
+    return;
+  }
+  const archive = `${byteSize(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
+  reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
+  if (result.kind === 'signed-targets') {
+    const missing = result.missing.join(', ');
+    reporter.finish('sign', `targets v${result.targetsVersion}; no keys for ${missing}`);
+    return;
+  }
+  const { targets, snapshot, timestamp } = result.versions;
+  reporter.finish('sign', `targets v${targets}, snapshot v${snapshot}, timestamp v${timestamp}`);
+  reporter.finish('verify', 'with our own client, from the first root');
+}
+
+function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
+  if (droppedDirectories.length === 0) return;
+  const shown = droppedDirectories.slice(0, 5).join(', ');
+  const more = droppedDirectories.length > 5 ? ' ...' : '';
+  const count = counted(droppedDirectories.length, 'directory').replace('directorys', 'directories');
+  reporter.warn(`${count} without a file left out: ${shown}${more}`);
+}
+
+function filesText({ manifest }: SourceTree, difference?: ManifestDifference): string {
+  const count = counted(manifest.files.length, 'file');
+  if (difference === undefined) return count;
+  const { changed, added, removed } = difference;
+  return `${count}: ${changed.length} changed, ${added.length} new, ${removed.length} removed`;
+}
+
+function answer(result: PublishResult, flags: PublishFlags): Answer {
+  const { release } = result;
+  const base = { type: 'publish.result', exitCode: 0 };
+  switch (result.kind) {
+    case 'nothing-new':
+      return {
+        ...base,
+        outcome: 'nothing-new',
+        details: { changed: false, ...releaseDetails(release) },
+        lines: [`NOTHING NEW ${nameOf(release)} is serial ${release.serial} with this content`],
+      };
+    case 'published':
+      return {
+        ...base,
+        outcome: 'published',
+        details: { changed: true, ...newDetails(result), versions: result.versions },
+        lines: [`PUBLISHED ${nameOf(release)} ${serialText(result)}`],
+      };
+    case 'signed-targets':
+      return {
+        ...base,
+        outcome: 'signed-targets',
+        details: {
+          changed: true,
+          ...newDetails(result),
+          targets: result.targetsVersion,
+          missing: result.missing,
+        },
+        lines: [
+          `SIGNED ${nameOf(release)} ${serialText(result)}; hosts see it when ${result.missing.join(' and ')} is signed`,
+        ],
+        next: `writ refresh --repository ${shellWord(flags.repository)} --keys DIR   (where the ${result.missing.join(' and ')} keys are; the server does it by itself)`,
+      };
+    default:
+      return result satisfies never;
+  }
+}
+
+interface Compared {
+  readonly release: ReleaseInfo;
+  readonly previous?: ReleaseInfo;
+}
+
+function serialText({ release, previous }: Compared): string {
+  const from = previous === undefined ? '' : `${previous.serial} -> `;
+  const revision = release.revision === '' ? '' : ` (${release.revision})`;
+  return `serial ${from}${release.serial}${revision}`;
+}
+
+function nameOf({ bundle, channel }: ReleaseInfo): string {
+  return `${bundle} ${channel}`;
+}
+
+function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
+  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn } = release;
+  const createdAt = new Date(createdAtMs).toISOString();
+  return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn };
+}
+
+function newDetails(result: Exclude<PublishResult, { kind: 'nothing-new' }>): Record<string, unknown> {
+  const { release, previous, tree, archiveBytes, archiveDigest, difference } = result;
+  return {
+    ...releaseDetails(release),
+    previousSerial: previous?.serial ?? null,
+    files: tree.manifest.files.length,
+    archive: { digest: archiveDigest, bytes: archiveBytes },
+    droppedDirectories: tree.droppedDirectories,
+    difference: difference ?? null,
+  };
+}
+
+function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
+  const name = `${flags.bundle} ${flags.channel}`;
+  const base = { type: 'publish.preview', exitCode: 0 };
+  if (result.kind === 'nothing-new') {
+    const { serial } = result.release;
+    const lines = [`NOTHING NEW ${name} is serial ${serial} with this content`, 'Nothing was written'];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, serial }, lines };
+  }
+  const { serial, previousSerial, tree, archiveBytes, difference } = result;
+  const from = previousSerial === undefined ? '' : `${previousSerial} -> `;
+  return {
+    ...base,
+    outcome: 'would-publish',
+    details: {
+      changed: false,
+      serial,
+      previousSerial: previousSerial ?? null,
+      manifestDigest: tree.manifestDigest,
+      archiveBytes,
+      difference: difference ?? null,
+    },
+    lines: [
+      `WOULD PUBLISH ${name} serial ${from}${serial}`,
+      `  ${filesText(tree, difference)}   ${byteSize(archiveBytes)}`,
+      'Nothing was written',
+    ],
+  };
+}

@@ -1,0 +1,111 @@
+// Where the passphrase of the keys comes from: --passphrase-file, WRIT_PASSPHRASE, or the person at the terminal;
+// never an argument, which every process can read. Prompts go to stderr; the module that prompts is loaded
+// only when it must.
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { isSystemError, WritError } from '../core/errors.js';
+import type { PassphraseSource } from '../publisher/key-directory.js';
+import type { CommandContext } from './command.js';
+
+export interface PassphraseFlags {
+  readonly passphraseFile?: string;
+}
+
+export function addPassphraseFlag(command: Command): Command {
+  return command.option('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin');
+}
+
+const maxAttempts = 3;
+
+/** For keys that are there. What was typed for one key is tried first for the next. */
+export function passphrasesFor(flags: PassphraseFlags, context: CommandContext): PassphraseSource {
+  const given = givenPassphrase(flags, context);
+  let typed: string | undefined;
+  return {
+    ask: async (path, attempt) => {
+      if (given !== undefined) return attempt === 1 ? given : undefined;
+      if (attempt === 1 && typed !== undefined) return typed;
+      if (!context.canAsk || attempt > maxAttempts) return undefined;
+      const again = attempt > 1 ? 'That was not it. ' : '';
+      typed = await prompt(`${again}Passphrase for ${path}:`, context);
+      return typed;
+    },
+  };
+}
+
+export interface NewPassphrase {
+  readonly passphrase: string;
+  /** True when it was made up here: the person must be shown it, once. */
+  readonly madeUp: boolean;
+}
+
+/** For new keys: typed twice, or made up. @throws WritError PASSPHRASE_NEEDED, INTERRUPTED */
+export async function newPassphrase(flags: PassphraseFlags, context: CommandContext): Promise<NewPassphrase> {
+  const given = givenPassphrase(flags, context);
+  if (given !== undefined) return { passphrase: given, madeUp: false };
+  if (!context.canAsk) {
+    throw new WritError('PASSPHRASE_NEEDED', 'new keys need a passphrase, and nobody can be asked', {
+      hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
+    });
+  }
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const first = await prompt('Passphrase for the new keys (empty = make one up):', context);
+    if (first === '') return { passphrase: madeUpPassphrase(), madeUp: true };
+    if (first === (await prompt('The same again:', context))) return { passphrase: first, madeUp: false };
+  }
+  throw new WritError('PASSPHRASE_NEEDED', 'the two passphrases were never the same');
+}
+
+function givenPassphrase({ passphraseFile }: PassphraseFlags, { env }: CommandContext): string | undefined {
+  if (passphraseFile !== undefined) return readPassphrase(passphraseFile);
+  const fromEnvironment = env['WRIT_PASSPHRASE'];
+  return fromEnvironment === '' ? undefined : fromEnvironment;
+}
+
+const maxPassphraseBytes = 4096;
+
+function readPassphrase(path: string): string {
+  try {
+    const text = path === '-' ? readFileSync(0, 'utf8') : readSmallFile(path);
+    const passphrase = text.replace(/\r?\n$/, '');
+    if (passphrase !== '' && Buffer.byteLength(passphrase) <= maxPassphraseBytes) return passphrase;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw new WritError('PASSPHRASE_NEEDED', `${path} cannot be read: ${error.code}`, { facts: { path } });
+  }
+  throw new WritError('PASSPHRASE_NEEDED', `${path} is empty or too long for a passphrase`, {
+    facts: { path },
+  });
+}
+
+function readSmallFile(path: string): string {
+  const descriptor = openSync(path, constants.O_RDONLY);
+  try {
+    return fstatSync(descriptor).size > maxPassphraseBytes + 2 ? '' : readFileSync(descriptor, 'utf8');
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** 125 bits, in groups that can be read out and typed. */
+function madeUpPassphrase(): string {
+  const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const characters = [...randomBytes(25)].map((byte) => letters[byte % letters.length]);
+  return (characters.join('').match(/.{5}/g) ?? []).join('-');
+}
+
+async function prompt(message: string, { signal }: CommandContext): Promise<string> {
+  const { default: password } = await import('@inquirer/password');
+  try {
+    return await password(
+      { message, mask: false },
+      { output: process.stderr, clearPromptOnDone: true, signal },
+    );
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ExitPromptError') {
+      throw new WritError('INTERRUPTED', 'the passphrase was not given', { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+// What a publish would do, without a key and without a write to the repository: for `writ publish --dry-run`.
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { diffManifests, type ManifestDifference } from '../core/manifest.js';
+import type { ReleaseInfo } from '../core/release.js';
+import { readManifestOf } from './archive-reader.js';
+import { packBundle } from './build-bundle.js';
+import { headOf, nextSerial, requireRevision } from './metadata-content.js';
+import type { PublishOptions } from './publish.js';
+import { layoutOf } from './repository-layout.js';
+import { readRepositoryState } from './repository-state.js';
+import { readSourceTree, type SourceTree } from './source-tree.js';
+
+export type PreviewResult =
+  | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo }
+  | {
+      readonly kind: 'would-publish';
+      readonly serial: number;
+      readonly previousSerial?: number;
+      readonly tree: SourceTree;
+      readonly archiveBytes: number;
+      readonly difference?: ManifestDifference;
+    };
+
+/** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
+export async function previewPublish(options: PublishOptions): Promise<PreviewResult> {
+  requireRevision(options.revision);
+  const { bundle, channel, limits } = options;
+  const layout = layoutOf(options.repository);
+  const tree = readSourceTree(options.source, limits);
+  const { targets, live } = readRepositoryState(layout, options.keys.path);
+  const head = headOf(targets.signed, bundle, channel);
+  if (head?.manifest.digest === tree.manifestDigest) return { kind: 'nothing-new', release: head };
+  const before = head && (await readManifestOf(layout, live.targets.signed, head, limits));
+  return {
+    kind: 'would-publish',
+    serial: nextSerial(targets.signed, bundle),
+    tree,
+    archiveBytes: await packedBytes(tree, options),
+    ...(head === undefined ? {} : { previousSerial: head.serial }),
+    ...(before === undefined ? {} : { difference: diffManifests(before, tree.manifest) }),
+  };
+}
+
+/** Packs for real: whether hosts would take the archive shows only then. */
+async function packedBytes(tree: SourceTree, { limits, durableFs }: PublishOptions): Promise<number> {
+  const directory = fs.mkdtempSync(join(tmpdir(), 'writ-preview-'));
+  try {
+    const packed = await packBundle(tree, { archivePath: join(directory, 'archive'), limits, durableFs });
+    return packed.archiveBytes;
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, it } from 'node:test';
+import type { Answer } from '../../src/cli/command.js';
+import { createRenderer, printable, type RenderOptions } from '../../src/cli/render.js';
+import { WritError } from '../../src/core/errors.js';
+import { fakeClock } from '../support/fake-clock.js';
+
+interface Screen {
+  readonly stream: NodeJS.WriteStream;
+  text(): string;
+}
+
+function screen(terminal?: { readonly columns: number }): Screen {
+  const stream = new PassThrough();
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const fake = Object.assign(stream, terminal === undefined ? {} : { isTTY: true, ...terminal });
+  return { stream: fake as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString() };
+}
+
+const plain: RenderOptions = { json: false, quiet: false, verbose: false, color: 'never' };
+
+function rendered(options: Partial<RenderOptions> = {}, terminal?: { readonly columns: number }) {
+  const out = screen(terminal);
+  const err = screen(terminal);
+  const renderer = createRenderer({ ...plain, ...options }, { stdout: out.stream, stderr: err.stream });
+  return { renderer, out, err };
+}
+
+const answer: Answer = {
+  type: 'pull.result',
+  outcome: 'rolled-back',
+  exitCode: 5,
+  details: { changed: false },
+  lines: ['ROLLED BACK generation 17', '  said: \u001b[31mred'],
+  next: 'writ history',
+};
+
+describe('answers', () => {
+  it('go to stdout, the next step last, with control characters escaped', () => {
+    const { renderer, out, err } = rendered();
+    renderer.answer(answer);
+    assert.equal(out.text(), 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n');
+    assert.equal(err.text(), '');
+  });
+
+  it('are one JSON object with --json', () => {
+    const { renderer, out } = rendered({ json: true });
+    renderer.answer(answer);
+    assert.equal(
+      out.text(),
+      '{"schema":1,"type":"pull.result","outcome":"rolled-back","exitCode":5,"changed":false,"next":"writ history"}\n',
+    );
+  });
+
+  it('colour the outcome word only', () => {
+    const { renderer, out } = rendered({ color: 'always' });
+    renderer.answer(answer);
+    assert.ok(out.text().startsWith('\u001b[31mROLLED BACK\u001b[39m generation 17\n'));
+    assert.equal(out.text().split('\u001b').length, 3);
+  });
+});
+
+describe('errors', () => {
+  const error = new WritError('METADATA_EXPIRED', 'timestamp has expired', {
+    facts: { expected: 1, actual: 2 },
+  });
+
+  it('go to stderr with code, facts and hint, and give the exit code of their kind', () => {
+    const { renderer, out, err } = rendered();
+    assert.equal(renderer.error('pull.result', error), 1);
+    assert.match(
+      err.text(),
+      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\n$/,
+    );
+    assert.equal(out.text(), '');
+  });
+
+  it('go to stdout as one object with --json', () => {
+    const { renderer, out, err } = rendered({ json: true });
+    renderer.error('pull.result', error);
+    const { type, outcome, exitCode, code, facts } = JSON.parse(out.text());
+    assert.deepEqual(
+      { type, outcome, exitCode, code, facts },
+      {
+        type: 'pull.result',
+        outcome: 'failed',
+        exitCode: 1,
+        code: 'METADATA_EXPIRED',
+        facts: { expected: 1, actual: 2 },
+      },
+    );
+    assert.equal(err.text(), '');
+  });
+});
+
+describe('narration', () => {
+  const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
+
+  it('without a terminal is one line with tabs for each finished step', async () => {
+    const { renderer, out, err } = rendered();
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', '1.2 MB');
+    await clock.advance(300);
+    reporter.finish('fetch', '1.2 MB');
+    reporter.finish('check', 'zones parse', 'FAIL');
+    assert.equal(
+      err.text(),
+      '2026-11-21T00:00:00.300Z\tfetch\tok\t1.2 MB\t0.3 s\n2026-11-21T00:00:00.300Z\tcheck\tFAIL\tzones parse\t\n',
+    );
+    assert.equal(out.text(), '');
+  });
+
+  it('on a terminal is one live line that its end replaces, never wider than the terminal', () => {
+    const { renderer, err } = rendered({}, { columns: 20 });
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', 'x'.repeat(100));
+    reporter.finish('fetch', '1.2 MB');
+    const [, live = '', done = ''] = err.text().split('\r\u001b[2K');
+    assert.equal(live.length, 19);
+    assert.match(done, /^ {2}fetch {5}1\.2 MB/);
+    assert.ok(done.endsWith('\n') && !live.includes('\n'));
+  });
+
+  for (const options of [{ quiet: true }, { json: true }]) {
+    it(`is silent with ${Object.keys(options)}, but for warnings`, () => {
+      const { renderer, err } = rendered(options);
+      const reporter = renderer.reporter(clock);
+      reporter.begin('fetch');
+      reporter.finish('fetch', 'x');
+      reporter.note('x');
+      reporter.warn('the clock is behind');
+      assert.equal(err.text(), 'warning: the clock is behind\n');
+    });
+  }
+});
+
+describe('printable', () => {
+  it('shows what would move the cursor or turn the text', () => {
+    assert.equal(
+      printable('a\u0000\u001b[2J\n\u202e\u2066\u0085ä日'),
+      'a\\u{0}\\u{1b}[2J\\u{a}\\u{202e}\\u{2066}\\u{85}ä日',
+    );
+  });
+});
