@@ -1,11 +1,12 @@
 // Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
 import { type Digest, digest12 } from '../core/names.js';
+import { table } from './show-text.js';
 
-/** @returns lines of aligned columns; the first row may be a header */
-export function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)));
-  return rows.map((row) =>
-    `  ${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ')}`.trimEnd(),
+/** @param rows the first one is the titles. @returns aligned lines */
+export function columns([titles = [], ...rows]: readonly (readonly string[])[]): string[] {
+  return table(
+    titles.map((title) => ({ title })),
+    rows,
   );
 }
 
@@ -43,9 +44,4 @@ export function timeLeft(leftMs: number): string {
 /** @returns as `'my dir'` where a shell would split it */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** @returns as `1 file`, `2 files` */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

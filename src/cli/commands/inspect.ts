@@ -13,15 +13,8 @@ import { openRepositoryClient, type RepositoryClient } from '../../trust/reposit
 import { openRepositorySource, type RepositorySource } from '../../trust/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
-import {
-  byteSize,
-  columns,
-  counted,
-  fingerprint,
-  isoDay,
-  shortDigest,
-  timeLeft,
-} from '../show-repository.js';
+import { byteSize, columns, fingerprint, isoDay, shortDigest, timeLeft } from '../show-repository.js';
+import { counted } from '../show-text.js';
 
 interface InspectFlags {
   readonly root?: string;
@@ -80,7 +73,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
       `INTACT ${path}: every file matches the manifest`,
       `  archive   ${archiveDigest}  ${byteSize(archiveBytes)}`,
       `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${byteSize(unpackedBytes)}`,
-      ...columns(rows),
+      ...columns([['mode', 'size', 'digest', 'path'], ...rows]),
       ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
       '  An archive says nothing about who made it: the signed targets of its repository do.',
     ],
@@ -95,7 +88,7 @@ interface Anchor {
 
 async function inspectRepository(url: string, flags: InspectFlags, context: CommandContext): Promise<Answer> {
   const { clock, reporter } = context;
-  const source = openRepositorySource(url, { clock, version: 'inspect' });
+  const source = openRepositorySource(url, { clock, version: context.version });
   try {
     reporter.begin('refresh', url);
     const anchor = flags.root === undefined ? await firstRoot(source) : givenRoot(flags.root);

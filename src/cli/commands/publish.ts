@@ -9,7 +9,8 @@ import type { SourceTree } from '../../publisher/source-tree.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../command.js';
 import { durationFlag, nameFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
-import { byteSize, counted, shellWord, shortDigest } from '../show-repository.js';
+import { byteSize, shellWord, shortDigest } from '../show-repository.js';
+import { counted } from '../show-text.js';
 
 interface PublishFlags extends PassphraseFlags {
   readonly repository: string;
