@@ -126,6 +126,12 @@ export const errorCodes = {
     'Publish with `writ publish`.',
   ),
 
+  CLOCK_BEHIND: row(
+    'degraded',
+    'The clock of this host is behind the newest time that the repository has signed; that time is used for expiry.',
+    'Set the clock (`timedatectl set-ntp true`).',
+  ),
+
   // transport
   SERVER_UNREACHABLE: row('failed', 'The server cannot be reached.', 'Check the network and the server.'),
   SERVER_ERROR: row('failed', 'The server answered with an error.', 'Look into the log of the server.'),
@@ -244,6 +250,11 @@ export const errorCodes = {
     'rolled-back',
     'A probe does not see the new generation.',
     'Ask the worker yourself; read `writ history`.',
+  ),
+  PROBE_BROKEN: row(
+    'failed',
+    'A probe could not be run to a verdict; the previous generation is active again.',
+    'Install the program or raise its timeout.',
   ),
   WORKER_UNREACHABLE: row(
     'degraded',

@@ -4,7 +4,8 @@
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
 //      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched)
 //      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
-//                                        `------`-------`---> restore -> ended (rolled-back)
+//                                        `------`-------`---> restore -> ended (rolled-back), or select
+//                                                             again without the refused bundles
 
 export const steps = [
   'refresh',
@@ -81,9 +82,14 @@ export type CycleEvent =
   | { readonly type: 'nothing'; readonly outcome: Outcome }
   /** The step said no, or could not be done. */
   | { readonly type: 'stopped'; readonly outcome: Outcome }
-  | { readonly type: 'restored'; readonly outcome: Outcome };
+  | { readonly type: 'restored'; readonly outcome: Outcome }
+  /** The previous generation is back, and other bundles than the refused ones are tried without them. */
+  | { readonly type: 'retried' };
 
-export const initialState: CycleState = { name: 'running', step: 'refresh' };
+/** Where a cycle begins. */
+export const firstStep: Step = 'refresh';
+
+export const initialState: CycleState = { name: 'running', step: firstStep };
 
 /** Steps after the commit point: a no puts the previous generation back. */
 const afterSwap: ReadonlySet<Step> = new Set(['swap', 'load', 'reset', 'probe']);
@@ -97,6 +103,7 @@ export function transition(state: CycleState, event: CycleEvent): CycleState | u
     case 'running':
       return fromRunning(state.step, event);
     case 'restoring':
+      if (event.type === 'retried') return { name: 'running', step: 'select' };
       return event.type === 'restored' ? { name: 'ended', outcome: event.outcome } : undefined;
     case 'ended':
       return undefined;
@@ -114,6 +121,7 @@ function fromRunning(step: Step, event: CycleEvent): CycleState | undefined {
         ? { name: 'restoring', after: step }
         : { name: 'ended', outcome: event.outcome };
     case 'restored':
+    case 'retried':
       return undefined;
   }
 }
