@@ -1,0 +1,64 @@
+// history.jsonl: one line a cycle that did something or said something new, oldest first, rotated at 10 MB.
+// Owns the file; never part of a decision: a host whose history is gone works as before.
+import * as fs from 'node:fs';
+import { boundAnswer, type HistoryEntry } from '../core/control-protocol.js';
+import { isSystemError } from '../core/errors.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import type { HostPaths } from './paths.js';
+
+const maxHistoryBytes = 10_000_000;
+const maxEntryBytes = 60_000;
+
+/** Appends one entry, cut to a bound. */
+export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): void {
+  const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
+  const size = fs.statSync(paths.history, { throwIfNoEntry: false })?.size ?? 0;
+  if (size + line.length > maxHistoryBytes)
+    durable.rename('history.rotate', paths.history, `${paths.history}.1`);
+  durable.appendFile('history.append', paths.history, line, 0o600);
+}
+
+/**
+ * @param options.limit at most so many, the newest
+ * @returns entries, newest first; a line that cannot be read is left out
+ */
+export function readHistory(
+  paths: HostPaths,
+  options: { readonly limit: number; readonly cycle?: string },
+): HistoryEntry[] {
+  const lines = [...readLines(`${paths.history}.1`), ...readLines(paths.history)].reverse();
+  const found: HistoryEntry[] = [];
+  for (const line of lines) {
+    if (found.length >= options.limit) break;
+    const entry = parseEntry(line);
+    if (entry === undefined) continue;
+    if (options.cycle === undefined || entry.result.cycle === options.cycle) found.push(entry);
+  }
+  return found;
+}
+
+function readLines(path: string): string[] {
+  try {
+    return fs.readFileSync(path, 'utf8').split('\n');
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+/** A crash can leave half a line at the end. */
+function parseEntry(line: string): HistoryEntry | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return isEntry(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isEntry(value: unknown): value is HistoryEntry {
+  const { type, result } = value as { type?: unknown; result?: { cycle?: unknown } };
+  return type === 'history.entry' && typeof result?.cycle === 'string';
+}

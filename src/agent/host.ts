@@ -1,0 +1,29 @@
+// Everything a cycle needs of its host, made once by the composition root and passed along.
+// Owns no behaviour: a test builds one with its own clock, source and observers.
+import type { AgentConfig } from '../core/config.js';
+import type { Refusal } from '../core/refusals.js';
+import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import type { Logger } from '../platform/log.js';
+import type { RepositoryClient } from '../trust/repository-client.js';
+import type { Ledger } from './ledger.js';
+import type { HostPaths } from './paths.js';
+import type { StateFile } from './state-file.js';
+import type { WorkerGroup } from './worker-groups.js';
+
+export interface Refusals {
+  readonly writ: 1;
+  readonly refusals: readonly Refusal[];
+}
+
+export interface Host {
+  readonly config: AgentConfig;
+  readonly paths: HostPaths;
+  readonly durable: DurableFs;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly client: RepositoryClient;
+  readonly groups: readonly WorkerGroup[];
+  readonly ledger: StateFile<Ledger>;
+  readonly refusals: StateFile<Refusals>;
+}

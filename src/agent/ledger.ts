@@ -1,0 +1,141 @@
+// What outlives a cycle (architecture.md section 4): numbers never used again, serials accepted, holds, what
+// each worker is to use. Written before the act that it protects. Holds no policy and no trust.
+import { maxAcceptedSerials } from '../core/age-rules.js';
+import type { Digest } from '../core/names.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import { openStateFile, type StateFile } from './state-file.js';
+
+/** A release this host has accepted, newest last; the age rules need all of them above an offered one. */
+export interface AcceptedRelease {
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+}
+
+/** A rollback keeps this release out until a newer serial, `writ resume` or `writ pull --force`. */
+export interface Hold {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** What one worker is to use, and what it last said. */
+export interface WorkerLedger {
+  readonly wanted: number;
+  readonly confirmed?: number;
+  readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
+  readonly text: string;
+  readonly atMs: number;
+}
+
+export interface Ledger {
+  readonly writ: 1;
+  /** Never reused, those of rolled-back generations included. */
+  readonly nextGeneration: number;
+  /** Whole seconds; every new tree gets a later one, or BIND and others would skip its files. */
+  readonly lastMtimeSeconds: number;
+  readonly previous?: number;
+  readonly lastKnownGood?: number;
+  /** By `bundle/channel`. */
+  readonly accepted: Readonly<Record<string, readonly AcceptedRelease[]>>;
+  /** Channel of each bundle at its last activation: another one permits a lower serial once. */
+  readonly channels: Readonly<Record<string, string>>;
+  readonly holds: readonly Hold[];
+  /** By `group/worker`. */
+  readonly workers: Readonly<Record<string, WorkerLedger>>;
+  /** Epoch milliseconds; a server that said Retry-After is left alone across restarts too. */
+  readonly retryAfterUntilMs?: number;
+  /** Boot id of the last full verification of the active trees. */
+  readonly verifiedBootId?: string;
+  readonly blocked?: {
+    readonly reason: string;
+    readonly atMs: number;
+    readonly manifestDigests: readonly Digest[];
+  };
+}
+
+const number = { type: 'integer', minimum: 0 };
+const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
+const text = { type: 'string' };
+const objectOf = (additionalProperties: object): object => ({ type: 'object', additionalProperties });
+const listOf = (items: object): object => ({ type: 'array', items });
+const record = (properties: Record<string, object>, required: readonly string[]): object => ({
+  type: 'object',
+  properties,
+  required: [...required],
+});
+
+export const ledgerSchema: object = record(
+  {
+    writ: { const: 1 },
+    nextGeneration: { type: 'integer', minimum: 1 },
+    lastMtimeSeconds: number,
+    previous: number,
+    lastKnownGood: number,
+    accepted: objectOf(
+      listOf(record({ serial: number, manifestDigest: digest }, ['serial', 'manifestDigest'])),
+    ),
+    channels: objectOf(text),
+    holds: listOf(
+      record({ bundle: text, serial: number, manifestDigest: digest, by: text, reason: text, atMs: number }, [
+        'bundle',
+        'serial',
+        'manifestDigest',
+        'by',
+        'reason',
+        'atMs',
+      ]),
+    ),
+    workers: objectOf(
+      record({ wanted: number, confirmed: number, state: text, text, atMs: number }, [
+        'wanted',
+        'state',
+        'text',
+        'atMs',
+      ]),
+    ),
+    retryAfterUntilMs: number,
+    verifiedBootId: text,
+    blocked: record({ reason: text, atMs: number, manifestDigests: listOf(digest) }, [
+      'reason',
+      'atMs',
+      'manifestDigests',
+    ]),
+  },
+  ['writ', 'nextGeneration', 'lastMtimeSeconds', 'accepted', 'channels', 'holds', 'workers'],
+);
+
+const initialLedger: Ledger = {
+  writ: 1,
+  nextGeneration: 1,
+  lastMtimeSeconds: 0,
+  accepted: {},
+  channels: {},
+  holds: [],
+  workers: {},
+};
+
+/** @throws WritError STATE_DAMAGED */
+export function openLedger(path: string, durable: DurableFs): StateFile<Ledger> {
+  return openStateFile({ path, op: 'ledger', schema: ledgerSchema, initial: initialLedger, durable });
+}
+
+/** The next mtime in whole seconds: now, but always later than the last one used. */
+export function nextMtimeSeconds(ledger: Ledger, nowMs: number): number {
+  return Math.max(Math.floor(nowMs / 1000), ledger.lastMtimeSeconds + 1);
+}
+
+/** @returns the ledger with a release noted as accepted for its bundle and channel. */
+export function withAccepted(ledger: Ledger, key: string, release: AcceptedRelease): Ledger {
+  const known = ledger.accepted[key] ?? [];
+  if (known.some((one) => one.serial === release.serial)) return ledger;
+  const list = [...known, release].sort((a, b) => a.serial - b.serial).slice(-maxAcceptedSerials);
+  return { ...ledger, accepted: { ...ledger.accepted, [key]: list } };
+}
+
+/** The key of `accepted`. */
+export function channelKey(bundle: string, channel: string): string {
+  return `${bundle}/${channel}`;
+}

@@ -1,0 +1,68 @@
+// Makes the directories of a host, and refuses a place where somebody else could change them.
+// Runs before anything is read from the state directory; never repairs what it finds wrong.
+import * as fs from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { WritError } from '../core/errors.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import type { HostPaths } from './paths.js';
+
+const worldWritable = 0o022;
+const sticky = 0o1000;
+
+/**
+ * Creates what is missing, with exact modes, and checks that staging and policy can be swapped safely.
+ * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, DISK_*
+ */
+export function prepareHost(paths: HostPaths, durable: DurableFs): void {
+  ensureParents(durable, paths.state);
+  durable.ensureDirectory('prepare.state', paths.state, 0o711);
+  for (const path of [paths.trust, paths.staging, paths.archives]) {
+    durable.ensureDirectory('prepare.private', path, 0o700);
+  }
+  ensureParents(durable, paths.policy);
+  for (const path of [paths.policy, paths.generations, paths.bundles]) {
+    durable.ensureDirectory('prepare.public', path, 0o755);
+  }
+  ensureParents(durable, paths.run);
+  durable.ensureDirectory('prepare.run', paths.run, 0o755);
+  for (const path of [paths.state, paths.staging, paths.policy, paths.generations, paths.bundles]) {
+    requireSafePath(path);
+  }
+  requireSameDevice(paths);
+}
+
+function ensureParents(durable: DurableFs, path: string): void {
+  const parent = dirname(resolve(path));
+  if (fs.existsSync(parent)) return;
+  ensureParents(durable, parent);
+  durable.ensureDirectory('prepare.parent', parent, 0o755);
+}
+
+/**
+ * Root must not rename and delete inside a directory that a worker owns: whoever can write to one component
+ * can put another tree in its place between our check and our use.
+ */
+export function requireSafePath(path: string): void {
+  const own = process.getuid?.() ?? 0;
+  for (let part = fs.realpathSync(path); ; part = dirname(part)) {
+    const stat = fs.lstatSync(part);
+    const ownerIsSafe = stat.uid === 0 || stat.uid === own;
+    const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
+    const othersCannotWrite = (stat.mode & worldWritable) === 0 || isStickyOfRoot;
+    if (!ownerIsSafe || !othersCannotWrite) {
+      throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
+        facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
+      });
+    }
+    if (part === dirname(part)) return;
+  }
+}
+
+function requireSameDevice(paths: HostPaths): void {
+  const staging = fs.statSync(paths.staging).dev;
+  const other = [paths.generations, paths.bundles].find((path) => fs.statSync(path).dev !== staging);
+  if (other === undefined) return;
+  throw new WritError('PATH_CROSS_DEVICE', `${paths.staging} and ${other} are on different file systems`, {
+    facts: { staging: paths.staging, policy: other },
+  });
+}

@@ -1,0 +1,141 @@
+// The kept proof of every release on this host: archive, manifest, and the target entry with the metadata that
+// vouched for it, byte for byte (architecture.md section 4). Read by rollback, repair and recovery.
+import * as fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { WritError } from '../core/errors.js';
+import { defaultArchiveLimits } from '../core/limits.js';
+import { type Manifest, manifestDigest, parseManifest } from '../core/manifest.js';
+import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js';
+import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import type { SignedTarget } from '../trust/signed-target.js';
+import { type HostPaths, releaseName } from './paths.js';
+
+export interface ReleaseRecord {
+  readonly release: ReleaseInfo;
+  readonly archive: { readonly path: string; readonly length: number; readonly digest: Digest };
+  readonly target: string;
+  readonly rootVersion: number;
+  /** Epoch milliseconds: when this host staged it. */
+  readonly stagedAtMs: number;
+}
+
+const archiveName = 'archive.tar.br';
+const manifestFile = 'manifest.json';
+const recordFile = 'record.json';
+const targetsFile = 'targets.json';
+
+export interface KeepOptions {
+  readonly target: SignedTarget;
+  /** The verified archive in staging; it is moved. */
+  readonly archivePath: string;
+  readonly manifestBytes: Uint8Array;
+  readonly staging: string;
+  readonly stagedAtMs: number;
+}
+
+/** Moves a staged release's proof into `archives/`, whole and flushed, in the place of an older copy of it. */
+export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepOptions): void {
+  const { target, staging } = options;
+  const { release } = target;
+  const built = join(staging, `record-${release.bundle}`);
+  durable.makeDirectory('flush.record', built, 0o700);
+  durable.rename('flush.record-archive', options.archivePath, join(built, archiveName));
+  durable.createFile('flush.record-manifest', join(built, manifestFile), options.manifestBytes, 0o600);
+  durable.createFile('flush.record-targets', join(built, targetsFile), target.vouchedBy.bytes, 0o600);
+  const record = {
+    writ: 1,
+    target: target.path,
+    archive: { length: target.length, sha256: digestHex(target.digest) },
+    custom: { writ: encodeReleaseInfo(release) },
+    rootVersion: target.vouchedBy.rootVersion,
+    stagedAt: options.stagedAtMs,
+  };
+  durable.createFile('flush.record-entry', join(built, recordFile), `${JSON.stringify(record)}\n`, 0o600);
+  durable.flushDirectory('flush.record-directory', built);
+  const place = releasePath(paths, release.bundle, releaseName(release.serial, release.manifest.digest));
+  durable.ensureDirectory('flush.record-bundle', dirname(place), 0o700);
+  if (fs.existsSync(place))
+    durable.rename('flush.record-replace', place, join(staging, `old-${release.bundle}`));
+  durable.rename('flush.record-place', built, place);
+}
+
+export function releasePath(paths: HostPaths, bundle: string, release: string): string {
+  return join(paths.archives, bundle, release);
+}
+
+/**
+ * Reads a release's record.
+ * @param name the release's directory name, `<serial>-<digest12>`
+ * @throws WritError STATE_DAMAGED
+ */
+export function readRecord(paths: HostPaths, bundle: string, name: string): ReleaseRecord {
+  const directory = releasePath(paths, bundle, name);
+  try {
+    const value: unknown = JSON.parse(fs.readFileSync(join(directory, recordFile), 'utf8'));
+    if (!isRecord(value)) throw new WritError('STATE_DAMAGED', 'a member is missing or wrong');
+    const digest = digestFromHex(value.archive.sha256);
+    if (digest === undefined) throw new WritError('STATE_DAMAGED', 'the digest is wrong');
+    return {
+      release: parseReleaseInfo(value.custom, value.target),
+      archive: { path: join(directory, archiveName), length: value.archive.length, digest },
+      target: value.target,
+      rootVersion: value.rootVersion,
+      stagedAtMs: value.stagedAt,
+    };
+  } catch (cause) {
+    throw damaged(join(directory, recordFile), cause);
+  }
+}
+
+interface RecordFile {
+  readonly target: string;
+  readonly archive: { readonly length: number; readonly sha256: unknown };
+  readonly custom: unknown;
+  readonly rootVersion: number;
+  readonly stagedAt: number;
+}
+
+function isRecord(value: unknown): value is RecordFile {
+  if (typeof value !== 'object' || value === null) return false;
+  const { target, archive, rootVersion, stagedAt } = value as Record<string, unknown>;
+  const length =
+    typeof archive === 'object' && archive !== null ? (archive as { length?: unknown }).length : undefined;
+  return (
+    [length, rootVersion, stagedAt].every((one) => Number.isSafeInteger(one)) && typeof target === 'string'
+  );
+}
+
+/**
+ * Reads a release's manifest, proven against the digest that was signed.
+ * @throws WritError STATE_DAMAGED
+ */
+export function readManifest(paths: HostPaths, bundle: string, name: string): Manifest {
+  const path = join(releasePath(paths, bundle, name), manifestFile);
+  const { release } = readRecord(paths, bundle, name);
+  try {
+    const bytes = fs.readFileSync(path);
+    if (manifestDigest(bytes) !== release.manifest.digest)
+      throw new WritError('MANIFEST_DIGEST', 'not as signed');
+    return parseManifest(bytes, defaultArchiveLimits);
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
+}
+
+function damaged(path: string, cause: unknown): WritError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts: { path }, cause });
+}
+
+/** @returns all releases kept on this host. */
+export function listReleases(paths: HostPaths): { bundle: string; name: string; path: string }[] {
+  return fs
+    .readdirSync(paths.archives)
+    .filter(isName)
+    .flatMap((bundle) =>
+      fs
+        .readdirSync(join(paths.archives, bundle))
+        .map((name) => ({ bundle, name, path: releasePath(paths, bundle, name) })),
+    );
+}

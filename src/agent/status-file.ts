@@ -1,0 +1,55 @@
+// /run/writ/status.json (0644): what everybody on the host may know, without a socket. Written only when it says
+// something new, so that a poll with nothing to do writes nothing. Hook output and workers' answers stay out.
+import * as fs from 'node:fs';
+import type { StatusReport } from '../core/control-protocol.js';
+import { isSystemError } from '../core/errors.js';
+import type { Host } from './host.js';
+import type { HostPaths } from './paths.js';
+
+const maxStatusBytes = 1_000_000;
+
+/** Writes the public part of a report; a failure is logged, never an outcome. */
+export function writeStatusFile(host: Pick<Host, 'paths' | 'durable' | 'log'>, report: StatusReport): void {
+  const next = publicPart(report);
+  const known = readStatusFile(host.paths);
+  if (known !== undefined && newsOf(known) === newsOf(next)) return;
+  try {
+    host.durable.writeFile('status', host.paths.status, `${JSON.stringify(next)}\n`, 0o644);
+  } catch (error) {
+    host.log.warn({ err: error }, 'status.json could not be written');
+  }
+}
+
+function publicPart(report: StatusReport): StatusReport {
+  return {
+    ...report,
+    workers: report.workers.map((one) => ({ ...one, text: '' })),
+    refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
+    holds: report.holds.map((one) => ({ ...one, reason: '' })),
+    problems: report.problems.map(({ code, hint }) => ({ code, message: '', hint, facts: {} })),
+  };
+}
+
+/** The report without what changes at every poll. */
+function newsOf(report: StatusReport): string {
+  const { atMs: _, nextPollAtMs: _next, freshness, last, ...rest } = report;
+  return JSON.stringify({ ...rest, freshness: freshness.state, outcome: last?.outcome });
+}
+
+/** @returns the last report, or undefined when there is none that can be read */
+export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport | undefined {
+  try {
+    if (fs.statSync(paths.status).size > maxStatusBytes) return undefined;
+    const value: unknown = JSON.parse(fs.readFileSync(paths.status, 'utf8'));
+    return isReport(value) ? value : undefined;
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isReport(value: unknown): value is StatusReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { type, freshness } = value as { type?: unknown; freshness?: unknown };
+  return type === 'status.result' && typeof freshness === 'object' && freshness !== null;
+}
