@@ -2,7 +2,6 @@
 // must not load a TUF client. The only place in cli that names modules of the agent's run time.
 import type { HistoryEntry, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
-import { WritError } from '../core/errors.js';
 import type { LogLevel } from '../platform/log.js';
 
 export interface RunAgentOptions {
@@ -47,14 +46,10 @@ export interface OfflineOptions {
 
 /** Until the agent's run time is part of this program every door says so. */
 export const agentDoors: AgentDoors = {
-  runAgent: absent,
-  pullAlone: absent,
-  rollbackAlone: absent,
-  resumeAlone: absent,
-  readOfflineStatus: absent,
-  readOfflineHistory: absent,
+  runAgent: async (options) => (await import('../agent/agent.js')).runAgent(options),
+  pullAlone: async (options) => (await import('../agent/pull-alone.js')).pullAlone(options),
+  rollbackAlone: async (options) => (await import('../agent/pull-alone.js')).rollbackAlone(options),
+  resumeAlone: async (options) => (await import('../agent/pull-alone.js')).resumeAlone(options),
+  readOfflineStatus: async (options) => (await import('../agent/offline.js')).readOfflineStatus(options),
+  readOfflineHistory: async (options) => (await import('../agent/offline.js')).readOfflineHistory(options),
 };
-
-function absent(): Promise<never> {
-  return Promise.reject(new WritError('INTERNAL', 'this build has no agent'));
-}

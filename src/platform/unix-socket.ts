@@ -160,3 +160,8 @@ function reasonOf(error: unknown): string {
   if (isSystemError(error) && error.code !== undefined) return error.code;
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Closes a connection on which nothing comes for so long; 0 ends the waiting. */
+export function closeWhenIdle(socket: Socket, timeoutMs: number): void {
+  socket.setTimeout(timeoutMs, () => socket.destroy());
+}

@@ -1,0 +1,234 @@
+// From a generation on disk to workers that use it: swap, load, reset, probe, commit, and the way back when
+// somebody says no. Serves an update, a rollback and the recovery of either. The journal brackets everything
+// between the link and the commit, so that a crash at any place is finished or undone.
+
+import type { Problem, WorkerResult } from '../core/cycle-report.js';
+import { toWritError, WritError } from '../core/errors.js';
+import type { Journal } from '../core/recovery.js';
+import type { Outcome } from '../core/sync-machine.js';
+import { collectGarbage } from './collect-garbage.js';
+import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
+import { pointCurrentAt, removeCurrent } from './generations.js';
+import type { Host } from './host.js';
+import { clearJournal, writeJournal } from './journal.js';
+import type { Ledger } from './ledger.js';
+import {
+  judgeProof,
+  resetWorkers,
+  runLoaders,
+  runProbes,
+  type TellContext,
+  type TellTarget,
+} from './tell-steps.js';
+import { announceActive, type WorkerGroup } from './worker-groups.js';
+import { noteWorkers, wantGeneration } from './worker-ledger.js';
+
+/** One move of `current` and all that follows from it. */
+export interface Move {
+  readonly kind: Journal['kind'];
+  /** Absent at a first activation. */
+  readonly from?: TellTarget;
+  readonly to: TellTarget;
+  /** The groups that the difference concerns, or that are due. */
+  readonly groups: readonly WorkerGroup[];
+  readonly staging: string;
+  readonly signal: AbortSignal;
+  /** What the ledger must hold before the link moves, beside the move itself. */
+  readonly ledger: (ledger: Ledger) => Ledger;
+  /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
+  readonly onRefused?: (error: WritError, groups: readonly string[]) => void;
+}
+
+export interface MoveResult {
+  readonly outcome: Extract<Outcome, 'activated' | 'degraded' | 'rolled-back' | 'failed' | 'blocked'>;
+  readonly confirmed: boolean;
+  readonly workers: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Why the previous generation is back. */
+  readonly refusal?: WritError;
+}
+
+/** Performs a move from the swap on; the machine of the story is at `swap`. */
+export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  try {
+    await story.step('swap', () => swap(host, story, move));
+    return await tellAndCommit(host, story, move);
+  } catch (error) {
+    return putBack(host, story, move, toWritError(error));
+  }
+}
+
+/** As performMove for a swap that a crash left behind its link; the machine of the story is at `load`. */
+export async function finishMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  try {
+    announceActive(host.groups, targetOf(move.to));
+    return await tellAndCommit(host, story, move);
+  } catch (error) {
+    return putBack(host, story, move, toWritError(error));
+  }
+}
+
+function swap(host: Host, story: CycleStory, move: Move): { value: undefined; text: string } {
+  const { paths, durable } = host;
+  const ledger = move.ledger(host.ledger.read());
+  host.ledger.write(wantGeneration(ledger, move.groups, move.to.generation, host.clock.nowMs()));
+  writeJournal(paths, durable, journalOf(host, story, move));
+  pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
+  announceActive(host.groups, targetOf(move.to));
+  return { value: undefined, text: `generation ${move.from?.generation ?? 'none'} -> ${move.to.generation}` };
+}
+
+function journalOf(host: Host, story: CycleStory, move: Move): Journal {
+  return {
+    writ: 1,
+    cycle: story.cycle,
+    ...(move.from ? { from: move.from.generation } : {}),
+    to: move.to.generation,
+    direction: 'forward',
+    attempts: 0,
+    startedAtMs: host.clock.nowMs(),
+    kind: move.kind,
+  };
+}
+
+function targetOf(target: TellTarget): { generation: number; path: string } {
+  return { generation: target.generation, path: target.path };
+}
+
+async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  const context = contextOf(move, move.to);
+  await story.step('load', async () => lines(await runLoaders(context)));
+  const reset = await story.step('reset', async () => {
+    const report = await resetWorkers(host, context);
+    noteWorkers(host, report.results);
+    return {
+      value: report,
+      text: resetText(report.results),
+      verdict: report.problems.length > 0 ? 'warn' : 'ok',
+    };
+  });
+  const probed = await story.step('probe', async () => {
+    const groups = await runProbes(host, context);
+    return {
+      value: groups,
+      text: [...groups].map((group) => `${group}: ok`).join(', '),
+      verdict: okOrSkip(groups.size),
+    };
+  });
+  const proof = judgeProof(move.groups, reset.results, probed);
+  const problems = [...reset.problems, ...proof.problems];
+  await story.step('commit', () => commit(host, move, proof.results));
+  return {
+    outcome: problems.length > 0 ? 'degraded' : 'activated',
+    confirmed: proof.confirmed && problems.length === 0,
+    workers: proof.results,
+    problems,
+    warnings: reset.warnings,
+  };
+}
+
+function contextOf(move: Move, target: TellTarget): TellContext {
+  return { groups: move.groups, target, staging: move.staging, signal: move.signal };
+}
+
+function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {
+  return { value: undefined, text: all.join(', '), verdict: okOrSkip(all.length) };
+}
+
+function okOrSkip(count: number): 'ok' | 'skip' {
+  return count > 0 ? 'ok' : 'skip';
+}
+
+function resetText(results: readonly WorkerResult[]): string {
+  const answered = results.filter((one) => one.state === 'confirmed').length;
+  const told = results.filter((one) => one.state === 'told').length;
+  const parts = [`${answered} of ${results.length} workers answered`];
+  if (told > 0) parts.push(`${told} told without an answer that proves it`);
+  const missing = results
+    .filter((one) => one.state === 'unreachable')
+    .map((one) => `${one.worker}: ${one.text}`);
+  return [...parts, ...missing].join('; ');
+}
+
+function commit(
+  host: Host,
+  move: Move,
+  workers: readonly WorkerResult[],
+): { value: undefined; text: string } {
+  noteWorkers(host, workers);
+  const ledger = host.ledger.read();
+  host.ledger.write(committed(ledger, move));
+  clearJournal(host.paths, host.durable);
+  const removed = collectGarbage(host, move.staging);
+  return { value: undefined, text: removed > 0 ? `${removed} old generations removed` : '' };
+}
+
+/** A rollback leaves the generation it came from behind: it is not what the next rollback should go to. */
+function committed(ledger: Ledger, move: Move): Ledger {
+  const { previous: _, ...rest } = ledger;
+  const previous = move.kind === 'update' ? move.from?.generation : undefined;
+  return { ...rest, lastKnownGood: move.to.generation, ...(previous === undefined ? {} : { previous }) };
+}
+
+/** The way back: remember, journal, link, then everybody is told again, the refusing one too. */
+async function putBack(host: Host, story: CycleStory, move: Move, error: WritError): Promise<MoveResult> {
+  const outcome = outcomeOf(error) === 'rolled-back' ? 'rolled-back' : 'failed';
+  story.note({ type: 'stopped', outcome });
+  try {
+    if (outcome === 'rolled-back') move.onRefused?.(error, refusingGroups(error));
+    const workers = await story.restore(() => restore(host, story, move));
+    return { outcome, confirmed: false, workers, problems: [problemOf(error)], warnings: [], refusal: error };
+  } catch (again) {
+    return block(host, error, toWritError(again));
+  }
+}
+
+/** Names of the groups that said no, as tell-steps notes them. */
+function refusingGroups(error: WritError): readonly string[] {
+  const { groups } = error.facts as { groups?: readonly string[] };
+  return groups ?? [];
+}
+
+/** Puts the link back and tells the workers; also the undo of a recovery. */
+export async function restore(
+  host: Host,
+  story: Pick<CycleStory, 'cycle'>,
+  move: Move,
+): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
+  const { paths, durable } = host;
+  writeJournal(paths, durable, { ...journalOf(host, story as CycleStory, move), direction: 'back' });
+  if (move.from === undefined) {
+    removeCurrent(paths, durable);
+    announceActive(host.groups, undefined);
+    clearJournal(paths, durable);
+    return { value: [], text: `generation ${move.to.generation} -> none`, verdict: 'ok' };
+  }
+  pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
+  announceActive(host.groups, targetOf(move.from));
+  host.ledger.write(
+    wantGeneration(host.ledger.read(), move.groups, move.from.generation, host.clock.nowMs()),
+  );
+  const context = { ...contextOf(move, move.from), signal: new AbortController().signal };
+  await runLoaders(context);
+  const { results, problems } = await resetWorkers(host, context);
+  const proof = judgeProof(move.groups, results, await runProbes(host, context));
+  noteWorkers(host, proof.results);
+  clearJournal(paths, durable);
+  const text = `generation ${move.to.generation} -> ${move.from.generation}; ${resetText(proof.results)}`;
+  return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
+}
+
+/** Even the way back failed: nothing more is tried by itself, and everybody who looks is told. */
+function block(host: Host, first: WritError, again: WritError): MoveResult {
+  const reason = `${first.message}; then the way back failed: ${again.message}`;
+  const error = new WritError('ACTIVATION_BLOCKED', reason, {
+    facts: { first: first.code, again: again.code },
+  });
+  host.ledger.write({
+    ...host.ledger.read(),
+    blocked: { reason: reason.slice(0, 1000), atMs: host.clock.nowMs(), manifestDigests: [] },
+  });
+  const problems = [problemOf(error), problemOf(first), problemOf(again)];
+  return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };
+}

@@ -1,0 +1,54 @@
+// Starts the agent: configuration, lock, host, then the running agent, one log line a step. The composition root
+// of the process: clock, log, randomness and signals come in here.
+import type { AgentState } from '../core/control-protocol.js';
+import { systemClock } from '../platform/clock.js';
+import { createLog, type LogLevel } from '../platform/log.js';
+import { loadConfig } from './load-config.js';
+import { lockHost, openHost } from './open-host.js';
+import { type AgentOptions, RunningAgent } from './running-agent.js';
+
+export interface RunAgentOptions {
+  readonly configPath: string;
+  readonly logLevel: LogLevel;
+  readonly version: string;
+  /** Aborted by SIGINT and SIGTERM: end cleanly. */
+  readonly signal: AbortSignal;
+  readonly onState?: (state: AgentState) => void;
+}
+
+/**
+ * `writ agent`.
+ * @returns the exit code of a clean end
+ * @throws WritError for what keeps it from starting: configuration, PATH_UNSAFE, LOCK_HELD, ROOT_MISSING,
+ *   STATE_DAMAGED, SOCKET_IN_USE, LISTEN_FAILED
+ */
+export async function runAgent(options: RunAgentOptions): Promise<number> {
+  await startAgent({
+    configPath: options.configPath,
+    version: options.version,
+    clock: systemClock,
+    log: createLog('writ-agent', options.logLevel),
+    random01: Math.random,
+    stop: options.signal,
+    onReload: (reload) => {
+      process.on('SIGHUP', reload);
+      return () => process.off('SIGHUP', reload);
+    },
+    ...(options.onState === undefined ? {} : { onState: options.onState }),
+  });
+  return 0;
+}
+
+/** Runs an agent whose surroundings are given; resolves when it has ended. */
+export async function startAgent(options: AgentOptions): Promise<void> {
+  const { config, warnings } = loadConfig(options.configPath);
+  options.log.info({ path: options.configPath, warnings }, 'configuration read');
+  const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
+  options.log.info({ state: config.state }, 'lock taken');
+  try {
+    const host = await openHost(config, options);
+    await new RunningAgent(options, host).run();
+  } finally {
+    lock.release();
+  }
+}

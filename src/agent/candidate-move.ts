@@ -1,0 +1,140 @@
+// The `flush` step and the plan of the move that follows: staged trees get their final names, durably, and the
+// groups that the difference concerns are found. Nothing that workers can see points at them yet.
+import { dirname, join } from 'node:path';
+import type { WritError } from '../core/errors.js';
+import type { Move } from './activate.js';
+import type { ActivePolicy } from './active-bundles.js';
+import { changedPaths, concernsGroup } from './changed-groups.js';
+import { placeGeneration } from './generations.js';
+import type { Host } from './host.js';
+import { channelKey, type Ledger, withAccepted } from './ledger.js';
+import { treeName } from './paths.js';
+import { keepRelease } from './release-records.js';
+import { rememberReleases } from './remember-refusals.js';
+import type { CandidateBundle } from './stage-candidates.js';
+import type { TellTarget } from './tell-steps.js';
+import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { dueWorkers } from './worker-ledger.js';
+
+export interface PlaceOptions {
+  /** The attempt's directory in staging. */
+  readonly staging: string;
+  readonly generation: number;
+}
+
+/** Flushes everything staged by one `sync -f`, then renames it into place, the generation last. */
+export async function placeCandidate(
+  host: Host,
+  candidate: readonly CandidateBundle[],
+  options: PlaceOptions,
+): Promise<TellTarget> {
+  const { paths, durable } = host;
+  const { staging, generation } = options;
+  await durable.flushTree('flush.tree', staging);
+  const trees = new Map<string, string>();
+  for (const { selection, treePath, staged } of candidate) {
+    const { name } = selection.bundle;
+    trees.set(name, treePath.slice(treePath.lastIndexOf('/') + 1));
+    if (staged === undefined) continue;
+    const { serial, manifest } = staged.release;
+    const place = join(paths.bundles, name, treeName(serial, manifest.digest, generation));
+    durable.ensureDirectory('flush.bundle', dirname(place), 0o755);
+    durable.rename('flush.place', staged.treePath, place);
+    trees.set(name, treeName(serial, manifest.digest, generation));
+    keepRelease(paths, durable, {
+      target: staged.target,
+      archivePath: staged.archivePath,
+      manifestBytes: staged.manifestBytes,
+      staging,
+      stagedAtMs: host.clock.nowMs(),
+    });
+  }
+  durable.flushDirectory('flush.bundles', paths.bundles);
+  durable.flushDirectory('flush.archives', paths.archives);
+  placeGeneration(paths, durable, { number: generation, staging, trees });
+  return { generation, path: join(paths.generations, String(generation)) };
+}
+
+export interface MovePlanOptions {
+  readonly active: ActivePolicy | undefined;
+  readonly candidate: readonly CandidateBundle[];
+  readonly placed: TellTarget;
+  readonly staging: string;
+  readonly signal: AbortSignal;
+  /** Told which bundles a worker's refusal falls on. */
+  readonly onBlamed: (bundles: readonly string[]) => void;
+}
+
+/** The move to a candidate that lies in its place. */
+export function planMove(host: Host, options: MovePlanOptions): Move {
+  const { active, candidate, placed } = options;
+  const from = active && { generation: active.generation.number, path: active.generation.path };
+  return {
+    kind: 'update',
+    ...(from ? { from } : {}),
+    to: placed,
+    groups: concernedGroups(host, active, candidate),
+    staging: options.staging,
+    signal: options.signal,
+    ledger: (ledger) => acceptAll(ledger, candidate),
+    onRefused: (error, groups) => options.onBlamed(rememberRefused(host, candidate, error, groups)),
+  };
+}
+
+/** Groups that use what changed, and groups with a worker that is due: it may hold an older generation still. */
+function concernedGroups(
+  host: Host,
+  active: ActivePolicy | undefined,
+  candidate: readonly CandidateBundle[],
+): WorkerGroup[] {
+  const names = new Set([
+    ...(active?.bundles.keys() ?? []),
+    ...candidate.map((one) => one.selection.bundle.name),
+  ]);
+  const changed = changedPaths(
+    [...names].map((bundle) => {
+      const before = active?.bundles.get(bundle)?.manifest;
+      const after = candidate.find((one) => one.selection.bundle.name === bundle)?.manifest;
+      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
+    }),
+  );
+  const due = [...dueWorkers(host.ledger.read())];
+  return host.groups.filter(
+    ({ config }) =>
+      concernsGroup(config, changed) || due.some((key) => key.startsWith(workerKey(config.name, ''))),
+  );
+}
+
+function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledger {
+  return candidate.reduce((all, { staged, selection }) => {
+    if (staged === undefined) return all;
+    const { bundle, channel, serial, manifest } = staged.release;
+    const accepted = withAccepted(all, channelKey(bundle, channel), {
+      serial,
+      manifestDigest: manifest.digest,
+    });
+    const holds = accepted.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
+    return { ...accepted, holds, channels: { ...accepted.channels, [selection.bundle.name]: channel } };
+  }, ledger);
+}
+
+/**
+ * The changed bundles that the refusing groups use are refused together: one of them is the culprit, and nobody
+ * knows which.
+ * @returns their names
+ */
+function rememberRefused(
+  host: Host,
+  candidate: readonly CandidateBundle[],
+  error: WritError,
+  groups: readonly string[],
+): string[] {
+  const used = new Set(
+    host.groups.filter((one) => groups.includes(one.config.name)).flatMap((one) => one.config.uses),
+  );
+  const blamed = candidate.flatMap(({ staged }) =>
+    staged && used.has(staged.release.bundle) ? [staged.release] : [],
+  );
+  rememberReleases(host, blamed, error);
+  return blamed.map((one) => one.bundle);
+}

@@ -1,0 +1,50 @@
+// Which worker groups a new generation concerns: those that use a bundle of which a path in `when` changed.
+// Pure but for the glob matcher; compares manifests, never files.
+import picomatch from 'picomatch';
+import type { WorkerGroupConfig } from '../core/config.js';
+import { diffManifests, type Manifest } from '../core/manifest.js';
+
+/** A bundle before and after; absent on the side where it does not exist. */
+export interface BundleChange {
+  readonly bundle: string;
+  readonly before?: Manifest;
+  readonly after?: Manifest;
+}
+
+/** @returns the paths that differ, as `bundle:path`. */
+export function changedPaths(changes: readonly BundleChange[]): string[] {
+  const empty: Manifest = { files: [] };
+  return changes.flatMap(({ bundle, before, after }) => {
+    const diff = diffManifests(before ?? empty, after ?? empty);
+    return [...diff.added, ...diff.removed, ...diff.changed].map((path) => `${bundle}:${path}`);
+  });
+}
+
+/**
+ * @param changed paths as changedPaths gives them
+ * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
+ */
+export function concernsGroup(
+  group: Pick<WorkerGroupConfig, 'uses' | 'when'>,
+  changed: readonly string[],
+): boolean {
+  const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
+  if (group.when.length === 0) return used.length > 0;
+  const matchers = group.when.map((glob) => picomatch(qualified(glob, group.uses), { dot: true }));
+  return used.some((path) => matchers.some((matches) => matches(withoutColon(path))));
+}
+
+function bundleOf(path: string): string {
+  return path.slice(0, path.indexOf(':'));
+}
+
+/** Globs match on `bundle/path`: a colon would be part of a file name to the matcher. */
+function withoutColon(path: string): string {
+  return path.replace(':', '/');
+}
+
+function qualified(glob: string, uses: readonly string[]): string {
+  const match = /^([a-z0-9][a-z0-9._-]{0,63}):(.*)$/.exec(glob);
+  if (match?.[1] && match[2] !== undefined && uses.includes(match[1])) return `${match[1]}/${match[2]}`;
+  return `${uses.length === 1 ? uses[0] : '*'}/${glob}`;
+}

@@ -1,0 +1,111 @@
+// The agent's side of the control socket (0600): reads a request a connection, streams what it answers.
+// Owns connections and their bounds; the meaning of a request is the handler's.
+import type { Socket } from 'node:net';
+import {
+  boundAnswer,
+  type ControlAnswer,
+  type ControlRequest,
+  controlError,
+  parseControlRequest,
+} from '../core/control-protocol.js';
+import { toWritError, WritError } from '../core/errors.js';
+import {
+  createLineReader,
+  encodeLine,
+  helloLine,
+  parseHello,
+  type SocketMessage,
+} from '../core/socket-protocol.js';
+import type { Logger } from '../platform/log.js';
+import { closeWhenIdle, listenUnix, type UnixListener } from '../platform/unix-socket.js';
+
+/** Answers a request through `send`; what it throws is sent as an error. */
+export type ControlHandler = (
+  request: ControlRequest,
+  send: (answer: ControlAnswer) => void,
+) => Promise<void>;
+
+export interface ControlSocketOptions {
+  readonly path: string;
+  readonly version: string;
+  readonly log: Logger;
+  readonly handle: ControlHandler;
+}
+
+export interface ControlSocket {
+  /** Stops listening and ends the connections that are open. */
+  close(): Promise<void>;
+}
+
+const maxConnections = 64;
+/** A client that does not read its answers is cut off before they fill the memory. */
+const maxBufferedBytes = 4_000_000;
+const requestTimeoutMs = 10_000;
+
+/** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
+export async function openControlSocket(options: ControlSocketOptions): Promise<ControlSocket> {
+  const sockets = new Set<Socket>();
+  const listener: UnixListener = await listenUnix({
+    path: options.path,
+    mode: 0o600,
+    onConnection: (socket) => {
+      if (sockets.size >= maxConnections) {
+        socket.destroy();
+        return;
+      }
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+      serve(socket, options);
+    },
+  });
+  return {
+    close: async () => {
+      await listener.close();
+      for (const socket of sockets) socket.end();
+    },
+  };
+}
+
+function serve(socket: Socket, options: ControlSocketOptions): void {
+  const reader = createLineReader();
+  let greeted = false;
+  let asked = false;
+  closeWhenIdle(socket, requestTimeoutMs);
+  socket.write(helloLine(options.version));
+  socket.on('data', (chunk) => {
+    try {
+      for (const message of reader.push(chunk)) {
+        if (!greeted) {
+          parseHello(message);
+          greeted = true;
+        } else if (!asked) {
+          asked = true;
+          closeWhenIdle(socket, 0);
+          answer(socket, message, options);
+        } else throw new WritError('MESSAGE_MALFORMED', 'one request a connection');
+      }
+    } catch (error) {
+      options.log.warn({ err: error }, 'a connection to the control socket was refused');
+      refuse(socket, error);
+    }
+  });
+}
+
+function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
+  const send = (one: ControlAnswer): void => {
+    if (socket.writableLength > maxBufferedBytes) socket.destroy();
+    if (!socket.destroyed) socket.write(encodeLine(boundAnswer(one)));
+  };
+  const work = async (): Promise<void> => options.handle(parseControlRequest(message), send);
+  work().then(
+    () => socket.end(),
+    (error: unknown) => {
+      options.log.warn({ err: error }, 'a request on the control socket failed');
+      refuse(socket, error);
+    },
+  );
+}
+
+function refuse(socket: Socket, error: unknown): void {
+  if (!socket.destroyed) socket.end(encodeLine(controlError(toWritError(error))));
+}

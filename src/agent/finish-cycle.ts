@@ -1,0 +1,99 @@
+// The end of a cycle: what was found on the way becomes one result with one outcome. Writes no file; the
+// outcome is never better than the worst part.
+import type { BundleResult, CycleResult, Problem, WorkerResult } from '../core/cycle-report.js';
+import { isSystemError, type WritError } from '../core/errors.js';
+import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../core/sync-machine.js';
+import type { MoveResult } from './activate.js';
+import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
+import { activeGenerationNumber } from './generations.js';
+import type { Host } from './host.js';
+
+/** Gathered while the cycle runs. */
+export interface CycleFindings {
+  readonly bundles: Map<string, BundleResult>;
+  /** One line a check. */
+  readonly checks: string[];
+  readonly moves: MoveResult[];
+  readonly workers: WorkerResult[];
+  readonly problems: Problem[];
+  readonly warnings: Problem[];
+  /** Active before the cycle. */
+  fromGeneration?: number | undefined;
+  /** What ended the cycle as a whole. */
+  error?: WritError;
+}
+
+export function emptyFindings(fromGeneration?: number): CycleFindings {
+  return {
+    bundles: new Map(),
+    checks: [],
+    moves: [],
+    workers: [],
+    problems: [],
+    warnings: [],
+    ...(fromGeneration === undefined ? {} : { fromGeneration }),
+  };
+}
+
+/** @param type which command's result it is */
+export function finishCycle(
+  host: Host,
+  story: CycleStory,
+  findings: CycleFindings,
+  type: CycleResult['type'] = 'pull.result',
+): CycleResult {
+  const outcome = overallOutcome(findings);
+  const generation = readGenerationNumber(host);
+  const { fromGeneration, moves } = findings;
+  const last = moves.at(-1);
+  return {
+    schema: 1,
+    type,
+    cycle: story.cycle,
+    trigger: story.trigger,
+    outcome,
+    exitCode: exitCodeOfOutcome[outcome],
+    confirmed: outcome === 'unchanged' || (last?.confirmed ?? false),
+    changed: generation !== fromGeneration,
+    ...(fromGeneration === undefined ? {} : { fromGeneration }),
+    ...(generation === undefined ? {} : { generation }),
+    bundles: [...findings.bundles.values()],
+    workers: [...(last?.workers ?? []), ...findings.workers],
+    problems: allProblems(findings),
+    warnings: [...findings.warnings, ...moves.flatMap((one) => one.warnings)],
+    startedAtMs: story.startedAtMs,
+    durationMs: story.durationMs(),
+  };
+}
+
+function overallOutcome(findings: CycleFindings): Outcome {
+  const parts: Outcome[] = [...findings.bundles.values()].map((one) => one.outcome);
+  parts.push(...findings.moves.map((one) => one.outcome));
+  if (findings.problems.length > 0) parts.push('degraded');
+  if (findings.error !== undefined) parts.push(outcomeOf(findings.error));
+  return worstOutcome(parts);
+}
+
+/** Each problem once: a move's refusal is also its bundles' problem. */
+function allProblems(findings: CycleFindings): Problem[] {
+  const all = [
+    ...(findings.error === undefined ? [] : [problemOf(findings.error)]),
+    ...[...findings.bundles.values()].flatMap((one) => (one.problem === undefined ? [] : [one.problem])),
+    ...findings.moves.flatMap((one) => one.problems),
+    ...findings.problems,
+  ];
+  return all.filter(
+    (one, index) =>
+      all.findIndex((other) => other.code === one.code && other.message === one.message) === index,
+  );
+}
+
+function readGenerationNumber(host: Host): number | undefined {
+  try {
+    return activeGenerationNumber(host.paths);
+  } catch (error) {
+    // The cycle's own error says what is wrong with the link; the result is still made.
+    if (isSystemError(error)) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+// `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
+// nothing, and loads nothing that speaks to a network.
+import type { HistoryEntry, StatusReport } from '../core/control-protocol.js';
+import { recallFiles } from '../core/trusted-set.js';
+import { createDurableFs } from '../platform/durable-fs.js';
+import { findTarget } from '../trust/signed-target.js';
+import { describeTrust } from '../trust/trust-report.js';
+import { openTrustStore } from '../trust/trust-store.js';
+import { readHistory } from './history.js';
+import { openLedger } from './ledger.js';
+import { loadConfig } from './load-config.js';
+import { hostPaths } from './paths.js';
+import { openRefusals } from './refusals-file.js';
+import { readStatusFile } from './status-file.js';
+import { type HostView, statusReport } from './status-report.js';
+
+export interface OfflineOptions {
+  readonly configPath: string;
+  readonly version: string;
+  readonly nowMs: number;
+}
+
+/** @throws WritError CONFIG_*, STATE_DAMAGED */
+export async function readOfflineStatus(options: OfflineOptions): Promise<StatusReport> {
+  const { config } = loadConfig(options.configPath);
+  const paths = hostPaths(config);
+  const durable = createDurableFs();
+  const known = readStatusFile(paths);
+  const host: HostView = {
+    config,
+    paths,
+    clock: { nowMs: () => options.nowMs },
+    client: storedTrust(paths.trust, config.root),
+    ledger: openLedger(paths.ledger, durable),
+    refusals: openRefusals(paths.rejected, durable),
+  };
+  const report = statusReport(host, {
+    version: options.version,
+    state: 'stop',
+    freshness: known?.freshness ?? { state: 'stale' },
+    problems: known?.problems ?? [],
+  });
+  return { ...report, ...(known?.last ? { last: known.last } : {}) };
+}
+
+/** The part of a repository client that needs no repository. */
+function storedTrust(directory: string, bootstrapRoot: string): HostView['client'] {
+  const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
+  const load = (): ReturnType<typeof recallFiles> => recallFiles(store.loadRoot(), store.loadFiles());
+  return {
+    status: () => (store.isEmpty() ? undefined : describeTrust(load())),
+    target: (bundle, channel) => findTarget(load(), bundle, channel),
+  };
+}
+
+/** @returns entries, newest first. @throws WritError CONFIG_* */
+export async function readOfflineHistory(
+  options: OfflineOptions & { readonly limit: number; readonly cycle?: string },
+): Promise<readonly HistoryEntry[]> {
+  const { config } = loadConfig(options.configPath);
+  return readHistory(hostPaths(config), options);
+}

@@ -1,0 +1,120 @@
+// Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
+// The one place where the parts are put together; it performs no cycle.
+import * as fs from 'node:fs';
+import type { AgentConfig } from '../core/config.js';
+import { WritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
+import { createDurableFs, type OperationObserver } from '../platform/durable-fs.js';
+import type { Logger } from '../platform/log.js';
+import { type ProcessLock, takeLock } from '../platform/process-lock.js';
+import { openRepositoryClient } from '../trust/repository-client.js';
+import { openRepositorySource } from '../trust/repository-source.js';
+import { openTrustStore } from '../trust/trust-store.js';
+import { driverKinds } from '../workers/registry.js';
+import type { Host } from './host.js';
+import { openLedger } from './ledger.js';
+import { type HostPaths, hostPaths } from './paths.js';
+import { prepareHost } from './prepare-host.js';
+import { openRefusals } from './refusals-file.js';
+import { closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
+import { noteWorkers } from './worker-ledger.js';
+
+export interface HostOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of Writ: said to servers and on sockets. */
+  readonly version: string;
+  /** A test's way in to fail or kill at a labelled file operation. */
+  readonly observer?: OperationObserver;
+}
+
+export interface LockRequest {
+  /** Said to whoever finds the lock held. */
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume';
+  readonly waitMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes the directories and takes the lock of the state directory.
+ * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, LOCK_HELD, DISK_*
+ */
+export async function lockHost(
+  config: AgentConfig,
+  options: HostOptions,
+  request: LockRequest,
+): Promise<ProcessLock> {
+  const paths = hostPaths(config);
+  prepareHost(paths, createDurableFs(options.observer));
+  return takeLock({ ...request, path: paths.lock, clock: options.clock, code: 'LOCK_HELD' });
+}
+
+/**
+ * Opens everything a cycle needs; the caller holds the lock.
+ * @throws WritError ROOT_MISSING, STATE_DAMAGED, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ */
+export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
+  const { clock, log } = options;
+  const paths = hostPaths(config);
+  const durable = createDurableFs(options.observer);
+  const ledger = openLedger(paths.ledger, durable);
+  const refusals = openRefusals(paths.rejected, durable);
+  const client = openClient(config, { ...options, durable, paths });
+  const groups = createWorkerGroups(config.workers, {
+    kinds: driverKinds,
+    runDirectory: config.run,
+    log,
+    clock,
+    onLateAnswer: (result) => noteWorkers(host, [result]),
+  });
+  const host: Host = { config, paths, durable, clock, log, client, groups, ledger, refusals };
+  await openGroups(groups);
+  return host;
+}
+
+/** Frees sockets and connections; the lock is the caller's. */
+export async function closeHost(host: Host): Promise<void> {
+  await closeGroups(host.groups);
+  await host.client.close();
+}
+
+function openClient(
+  config: AgentConfig,
+  options: HostOptions & { readonly durable: Host['durable']; readonly paths: HostPaths },
+): Host['client'] {
+  const { clock, version } = options;
+  const ca = config.repositoryCa === undefined ? {} : { ca: readCa(config.repositoryCa) };
+  const source = openRepositorySource(config.repository[0], { clock, version, ...ca });
+  const store = openTrustStore({
+    directory: options.paths.trust,
+    bootstrapRoot: config.root,
+    fs: options.durable,
+  });
+  return openRepositoryClient({ source, store, clock });
+}
+
+const maxCaBytes = 1_000_000;
+
+function readCa(path: string): string {
+  try {
+    if (fs.statSync(path).size <= maxCaBytes) return fs.readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new WritError('TLS_INVALID', `${path} cannot be read`, { facts: { path }, cause });
+  }
+  throw new WritError('TLS_INVALID', `${path} is too long for certificates`, { facts: { path } });
+}
+
+const places = ['state', 'policy', 'run', 'socket'] as const;
+
+/**
+ * A reload cannot move the lock or the policy from under the workers.
+ * @throws WritError CONFIG_INVALID naming the key that needs a restart
+ */
+export function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
+  const moved = places.find((key) => old[key] !== next[key]);
+  if (moved === undefined) return;
+  throw new WritError('CONFIG_INVALID', `\`${moved}\` cannot change while the agent runs`, {
+    facts: { key: moved, expected: old[moved], actual: next[moved] },
+    hint: 'Restart the agent.',
+  });
+}

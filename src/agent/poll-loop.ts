@@ -1,0 +1,86 @@
+// When the agent polls by itself: at its phase of the interval, or by a cron expression; later after failures,
+// never before a Retry-After. Owns the waiting; what a poll does is the caller's.
+import { createTask } from 'node-cron';
+import type { PollConfig } from '../core/config.js';
+import { WritError } from '../core/errors.js';
+import { firstPollAt, nextDelay, phaseMs } from '../core/schedule.js';
+import type { Clock } from '../platform/clock.js';
+
+export interface PollLoopOptions {
+  readonly poll: PollConfig;
+  readonly hostId: string;
+  readonly clock: Clock;
+  readonly random01: () => number;
+  /** Epoch milliseconds of the next time that the expression names. */
+  readonly nextCronTime: (poll: Extract<PollConfig, { kind: 'cron' }>) => number;
+  /** Epoch milliseconds of a stored Retry-After. */
+  readonly retryAfterUntilMs: () => number | undefined;
+  readonly lastSuccessMs?: number;
+  readonly anythingActive: 'yes' | 'no';
+  /** One poll. @returns whether the server was reached */
+  readonly onPoll: () => Promise<'reached' | 'failed'>;
+  readonly onScheduled: (atMs: number) => void;
+}
+
+/** Polls until the signal aborts. */
+export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal): Promise<void> {
+  const { poll, clock } = options;
+  let atMs = firstTime(options);
+  let failures = 0;
+  while (!signal.aborted) {
+    options.onScheduled(atMs);
+    await clock.sleep(Math.max(atMs - clock.nowMs(), 0), signal);
+    if (signal.aborted) return;
+    failures = (await options.onPoll()) === 'reached' ? 0 : failures + 1;
+    atMs =
+      poll.kind === 'cron'
+        ? nextCronTime(poll, options)
+        : clock.nowMs() + delayOf(options, poll.everyMs, failures);
+  }
+}
+
+function firstTime(options: PollLoopOptions): number {
+  const { poll, clock, hostId, lastSuccessMs, anythingActive } = options;
+  const retryAfterUntilMs = options.retryAfterUntilMs();
+  const nowMs = clock.nowMs();
+  if (poll.kind === 'cron')
+    return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options);
+  return firstPollAt({
+    nowMs,
+    everyMs: poll.everyMs,
+    phaseMs: phaseMs(hostId, poll.everyMs),
+    anythingActive,
+    ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
+    ...(retryAfterUntilMs === undefined ? {} : { retryAfterUntilMs }),
+  });
+}
+
+function delayOf(options: PollLoopOptions, everyMs: number, failures: number): number {
+  const retryAfterUntilMs = options.retryAfterUntilMs();
+  return nextDelay({
+    nowMs: options.clock.nowMs(),
+    everyMs,
+    phaseMs: phaseMs(options.hostId, everyMs),
+    failures,
+    random01: options.random01(),
+    ...(retryAfterUntilMs === undefined ? {} : { retryAfterUntilMs }),
+  });
+}
+
+function nextCronTime(poll: Extract<PollConfig, { kind: 'cron' }>, options: PollLoopOptions): number {
+  return notBefore(options.nextCronTime(poll), options);
+}
+
+function notBefore(atMs: number, options: PollLoopOptions): number {
+  return Math.max(atMs, options.retryAfterUntilMs() ?? 0);
+}
+
+/** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */
+export function cronTimeAfterNow(poll: Extract<PollConfig, { kind: 'cron' }>): number {
+  const options = poll.timeZone === undefined ? {} : { timezone: poll.timeZone };
+  const task = createTask(poll.expression, () => undefined, options);
+  const [next] = task.getNextRuns(1);
+  void task.destroy();
+  if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never comes`);
+  return next.getTime();
+}

@@ -1,0 +1,77 @@
+// The commands of a host without a running agent: the same cycle, rollback and resume, under the same lock.
+// Recovers first, as the agent does at its start.
+import type { ResumeResult } from '../core/control-protocol.js';
+import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import { systemClock } from '../platform/clock.js';
+import { silentLog } from '../platform/log.js';
+import type { Host } from './host.js';
+import { loadConfig } from './load-config.js';
+import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
+import { createRecorder } from './record-cycle.js';
+import { readBootId, recoverHost, retryRefusals } from './recover-host.js';
+import { resume } from './resume.js';
+import { newCycleId, runRollback, runSync } from './run-cycle.js';
+
+export interface AloneOptions {
+  readonly configPath: string;
+  readonly by: string;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+const lockWaitMs = 10_000;
+
+/**
+ * `writ pull` without an agent.
+ * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
+ */
+export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
+  return withHost(options, 'pull', async (host) => {
+    const { by, signal, onEvent } = options;
+    const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
+    createRecorder().record(host, end, { by });
+    return end.result;
+  });
+}
+
+/** `writ rollback` without an agent. @throws WritError as pullAlone */
+export function rollbackAlone(
+  options: AloneOptions & { readonly generation?: number; readonly reason?: string },
+): Promise<CycleResult> {
+  return withHost(options, 'rollback', async (host) => {
+    const end = await runRollback(host, options);
+    const { by, reason } = options;
+    createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
+    return end.result;
+  });
+}
+
+/** `writ resume` without an agent. @throws WritError as pullAlone */
+export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
+  return withHost(options, 'resume', async (host) => resume(host));
+}
+
+async function withHost<T>(
+  options: Omit<AloneOptions, 'onEvent'>,
+  holder: LockRequest['holder'],
+  act: (host: Host) => Promise<T>,
+): Promise<T> {
+  const { signal, version } = options;
+  const { config } = loadConfig(options.configPath);
+  const parts = { clock: systemClock, log: silentLog(), version };
+  const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal });
+  try {
+    const host = await openHost(config, parts);
+    try {
+      const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
+      if (recovered !== undefined) createRecorder().record(host, recovered, {});
+      if (host.ledger.read().verifiedBootId !== readBootId()) retryRefusals(host);
+      return await act(host);
+    } finally {
+      await closeHost(host);
+    }
+  } finally {
+    lock.release();
+  }
+}

@@ -1,0 +1,146 @@
+// What a start does before anything else: finish or undo the swap that a crash left, sweep leftovers, and make
+// sure that the active generation is what its records say. Performs the plan of core/recovery; decides nothing
+// about trust.
+import * as fs from 'node:fs';
+import { WritError } from '../core/errors.js';
+import { type Journal, planRecovery } from '../core/recovery.js';
+import { retryNow } from '../core/refusals.js';
+import { finishMove, type Move, restore } from './activate.js';
+import { readActivePolicy } from './active-bundles.js';
+import { findDamage } from './compare-active.js';
+import { openStory } from './cycle-story.js';
+import { emptyFindings, finishCycle } from './finish-cycle.js';
+import {
+  activeGenerationNumber,
+  listGenerations,
+  readGeneration,
+  sweepTemporaryLinks,
+} from './generations.js';
+import type { Host } from './host.js';
+import { clearJournal, readJournal, writeJournal } from './journal.js';
+import { openStagingArea, sweepStaging } from './staging-area.js';
+import type { CycleEnd } from './sync-cycle.js';
+import type { TellTarget } from './tell-steps.js';
+
+export interface RecoveryOptions {
+  readonly cycle: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Recovers. Idempotent: a crash in it is recovered by the next start.
+ * @returns the end of the unfinished cycle, or undefined when there was none
+ * @throws WritError STATE_DAMAGED, DISK_*
+ */
+export async function recoverHost(host: Host, options: RecoveryOptions): Promise<CycleEnd | undefined> {
+  const { paths, durable } = host;
+  sweepStaging(paths, durable);
+  sweepTemporaryLinks(paths, durable);
+  const journal = readJournal(paths);
+  const current = activeGenerationNumber(paths);
+  const facts = { ...(current === undefined ? {} : { current }), readable: readable(host, journal) };
+  const plan = planRecovery(journal, facts);
+  host.log.info({ plan, journal }, 'recovery');
+  if (journal === undefined || plan.action === 'none') return undefined;
+  if (plan.action === 'discard') {
+    clearJournal(paths, durable);
+    return undefined;
+  }
+  // Counted before it is tried: a crash in the attempt must find it counted.
+  writeJournal(paths, durable, { ...journal, attempts: journal.attempts + 1 });
+  return finishOrUndo(host, journal, {
+    ...options,
+    action: plan.action,
+    block: plan.action === 'undo' ? plan.block : 'no',
+  });
+}
+
+interface Attempt extends RecoveryOptions {
+  readonly action: 'finish' | 'undo';
+  readonly block: 'yes' | 'no';
+}
+
+async function finishOrUndo(host: Host, journal: Journal, attempt: Attempt): Promise<CycleEnd> {
+  const firstStep = attempt.action === 'finish' ? 'load' : 'swap';
+  const story = openStory({ ...attempt, trigger: 'recovery', clock: host.clock, firstStep });
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  const findings = emptyFindings(activeGenerationNumber(host.paths));
+  const move = moveOf(host, journal, { staging: area.path(), signal: attempt.signal });
+  try {
+    if (attempt.action === 'finish') {
+      findings.moves.push(await finishMove(host, story, move));
+    } else {
+      if (attempt.block === 'yes') blockAfterCrashes(host, journal);
+      const workers = await story.restore(() => restore(host, story, move));
+      const moved = { outcome: 'failed', confirmed: false, workers, problems: [], warnings: [] } as const;
+      findings.moves.push(moved);
+    }
+  } finally {
+    area.remove(host.log);
+  }
+  return { result: finishCycle(host, story, findings), story };
+}
+
+function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 'signal'>): Move {
+  const from = journal.from === undefined ? undefined : targetOf(host, journal.from);
+  return {
+    ...options,
+    kind: journal.kind,
+    ...(from ? { from } : {}),
+    to: targetOf(host, journal.to),
+    // Nobody knows who had been told when the crash came: everybody is told again.
+    groups: host.groups,
+    ledger: (ledger) => ledger,
+  };
+}
+
+function targetOf(host: Host, generation: number): TellTarget {
+  return { generation, path: `${host.paths.generations}/${generation}` };
+}
+
+function readable(host: Host, journal: Journal | undefined): number[] {
+  const known = listGenerations(host.paths);
+  return [journal?.from, journal?.to].filter((one): one is number => {
+    if (one === undefined || !known.includes(one)) return false;
+    return readGeneration(host.paths, one).entries.length > 0;
+  });
+}
+
+function blockAfterCrashes(host: Host, journal: Journal): void {
+  const { bundles = new Map() } = readActivePolicy(host.paths) ?? {};
+  const manifestDigests = [...bundles.values()].map((one) => one.record.release.manifest.digest);
+  const reason = `generation ${journal.to} did not get to its end in ${journal.attempts + 1} starts`;
+  host.ledger.write({
+    ...host.ledger.read(),
+    blocked: { reason, atMs: host.clock.nowMs(), manifestDigests },
+  });
+}
+
+/**
+ * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
+ * active trees are read in full before the agent is ready.
+ * @throws WritError STATE_DAMAGED naming the bundle and its files
+ */
+export async function verifyActive(host: Host, bootId: string): Promise<void> {
+  const ledger = host.ledger.read();
+  if (ledger.verifiedBootId === bootId) return;
+  const [damage] = await findDamage(host, readActivePolicy(host.paths));
+  if (damage !== undefined) {
+    throw new WritError('STATE_DAMAGED', `the active tree of ${damage.bundle} is not what was published`, {
+      facts: { bundle: damage.bundle, problems: damage.problems.slice(0, 20) },
+      hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',
+    });
+  }
+  host.ledger.write({ ...host.ledger.read(), verifiedBootId: bootId });
+}
+
+/** After a boot the world may have changed: what was refused is tried again at once. */
+export function retryRefusals(host: Host): void {
+  const known = host.refusals.read();
+  host.refusals.write({ ...known, refusals: retryNow(known.refusals) });
+}
+
+/** @returns the kernel's id of this boot, or a name for "unknown" that differs at each start */
+export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
+  return fs.readFileSync(path, 'utf8').trim();
+}

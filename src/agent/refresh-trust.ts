@@ -1,0 +1,42 @@
+// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet.
+import { isWritError, WritError } from '../core/errors.js';
+import { type CycleStory, problemOf } from './cycle-story.js';
+import type { CycleFindings } from './finish-cycle.js';
+import type { Host } from './host.js';
+
+export interface RefreshRequest {
+  readonly force: 'yes' | 'no';
+  readonly signal: AbortSignal;
+}
+
+/** @throws WritError every code of trust and transport */
+export async function refreshTrust(
+  host: Host,
+  story: CycleStory,
+  request: RefreshRequest,
+  findings: CycleFindings,
+): Promise<void> {
+  await story.step('refresh', async () => {
+    const conditional = request.force === 'yes' ? 'no' : 'yes';
+    try {
+      const { roles, warnings, changed } = await host.client.refresh({ conditional, signal: request.signal });
+      findings.warnings.push(
+        ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
+      );
+      const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}`;
+      return { value: undefined, text, verdict: warnings.length > 0 ? 'warn' : 'ok' };
+    } catch (error) {
+      noteRetryAfter(host, error);
+      throw error;
+    }
+  });
+}
+
+/** Kept on disk: a restart must not hurry a server that asked for time. */
+function noteRetryAfter(host: Host, error: unknown): void {
+  if (!isWritError(error) || error.code !== 'SERVER_BUSY') return;
+  const { retryAfterMs } = error.facts;
+  if (typeof retryAfterMs !== 'number') return;
+  const retryAfterUntilMs = host.clock.nowMs() + retryAfterMs;
+  host.ledger.write({ ...host.ledger.read(), retryAfterUntilMs });
+}

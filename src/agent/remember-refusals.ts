@@ -1,0 +1,51 @@
+// The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
+// the way here or this host did wrong never is.
+import type { WritError } from '../core/errors.js';
+import { remember } from '../core/refusals.js';
+import type { ReleaseInfo } from '../core/release.js';
+import type { Host } from './host.js';
+import type { Selection } from './select-releases.js';
+
+/** Remembers the bundles that were refused before the swap: entry rules, manifest, checks. */
+export function rememberRefusedBundles(host: Host, selections: readonly Selection[]): void {
+  for (const selection of selections) {
+    const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
+    if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
+    rememberReleases(host, [offered], result.problem);
+  }
+}
+
+/** Notes refusals durably; releases refused together are noted with each other's names. */
+export function rememberReleases(
+  host: Host,
+  releases: readonly ReleaseInfo[],
+  error: Pick<WritError, 'code' | 'message'>,
+): void {
+  const known = host.refusals.read();
+  const names = releases.map((one) => one.bundle);
+  const refusals = releases.reduce(
+    (all, release) => remember(all, refusalOf(host, release, error, names), host.config.refusals.retryMs),
+    known.refusals,
+  );
+  host.refusals.write({ ...known, refusals });
+}
+
+const maxMessageCharacters = 2000;
+
+function refusalOf(
+  host: Host,
+  release: ReleaseInfo,
+  error: Pick<WritError, 'code' | 'message'>,
+  names: readonly string[],
+): Parameters<typeof remember>[1] {
+  return {
+    bundle: release.bundle,
+    channel: release.channel,
+    serial: release.serial,
+    manifestDigest: release.manifest.digest,
+    code: error.code,
+    message: error.message.slice(0, maxMessageCharacters),
+    atMs: host.clock.nowMs(),
+    refusedWith: names.filter((name) => name !== release.bundle),
+  };
+}

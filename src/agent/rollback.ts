@@ -1,0 +1,172 @@
+// `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
+// left gets a hold, or the next poll would bring it back.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { CycleEventLine, Problem } from '../core/cycle-report.js';
+import { toWritError, WritError } from '../core/errors.js';
+import { type Move, performMove } from './activate.js';
+import { type ActivePolicy, bundlesOf, readActivePolicy } from './active-bundles.js';
+import { changedPaths, concernsGroup } from './changed-groups.js';
+import { findDamage } from './compare-active.js';
+import { openStory } from './cycle-story.js';
+import { emptyFindings, finishCycle } from './finish-cycle.js';
+import { listGenerations, readGeneration } from './generations.js';
+import type { Host } from './host.js';
+import { type Hold, type Ledger, nextMtimeSeconds } from './ledger.js';
+import { openStagingArea } from './staging-area.js';
+import type { CycleEnd } from './sync-cycle.js';
+
+export interface RollbackRequest {
+  readonly cycle: string;
+  /** Left out: the previous generation. */
+  readonly generation?: number;
+  readonly by: string;
+  readonly reason: string;
+  readonly signal: AbortSignal;
+  readonly onEvent?: (event: CycleEventLine) => void;
+}
+
+/** Rolls back. Never rejects: NO_PREVIOUS, STATE_DAMAGED and what workers said are in the result. */
+export async function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
+  const story = openStory({ ...request, trigger: 'rollback', clock: host.clock, firstStep: 'swap' });
+  const findings = emptyFindings();
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  try {
+    const active = readActivePolicy(host.paths);
+    findings.fromGeneration = active?.generation.number;
+    const target = await chooseTarget(host, active, request.generation);
+    const { mtimeSeconds } = reserveMtime(host);
+    touchTrees(target, active, mtimeSeconds);
+    const move = planRollback(host, { active, target, request, staging: area.path() });
+    const result = await performMove(host, story, move);
+    findings.moves.push(result);
+    noteBundles(findings, { active, target, outcome: result.outcome, problem: result.problems[0] });
+  } catch (error) {
+    findings.error = toWritError(error);
+  } finally {
+    area.remove(host.log);
+  }
+  return { result: finishCycle(host, story, findings, 'rollback.result'), story };
+}
+
+/** @throws WritError NO_PREVIOUS, STATE_DAMAGED when a tree of it is not whole */
+async function chooseTarget(
+  host: Host,
+  active: ActivePolicy | undefined,
+  wanted: number | undefined,
+): Promise<ActivePolicy> {
+  const number = wanted ?? host.ledger.read().previous ?? olderThan(host, active);
+  const known = listGenerations(host.paths);
+  if (number === undefined || !known.includes(number) || number === active?.generation.number) {
+    throw new WritError(
+      'NO_PREVIOUS',
+      `generation ${number ?? 'before this one'} is not kept, or is active already`,
+      {
+        facts: { wanted: number, kept: known },
+      },
+    );
+  }
+  const generation = readGeneration(host.paths, number);
+  const target = { generation, bundles: bundlesOf(host.paths, generation) };
+  const [damage] = await findDamage(host, target);
+  if (damage === undefined) return target;
+  throw new WritError('STATE_DAMAGED', `generation ${number}: ${damage.bundle} is not whole any more`, {
+    facts: { generation: number, bundle: damage.bundle, problems: damage.problems.slice(0, 20) },
+  });
+}
+
+function olderThan(host: Host, active: ActivePolicy | undefined): number | undefined {
+  return listGenerations(host.paths)
+    .filter((number) => active !== undefined && number < active.generation.number)
+    .at(-1);
+}
+
+function reserveMtime(host: Host): { mtimeSeconds: number } {
+  const ledger = host.ledger.read();
+  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
+  host.ledger.write({ ...ledger, lastMtimeSeconds: mtimeSeconds });
+  return { mtimeSeconds };
+}
+
+/**
+ * BIND, NSD, CoreDNS and nginx skip files that are not newer than what they loaded: the older trees get a new
+ * time before the swap. A tree that the active generation contains too is never touched.
+ */
+function touchTrees(target: ActivePolicy, active: ActivePolicy | undefined, mtimeSeconds: number): void {
+  const inUse = new Set([...(active?.bundles.values() ?? [])].map((one) => one.entry.treePath));
+  for (const { entry, manifest } of target.bundles.values()) {
+    if (inUse.has(entry.treePath)) continue;
+    for (const file of manifest.files)
+      fs.utimesSync(join(entry.treePath, file.path), mtimeSeconds, mtimeSeconds);
+  }
+}
+
+interface RollbackPlan {
+  readonly active: ActivePolicy | undefined;
+  readonly target: ActivePolicy;
+  readonly request: RollbackRequest;
+  readonly staging: string;
+}
+
+function planRollback(host: Host, plan: RollbackPlan): Move {
+  const { active, target, request } = plan;
+  const names = new Set([...(active?.bundles.keys() ?? []), ...target.bundles.keys()]);
+  const changes = [...names].map((bundle) => {
+    const before = active?.bundles.get(bundle)?.manifest;
+    const after = target.bundles.get(bundle)?.manifest;
+    return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
+  });
+  const changed = changedPaths(changes);
+  const from = active && { generation: active.generation.number, path: active.generation.path };
+  return {
+    kind: 'rollback',
+    ...(from ? { from } : {}),
+    to: { generation: target.generation.number, path: target.generation.path },
+    groups: host.groups.filter((group) => concernsGroup(group.config, changed)),
+    staging: plan.staging,
+    signal: request.signal,
+    ledger: (ledger) => withHolds(host, ledger, plan),
+  };
+}
+
+function withHolds(host: Host, ledger: Ledger, plan: RollbackPlan): Ledger {
+  const left = [...(plan.active?.bundles.values() ?? [])].filter(({ record }) => {
+    const kept = plan.target.bundles.get(record.release.bundle)?.record.release;
+    return kept?.manifest.digest !== record.release.manifest.digest || kept.serial !== record.release.serial;
+  });
+  const holds = left.map(({ record }): Hold => {
+    const { bundle, serial, manifest } = record.release;
+    const { by, reason } = plan.request;
+    return { bundle, serial, manifestDigest: manifest.digest, by, reason, atMs: host.clock.nowMs() };
+  });
+  const others = ledger.holds.filter(
+    (one) => !holds.some((hold) => hold.bundle === one.bundle && hold.serial >= one.serial),
+  );
+  return { ...ledger, holds: [...others, ...holds] };
+}
+
+function noteBundles(
+  findings: ReturnType<typeof emptyFindings>,
+  done: {
+    active: ActivePolicy | undefined;
+    target: ActivePolicy;
+    outcome: MoveOutcome;
+    problem: Problem | undefined;
+  },
+): void {
+  for (const [bundle, { record }] of done.target.bundles) {
+    const { channel, serial, revision } = record.release;
+    const fromSerial = done.active?.bundles.get(bundle)?.record.release.serial;
+    findings.bundles.set(bundle, {
+      bundle,
+      channel,
+      outcome: fromSerial === serial ? 'unchanged' : done.outcome,
+      ...(fromSerial === undefined ? {} : { fromSerial }),
+      toSerial: serial,
+      revision,
+      ...(done.problem && done.outcome !== 'degraded' ? { problem: done.problem } : {}),
+    });
+  }
+}
+
+type MoveOutcome = Awaited<ReturnType<typeof performMove>>['outcome'];

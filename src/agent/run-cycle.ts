@@ -1,0 +1,40 @@
+// Names a cycle and runs it: what the agent and a command without an agent have in common.
+import { randomBytes } from 'node:crypto';
+import type { CycleEventLine } from '../core/cycle-report.js';
+import type { RunOptions } from './cycle-runner.js';
+import type { Host } from './host.js';
+import { rollBack } from './rollback.js';
+import { type CycleEnd, syncCycle } from './sync-cycle.js';
+
+/** An id for one cycle, as `c-7f20c1`; long enough that history has no two. */
+export function newCycleId(): string {
+  return `c-${randomBytes(4).toString('hex')}`;
+}
+
+export function runSync(
+  host: Host,
+  options: RunOptions & { readonly signal: AbortSignal },
+): Promise<CycleEnd> {
+  const { trigger, onEvent, signal } = options;
+  return syncCycle(host, {
+    cycle: newCycleId(),
+    trigger,
+    force: trigger === 'force' ? 'yes' : 'no',
+    signal,
+    onEvent,
+  });
+}
+
+export interface RollbackOptions {
+  readonly generation?: number;
+  readonly by: string;
+  readonly reason?: string;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+export function runRollback(host: Host, options: RollbackOptions): Promise<CycleEnd> {
+  const { generation, by, reason = 'no reason given', signal, onEvent } = options;
+  const wanted = generation === undefined ? {} : { generation };
+  return rollBack(host, { cycle: newCycleId(), by, reason, signal, onEvent, ...wanted });
+}

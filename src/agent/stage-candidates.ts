@@ -1,0 +1,218 @@
+// The steps fetch, stage, verify and check: from selections to a candidate generation that every check accepts.
+// Everything happens in the cycle's staging directory; the active policy is not touched. A bundle that fails
+// drops out with its set, and what is left is checked again as a whole.
+import { join } from 'node:path';
+import type { BundleResult } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import type { Manifest } from '../core/manifest.js';
+import { lookUpGroup } from '../platform/group-id.js';
+import type { ActiveBundle } from './active-bundles.js';
+import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
+import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
+import type { Host } from './host.js';
+import { runChecks } from './run-checks.js';
+import { holdBackSets, type Selection } from './select-releases.js';
+import { type StagedBundle, stageBundle } from './stage-bundle.js';
+
+/** One bundle of the candidate generation: staged now, or active already. */
+export interface CandidateBundle {
+  readonly selection: Selection;
+  readonly treePath: string;
+  readonly manifest: Manifest;
+  readonly staged?: StagedBundle;
+}
+
+export interface StagingOptions {
+  readonly staging: string;
+  readonly active: ReadonlyMap<string, ActiveBundle>;
+  readonly mtimeSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+type Taken = Extract<Selection, { kind: 'take' }>;
+
+/** The `fetch` step. @returns the archives by bundle, and the selections with those that failed held back */
+export async function fetchAll(
+  host: Host,
+  story: CycleStory,
+  selections: readonly Selection[],
+  options: StagingOptions,
+): Promise<{ selections: Selection[]; archives: ReadonlyMap<string, VerifiedArchive> }> {
+  const archives = new Map<string, VerifiedArchive>();
+  const totalBytes = taken(selections).reduce((sum, one) => sum + one.target.length, 0);
+  let doneBefore = 0;
+  const tried = await tryEach(selections, async ({ bundle, target }) => {
+    const archive = await fetchArchive({
+      client: host.client,
+      target,
+      directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
+      fs: host.durable,
+      limits: host.config.limits,
+      signal: options.signal,
+      onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
+    });
+    archives.set(bundle.name, archive);
+    doneBefore += target.length;
+  });
+  return { selections: holdBackSets(tried, host.config.together), archives };
+}
+
+/** The `stage` step: unpacks and verifies each archive into a tree of its own. */
+export async function stageAll(
+  host: Host,
+  selections: readonly Selection[],
+  archives: ReadonlyMap<string, VerifiedArchive>,
+  options: StagingOptions,
+): Promise<{ selections: Selection[]; staged: ReadonlyMap<string, StagedBundle> }> {
+  const staged = new Map<string, StagedBundle>();
+  const tried = await tryEach(selections, async ({ bundle }) => {
+    const archive = archives.get(bundle.name);
+    if (archive === undefined) throw new WritError('INTERNAL', `no archive of ${bundle.name} was fetched`);
+    const groupId = bundle.group === undefined ? undefined : lookUpGroup(bundle.group);
+    const tree = await stageBundle({
+      archive,
+      directory: join(options.staging, `tree-${bundle.name}`),
+      fs: host.durable,
+      limits: host.config.limits,
+      mode: bundle.mode,
+      mtimeSeconds: options.mtimeSeconds,
+      signal: options.signal,
+      ...(groupId === undefined ? {} : { groupId }),
+    });
+    staged.set(bundle.name, tree);
+  });
+  return { selections: holdBackSets(tried, host.config.together), staged };
+}
+
+function makeDirectory(host: Host, staging: string, name: string): string {
+  const path = join(staging, name);
+  host.durable.makeDirectory('fetch.directory', path, 0o700);
+  return path;
+}
+
+/** Runs `act` for each taken selection; what throws keeps its active release, with the error as its result. */
+async function tryEach(
+  selections: readonly Selection[],
+  act: (one: Taken) => Promise<void>,
+): Promise<Selection[]> {
+  const results: Selection[] = [];
+  for (const selection of selections) {
+    results.push(selection.kind === 'keep' ? selection : await tryOne(selection, act));
+  }
+  return results;
+}
+
+async function tryOne(selection: Taken, act: (one: Taken) => Promise<void>): Promise<Selection> {
+  try {
+    await act(selection);
+    return selection;
+  } catch (error) {
+    return refuse(selection, error);
+  }
+}
+
+/** @returns the selection as one that keeps the active release, because of this error */
+export function refuse(selection: Selection, error: unknown): Selection {
+  const result: BundleResult = { ...selection.result, outcome: outcomeOf(error), problem: problemOf(error) };
+  const offered = selection.kind === 'take' ? { offered: selection.target.release } : {};
+  return { kind: 'keep', bundle: selection.bundle, result, ...offered };
+}
+
+export function taken(selections: readonly Selection[]): Taken[] {
+  return selections.filter((one): one is Taken => one.kind === 'take');
+}
+
+/** @returns the bundles of a candidate generation: what is staged, and what is active already */
+export function assembleCandidate(
+  selections: readonly Selection[],
+  staged: ReadonlyMap<string, StagedBundle>,
+  active: ReadonlyMap<string, ActiveBundle>,
+): CandidateBundle[] {
+  return selections.flatMap((selection): CandidateBundle[] => {
+    const tree = selection.kind === 'take' ? staged.get(selection.bundle.name) : undefined;
+    if (tree !== undefined)
+      return [{ selection, treePath: tree.treePath, manifest: tree.manifest, staged: tree }];
+    const old = active.get(selection.bundle.name);
+    return old === undefined ? [] : [{ selection, treePath: old.entry.treePath, manifest: old.manifest }];
+  });
+}
+
+export interface CheckAllOptions extends StagingOptions {
+  readonly staged: ReadonlyMap<string, StagedBundle>;
+  readonly currentPath?: string;
+}
+
+/**
+ * The `check` step. A refused bundle drops out with its set; the rest is built again and checked again as a
+ * whole, as it will be active, until nobody refuses or nothing new is left.
+ * @returns the selections with the refused ones held back, and one line per check
+ */
+export async function checkAll(
+  host: Host,
+  selections: readonly Selection[],
+  options: CheckAllOptions,
+): Promise<{ selections: Selection[]; lines: string[]; warned: boolean }> {
+  let left = [...selections];
+  const lines: string[] = [];
+  for (let round = 0; round <= selections.length && taken(left).length > 0; round++) {
+    const refusals = await checkOnce(host, left, options, { round, lines });
+    if (refusals.size === 0) break;
+    left = holdBackSets(
+      left.map((one) => (refusals.has(one.bundle.name) ? refuse(one, refusals.get(one.bundle.name)) : one)),
+      host.config.together,
+    );
+  }
+  return { selections: left, lines, warned: lines.some((line) => line.includes(': warn')) };
+}
+
+async function checkOnce(
+  host: Host,
+  selections: readonly Selection[],
+  options: CheckAllOptions,
+  story: { readonly round: number; readonly lines: string[] },
+): Promise<ReadonlyMap<string, WritError>> {
+  const bundles = assembleCandidate(selections, options.staged, options.active);
+  const candidatePath = join(options.staging, `candidate-${story.round}`);
+  host.durable.makeDirectory('check.candidate', candidatePath, 0o755);
+  for (const { selection, treePath } of bundles) {
+    host.durable.createLink('check.candidate-link', join(candidatePath, selection.bundle.name), treePath);
+  }
+  const { problems } = await runChecks({
+    bundles: bundles.map(({ selection, treePath, manifest, staged }) => ({
+      config: selection.bundle,
+      treePath,
+      manifest,
+      changed: staged !== undefined,
+    })),
+    candidatePath,
+    scratchRoot: options.staging,
+    clock: host.clock,
+    log: host.log,
+    signal: options.signal,
+    ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
+    onReport: ({ bundle, name, verdict, text }) => {
+      const detail = verdict.kind === 'ok' ? '' : `: ${firstLine(text) || verdict.reason}`;
+      story.lines.push(`${bundle}: ${name}: ${verdict.kind}${detail}`);
+    },
+  });
+  return blameNewBundles(problems, bundles);
+}
+
+/**
+ * A check of an unchanged bundle can only have failed because of what is new beside it: then every new bundle is
+ * refused, for nobody knows which it was, and the active one stays as it is.
+ */
+function blameNewBundles(
+  problems: ReadonlyMap<string, WritError>,
+  bundles: readonly CandidateBundle[],
+): ReadonlyMap<string, WritError> {
+  const fresh = bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
+  const direct = new Map([...problems].filter(([bundle]) => fresh.includes(bundle)));
+  const first = [...problems.values()][0];
+  if (direct.size > 0 || first === undefined) return direct;
+  return new Map(fresh.map((bundle) => [bundle, first]));
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0]?.slice(0, 200) ?? '';
+}

@@ -1,0 +1,136 @@
+// What `writ status` shows: the ledger, what is active, what was trusted and what the agent is doing, joined
+// into one report. Reads only; with an agent or without one.
+import * as fs from 'node:fs';
+import type {
+  AgentState,
+  BundleStatus,
+  Freshness,
+  StatusReport,
+  WorkerStatus,
+} from '../core/control-protocol.js';
+import type { CycleResult, Problem } from '../core/cycle-report.js';
+import { toWritError } from '../core/errors.js';
+import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
+import { problemOf } from './cycle-story.js';
+import type { Host } from './host.js';
+import type { Ledger } from './ledger.js';
+
+/** What only a running agent knows. */
+export interface AgentFacts {
+  readonly version: string;
+  readonly state: AgentState;
+  readonly last?: CycleResult;
+  readonly freshness: { readonly state: Freshness; readonly lastContactMs?: number };
+  readonly nextPollAtMs?: number;
+  /** What the agent met outside a cycle, as a damaged tree at its start. */
+  readonly problems: readonly Problem[];
+}
+
+/** The parts of a host that a report is made of; a host without an agent has them too. */
+export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
+  readonly clock: Pick<Host['clock'], 'nowMs'>;
+  readonly client: Pick<Host['client'], 'status' | 'target'>;
+}
+
+/** @returns the report; a part that cannot be read is a problem in it, never an exception */
+export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
+  const problems: Problem[] = [...(facts.last?.problems ?? []), ...facts.problems];
+  const attempt = <T>(read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      problems.push(problemOf(toWritError(error)));
+      return otherwise;
+    }
+  };
+  const active = attempt(() => readActivePolicy(host.paths), undefined);
+  const ledger = host.ledger.read();
+  const workers = workerStatuses(ledger);
+  return {
+    schema: 1,
+    type: 'status.result',
+    version: facts.version,
+    host: host.config.host.id,
+    atMs: host.clock.nowMs(),
+    agent: facts.state,
+    ...lastOf(facts.last),
+    confirmed: active !== undefined && workers.every((one) => one.state === 'confirmed'),
+    ...(active ? { generation: active.generation.number, activeSinceMs: activeSince(host) } : {}),
+    bundles: attempt(() => bundleStatuses(host, active), []),
+    workers,
+    freshness: facts.freshness,
+    ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
+    trust: attempt(() => trustOf(host), []),
+    refusals: host.refusals
+      .read()
+      .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
+        ...one,
+        reason: message,
+      })),
+    holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
+    problems: [...problems, ...blockedProblem(ledger)],
+  };
+}
+
+function lastOf(last: CycleResult | undefined): Pick<StatusReport, 'last'> {
+  if (last === undefined) return {};
+  const { cycle, trigger, outcome, startedAtMs, durationMs } = last;
+  return { last: { cycle, trigger, outcome, atMs: startedAtMs + durationMs } };
+}
+
+/** The link's own time is the time of the swap. */
+function activeSince(host: HostView): number {
+  return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
+}
+
+function bundleStatuses(host: HostView, active: ActivePolicy | undefined): BundleStatus[] {
+  return host.config.bundles.map(({ name, channel }): BundleStatus => {
+    const one = active?.bundles.get(name);
+    const offered =
+      host.client.status() === undefined ? undefined : host.client.target(name, channel)?.release;
+    return {
+      bundle: name,
+      channel,
+      ...(one
+        ? {
+            serial: one.record.release.serial,
+            revision: one.record.release.revision,
+            activatedAtMs: one.record.stagedAtMs,
+          }
+        : {}),
+      ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),
+    };
+  });
+}
+
+function workerStatuses(ledger: Ledger): WorkerStatus[] {
+  return Object.entries(ledger.workers).map(([key, one]) => ({
+    group: key.slice(0, key.indexOf('/')),
+    worker: key.slice(key.indexOf('/') + 1),
+    ...one,
+  }));
+}
+
+const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
+
+function trustOf(host: HostView): StatusReport['trust'] {
+  const roles = host.client.status()?.roles;
+  if (roles === undefined) return [];
+  return roleOrder.flatMap((role) => {
+    const one = roles[role];
+    return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs }];
+  });
+}
+
+function blockedProblem(ledger: Ledger): Problem[] {
+  if (ledger.blocked === undefined) return [];
+  const { reason, atMs } = ledger.blocked;
+  return [
+    {
+      code: 'ACTIVATION_BLOCKED',
+      message: reason,
+      hint: 'Mend the cause, then `writ resume`.',
+      facts: { atMs },
+    },
+  ];
+}

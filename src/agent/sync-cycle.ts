@@ -1,0 +1,209 @@
+// One cycle from refresh to commit, top to bottom (architecture.md section 5). Every bundle gets a result of its
+// own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
+import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
+import { toWritError } from '../core/errors.js';
+import { performMove } from './activate.js';
+import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
+import { placeCandidate, planMove } from './candidate-move.js';
+import { findDamage, sameContent } from './compare-active.js';
+import { type CycleStory, openStory } from './cycle-story.js';
+import { failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
+import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
+import { activeGenerationNumber } from './generations.js';
+import type { Host } from './host.js';
+import { refreshTrust } from './refresh-trust.js';
+import { rememberRefusedBundles } from './remember-refusals.js';
+import { reserveGeneration } from './reserve-generation.js';
+import { type Selection, selectReleases } from './select-releases.js';
+import { settleDue } from './settle-due.js';
+import {
+  assembleCandidate,
+  type CandidateBundle,
+  checkAll,
+  fetchAll,
+  type StagingOptions,
+  stageAll,
+  taken,
+} from './stage-candidates.js';
+import { openStagingArea, type StagingArea } from './staging-area.js';
+
+export interface CycleRequest {
+  readonly cycle: string;
+  readonly trigger: Trigger;
+  /** Ignores ETag, holds and the memory of refusals; fetches and verifies again; skips no check. */
+  readonly force: 'yes' | 'no';
+  readonly signal: AbortSignal;
+  readonly onEvent?: (event: CycleEventLine) => void;
+}
+
+export interface CycleEnd {
+  readonly result: CycleResult;
+  readonly story: CycleStory;
+}
+
+/** Runs one cycle. Never rejects: whatever happens is in the result. */
+export async function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
+  const story = openStory({ ...request, clock: host.clock });
+  const findings = emptyFindings();
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  const cycle: Cycle = { host, story, request, findings, area, refusedNow: new Map() };
+  try {
+    findings.fromGeneration = activeGenerationNumber(host.paths);
+    await refreshTrust(host, story, request, findings);
+    for (let attempt = 0; attempt <= host.config.bundles.length; attempt++) {
+      if ((await tryCandidate(cycle)) === 'ended') break;
+    }
+  } catch (error) {
+    findings.error = toWritError(error);
+    host.log.warn({ cycle: story.cycle, err: error }, 'the cycle ended with an error');
+  } finally {
+    area.remove(host.log);
+  }
+  return { result: finishCycle(host, story, findings), story };
+}
+
+interface Cycle {
+  readonly host: Host;
+  readonly story: CycleStory;
+  readonly request: CycleRequest;
+  readonly findings: CycleFindings;
+  readonly area: StagingArea;
+  /** Bundles that a worker refused earlier in this cycle, with their results. */
+  readonly refusedNow: Map<string, BundleResult>;
+}
+
+/** @returns `again` when workers refused some of the new bundles and the others are to be tried without them */
+async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
+  const { host, story } = cycle;
+  const active = readActivePolicy(host.paths);
+  const selected = await select(cycle, active);
+  if (taken(selected).length === 0 && keepsItsBundles(host, active)) return nothingNew(cycle);
+
+  const reserved = reserveGeneration(host);
+  const options: StagingOptions = {
+    staging: cycle.area.directory(String(reserved.generation)),
+    active: active?.bundles ?? new Map(),
+    mtimeSeconds: reserved.mtimeSeconds,
+    signal: cycle.request.signal,
+  };
+  const { selections, candidate } = await stageAndCheck(cycle, selected, active, options);
+  rememberRefusedBundles(host, selections);
+  const nothingLeft = candidate.length === 0 || sameContent(candidate, active);
+  if (nothingLeft && (await findDamage(host, active)).length === 0) return nothingNew(cycle);
+
+  const placed = await story.step('flush', async () => {
+    const value = await placeCandidate(host, candidate, { ...options, generation: reserved.generation });
+    return { value, text: `generation ${reserved.generation}` };
+  });
+  let blamed: readonly string[] = [];
+  const onBlamed = (bundles: readonly string[]): void => {
+    blamed = bundles;
+  };
+  const result = await performMove(
+    host,
+    story,
+    planMove(host, { ...options, active, candidate, placed, onBlamed }),
+  );
+  return settleResults(cycle, { selections, result, blamed });
+}
+
+function select(cycle: Cycle, active: ActivePolicy | undefined): Promise<Selection[]> {
+  const { host, request, refusedNow, findings } = cycle;
+  return cycle.story.step('select', () => {
+    const value = selectReleases(host, {
+      active: active?.bundles ?? new Map(),
+      force: request.force,
+      refusedNow,
+    });
+    noteResults(findings, value);
+    return { value, text: selectText(value) };
+  });
+}
+
+/** The steps fetch, stage, verify, check and canary: what is left of the selections, and the candidate they make. */
+async function stageAndCheck(
+  cycle: Cycle,
+  selected: readonly Selection[],
+  active: ActivePolicy | undefined,
+  options: StagingOptions,
+): Promise<{ selections: Selection[]; candidate: CandidateBundle[] }> {
+  const { host, story, findings } = cycle;
+  const fetched = await story.step('fetch', async () => {
+    const value = await fetchAll(host, story, selected, options);
+    const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
+    return {
+      value,
+      text: failuresOr(value.selections, sizeText(bytes)),
+      verdict: stepVerdict(value.selections),
+    };
+  });
+  const trees = await story.step('stage', async () => {
+    const value = await stageAll(host, fetched.selections, fetched.archives, options);
+    const text = `${value.staged.size} unpacked`;
+    return { value, text: failuresOr(value.selections, text), verdict: stepVerdict(value.selections) };
+  });
+  await story.step('verify', () => {
+    const files = [...trees.staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
+    return {
+      value: undefined,
+      text: `${files} files match the signed manifest`,
+      verdict: files > 0 ? 'ok' : 'skip',
+    };
+  });
+  const checked = await story.step('check', async () => {
+    const currentPath = active?.generation.path;
+    const more = currentPath === undefined ? {} : { currentPath };
+    const value = await checkAll(host, trees.selections, { ...options, ...more, staged: trees.staged });
+    const verdict = value.lines.length === 0 ? 'skip' : value.warned ? 'warn' : stepVerdict(value.selections);
+    return { value, text: value.lines.join('; '), verdict };
+  });
+  await story.step('canary', () => ({ value: undefined, text: '', verdict: 'skip' }));
+  noteResults(findings, checked.selections);
+  const candidate = assembleCandidate(checked.selections, trees.staged, options.active);
+  return { selections: checked.selections, candidate };
+}
+
+/** Nothing new is not always nothing to do: workers that could not be told are told now. */
+async function nothingNew(cycle: Cycle): Promise<'ended'> {
+  const { host, story, findings, area, request } = cycle;
+  const due = await settleDue(host, { staging: () => area.path(), signal: request.signal });
+  findings.workers.push(...due.results);
+  findings.problems.push(...due.problems);
+  story.note({ type: 'nothing', outcome: 'unchanged' });
+  return 'ended';
+}
+
+/** The configuration still names every bundle that is active. */
+function keepsItsBundles(host: Host, active: ActivePolicy | undefined): boolean {
+  const names = host.config.bundles.map((one) => one.name);
+  return [...(active?.bundles.keys() ?? [])].every((name) => names.includes(name));
+}
+
+interface Moved {
+  readonly selections: readonly Selection[];
+  readonly result: Awaited<ReturnType<typeof performMove>>;
+  /** Bundles that a worker's refusal falls on. */
+  readonly blamed: readonly string[];
+}
+
+function settleResults(cycle: Cycle, moved: Moved): 'ended' | 'again' {
+  const { result, blamed } = moved;
+  const { findings, refusedNow } = cycle;
+  findings.moves.push(result);
+  const isActive = result.outcome === 'activated' || result.outcome === 'degraded';
+  const problem = isActive ? undefined : result.problems[0];
+  const changed = taken(moved.selections);
+  for (const { bundle, result: base } of changed) {
+    const entry = { ...base, outcome: result.outcome, ...(problem ? { problem } : {}) };
+    findings.bundles.set(bundle.name, entry);
+    if (blamed.includes(bundle.name)) refusedNow.set(bundle.name, entry);
+  }
+  const others = changed.filter((one) => !blamed.includes(one.bundle.name));
+  if (result.outcome !== 'rolled-back' || blamed.length === 0 || others.length === 0) return 'ended';
+  cycle.story.note({ type: 'retried' });
+  return 'again';
+}
+
+function noteResults(findings: CycleFindings, selections: readonly Selection[]): void {
+  for (const selection of selections) findings.bundles.set(selection.bundle.name, selection.result);
+}

@@ -1,0 +1,144 @@
+// The groups of workers configured together: their drivers, and telling them about a generation. Reports what
+// each worker said; the caller decides what that means for the policy. Never touches `policy/`.
+import type { WorkerGroupConfig } from '../core/config.js';
+import type { WorkerResult } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
+import type { Logger } from '../platform/log.js';
+import type { Answer, Driver, DriverContext, DriverKind, Target } from '../workers/driver.js';
+
+export interface WorkerGroup {
+  readonly config: WorkerGroupConfig;
+  /** Absent for a group that only has a loader. */
+  readonly driver?: Driver;
+}
+
+export interface GroupOptions {
+  readonly kinds: readonly DriverKind[];
+  readonly runDirectory: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** A worker answered outside a tell: one that connected between cycles, or one that was late. */
+  readonly onLateAnswer: (result: WorkerResult) => void;
+}
+
+/**
+ * Makes the drivers of all groups; nothing is opened yet.
+ * @throws WritError CONFIG_INVALID when a driver refuses its options
+ */
+export function createWorkerGroups(
+  configs: readonly WorkerGroupConfig[],
+  options: GroupOptions,
+): WorkerGroup[] {
+  return configs.map((config): WorkerGroup => {
+    const { reset } = config;
+    if (reset === undefined) return { config };
+    const kind = options.kinds.find((one) => one.name === reset.driver);
+    if (kind === undefined)
+      throw new WritError('CONFIG_INVALID', `group ${config.name}: no driver ${reset.driver}`);
+    return { config, driver: kind.create(reset.options, driverContext(config, options)) };
+  });
+}
+
+function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {
+  const { log, runDirectory, clock } = options;
+  return {
+    group: config.name,
+    log,
+    runDirectory,
+    clock,
+    onLateAnswer: (worker, generation, answer) =>
+      options.onLateAnswer(workerResult(config.name, worker, answer, generation, clock.nowMs())),
+  };
+}
+
+/** A worker's name in the ledger and in messages. */
+export function workerKey(group: string, worker: string): string {
+  return `${group}/${worker}`;
+}
+
+export interface TellOptions {
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+  /** Only these workers (their keys); everybody when it is left out. */
+  readonly only?: ReadonlySet<string>;
+}
+
+export interface GroupTelling {
+  readonly group: WorkerGroup;
+  /** Workers that exist just now, whether or not they were told. */
+  readonly members: readonly string[];
+  readonly results: readonly WorkerResult[];
+}
+
+const maxParallelTells = 32;
+
+/** Tells the workers of the groups, all at once within a bound, and waits for every answer or deadline. */
+export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions): Promise<GroupTelling[]> {
+  return Promise.all(groups.map((group) => tellGroup(group, options)));
+}
+
+async function tellGroup(group: WorkerGroup, options: TellOptions): Promise<GroupTelling> {
+  const { driver, config } = group;
+  if (driver === undefined || config.reset === undefined) return { group, members: [], results: [] };
+  const members = await driver.members();
+  const wanted = members.filter((worker) => options.only?.has(workerKey(config.name, worker)) ?? true);
+  const timeoutMs = config.reset.timeoutMs;
+  const { target, signal } = options;
+  const results = await mapBounded(wanted, maxParallelTells, async (worker): Promise<WorkerResult> => {
+    const answer = await driver.reset(worker, { target, timeoutMs, ...(signal ? { signal } : {}) });
+    return workerResult(
+      config.name,
+      worker,
+      honest(driver, answer),
+      target.generation,
+      options.clock.nowMs(),
+    );
+  });
+  return { group, members, results };
+}
+
+/** A driver whose answers prove nothing cannot confirm, whatever its file says. */
+function honest(driver: Driver, answer: Answer): Answer {
+  return answer.kind === 'confirmed' && driver.verdictClass !== 'true' ? { ...answer, kind: 'told' } : answer;
+}
+
+function workerResult(
+  group: string,
+  worker: string,
+  answer: Answer,
+  generation: number,
+  atMs: number,
+): WorkerResult {
+  return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
+}
+
+async function mapBounded<A, B>(
+  items: readonly A[],
+  bound: number,
+  act: (item: A) => Promise<B>,
+): Promise<B[]> {
+  const results: B[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      results[index] = await act(items[index] as A);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(bound, items.length) }, lane));
+  return results;
+}
+
+export async function openGroups(groups: readonly WorkerGroup[]): Promise<void> {
+  for (const { driver } of groups) await driver?.open?.();
+}
+
+export async function closeGroups(groups: readonly WorkerGroup[]): Promise<void> {
+  for (const { driver } of groups) await driver?.close?.();
+}
+
+/** Says to drivers what a worker that connects later is to use. */
+export function announceActive(groups: readonly WorkerGroup[], target: Target | undefined): void {
+  for (const { driver } of groups) driver?.activeChanged?.(target);
+}

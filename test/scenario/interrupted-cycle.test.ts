@@ -1,0 +1,133 @@
+// Ends a cycle before and after every labelled file operation of it, then starts again: one whole generation is
+// active, the old or the new one, and the next clean cycle succeeds. The labels come from a run, so a new
+// operation gets its cases by itself.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { recoverHost } from '../../src/agent/recover-host.js';
+import { newCycleId } from '../../src/agent/run-cycle.js';
+import { syncCycle } from '../../src/agent/sync-cycle.js';
+import type { FileOperation, OperationObserver } from '../../src/platform/durable-fs.js';
+import { confirms, scriptedDriver } from '../support/scripted-driver.js';
+import { type TestHost, testHost } from '../support/test-host.js';
+
+/** Thrown in place of a kill: nothing of the cycle may run after it. */
+class Killed extends Error {}
+
+interface Trap extends OperationObserver {
+  readonly seen: string[];
+  armed?: { readonly index: number; readonly when: 'before' | 'after'; readonly error: () => Error };
+}
+
+/** Counts operations, and from the armed one on lets none happen any more. */
+function trap(): Trap {
+  const self: Trap = {
+    seen: [],
+    before: (operation: FileOperation) => {
+      self.seen.push(operation.op);
+      fire('before');
+    },
+    after: () => fire('after'),
+  };
+  const fire = (when: 'before' | 'after'): void => {
+    const { armed } = self;
+    if (armed === undefined) return;
+    const index = self.seen.length - 1;
+    if (index > armed.index || (index === armed.index && (when === 'after' || armed.when === 'before')))
+      throw armed.error();
+  };
+  return self;
+}
+
+async function hostWithTwoReleases(observer: Trap): Promise<TestHost> {
+  const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } }, observer });
+  await test.publish('access', { 'a.yaml': 'version: 1\n', 'b.yaml': 'version: 1\n' }, { serial: 1 });
+  await test.pull();
+  await test.publish('access', { 'a.yaml': 'version: 2\n', 'b.yaml': 'version: 2\n' }, { serial: 2 });
+  observer.seen.length = 0;
+  return test;
+}
+
+async function labelsOfAnUpdate(): Promise<string[]> {
+  const observer = trap();
+  using test = await hostWithTwoReleases(observer);
+  assert.equal((await test.pull()).outcome, 'activated');
+  return [...observer.seen];
+}
+
+describe('a cycle that is killed', async () => {
+  const labels = await labelsOfAnUpdate();
+  it('has the operations of a swap, in their order', () => {
+    const order = [
+      'swap.journal:rename',
+      'swap.link:create',
+      'swap.link:rename',
+      'swap.link:flush-directory',
+      'commit.journal',
+    ];
+    const places = order.map((label) => labels.indexOf(label));
+    assert.ok(
+      places.every((place) => place >= 0),
+      JSON.stringify(labels),
+    );
+    assert.deepEqual(
+      places,
+      [...places].sort((a, b) => a - b),
+    );
+  });
+  for (const [index, label] of labels.entries()) {
+    for (const when of ['before', 'after'] as const) {
+      it(`leaves one whole generation when killed ${when} operation ${index}, ${label}`, async () => {
+        const observer = trap();
+        using test = await hostWithTwoReleases(observer);
+        observer.armed = { index, when, error: () => new Killed() };
+        await test.pull().catch(() => undefined);
+        delete observer.armed;
+        await restartsClean(test);
+      });
+    }
+  }
+  const errnos = ['ENOSPC', 'EIO', 'EROFS', 'EMFILE'];
+  for (const [index, label] of labels.entries()) {
+    const errno = errnos[index % errnos.length]!;
+    it(`is the disk's fault, never the bundle's, when operation ${index}, ${label}, fails with ${errno}`, async () => {
+      const observer = trap();
+      using test = await hostWithTwoReleases(observer);
+      let fired = false;
+      const error = (): Error => {
+        fired = true;
+        delete observer.armed;
+        return Object.assign(new Error(errno), { code: errno });
+      };
+      observer.armed = { index, when: 'before', error };
+      const result = await test.pull();
+      assert.ok(fired, 'the operation was reached');
+      assert.notEqual(result.outcome, 'rejected');
+      assert.deepEqual(test.host.refusals.read().refusals, []);
+      await restartsClean(test);
+    });
+  }
+});
+
+/** What must hold after any end: a restart finds one whole policy, nothing is left over, the next pull succeeds. */
+async function restartsClean(test: TestHost): Promise<void> {
+  oneWholePolicy(test);
+  const host = test.reopen({ observer: {} });
+  const signal = new AbortController().signal;
+  await recoverHost(host, { cycle: newCycleId(), signal });
+  oneWholePolicy(test);
+  assert.equal(fs.existsSync(host.paths.journal), false);
+  assert.deepEqual(fs.readdirSync(host.paths.staging), []);
+  const { result } = await syncCycle(host, { cycle: newCycleId(), trigger: 'force', force: 'yes', signal });
+  assert.equal(result.exitCode, 0, JSON.stringify(result.problems));
+  assert.equal(test.read('access/a.yaml'), 'version: 2\n');
+  assert.deepEqual(
+    fs.readdirSync(host.paths.policy).sort(),
+    ['bundles', 'current', 'generations'],
+    'no temporary link is left',
+  );
+}
+
+function oneWholePolicy(test: TestHost): void {
+  assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
+}
