@@ -34,6 +34,9 @@ export type CommandResult =
 /** A program is found in these places only, whatever the caller's PATH was. */
 export const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** Node adds this one to a child's environment by itself, unless it is named. */
+const notInherited = { NODE_V8_COVERAGE: undefined };
+
 /**
  * Runs one command to its end. Never rejects: every way a command can end is a result.
  * The group is killed with SIGKILL at the deadline, at an abort, and after the leader's own end, so that no
@@ -47,7 +50,7 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
     try {
       child = spawn(program, args, {
         detached: true,
-        env: { PATH: defaultPath, ...options.env },
+        env: { ...notInherited, PATH: defaultPath, ...options.env },
         stdio: ['pipe', 'pipe', 'pipe', ...(options.extraDescriptors ?? [])],
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       });

@@ -30,7 +30,10 @@ function ran(result: CommandResult): Ran {
 
 describe('what a command is given', () => {
   it('has no variable but PATH and those asked for', async () => {
+    const folder = process.env['NODE_V8_COVERAGE'];
     process.env['WRIT_TEST_SECRET'] = 'leak';
+    // Node hands this one on by itself.
+    process.env['NODE_V8_COVERAGE'] = folder ?? '/nowhere';
     const result = await runCommand({
       argv: ['env'],
       env: { WRIT_BUNDLE_DIR: '/b' },
@@ -38,6 +41,7 @@ describe('what a command is given', () => {
       maxOutputBytes: 10_000,
     });
     delete process.env['WRIT_TEST_SECRET'];
+    if (folder === undefined) delete process.env['NODE_V8_COVERAGE'];
     assert.deepEqual(ran(result).stdout.trim().split('\n').sort(), [
       `PATH=${defaultPath}`,
       'WRIT_BUNDLE_DIR=/b',

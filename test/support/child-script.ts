@@ -11,7 +11,11 @@ function argvOf(script: string): [string, ...string[]] {
 
 /** Runs the script to its end, at most 30 s. */
 export function runScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
-  return runCommand({ argv: argvOf(script), env, timeoutMs: 30_000, maxOutputBytes: 100_000 });
+  // What it runs of Writ counts as covered, although commands inherit nothing.
+  const folder = process.env['NODE_V8_COVERAGE'];
+  const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
+  const limits = { timeoutMs: 30_000, maxOutputBytes: 100_000 };
+  return runCommand({ argv: argvOf(script), env: { ...coverage, ...env }, ...limits });
 }
 
 export interface RunningScript {
