@@ -8,7 +8,7 @@ import type { Host } from './host.js';
 import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
 import { createRecorder } from './record-cycle.js';
-import { readBootId, recoverHost, retryRefusals } from './recover-host.js';
+import { startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 
@@ -64,9 +64,8 @@ async function withHost<T>(
   try {
     const host = await openHost(config, parts);
     try {
-      const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
+      const { recovered } = await startHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
-      if (host.ledger.read().verifiedBootId !== readBootId()) retryRefusals(host);
       return await act(host);
     } finally {
       await closeHost(host);

@@ -2,7 +2,7 @@
 // sure that the active generation is what its records say. Performs the plan of core/recovery; decides nothing
 // about trust.
 import * as fs from 'node:fs';
-import { WritError } from '../core/errors.js';
+import { toWritError, WritError } from '../core/errors.js';
 import { type Journal, planRecovery } from '../core/recovery.js';
 import { retryNow } from '../core/refusals.js';
 import { finishMove, type Move, restore } from './activate.js';
@@ -134,13 +134,34 @@ export async function verifyActive(host: Host, bootId: string): Promise<void> {
   host.ledger.write({ ...host.ledger.read(), verifiedBootId: bootId });
 }
 
-/** After a boot the world may have changed: what was refused is tried again at once. */
+/** What was refused is tried again at once: after a boot, and after a change of the configuration. */
 export function retryRefusals(host: Host): void {
   const known = host.refusals.read();
-  host.refusals.write({ ...known, refusals: retryNow(known.refusals) });
+  if (known.refusals.length > 0) host.refusals.write({ ...known, refusals: retryNow(known.refusals) });
 }
 
-/** @returns the kernel's id of this boot, or a name for "unknown" that differs at each start */
+/**
+ * All that a start does before the first cycle, for the agent and for a command without one: finish or undo what a
+ * crash left, and at the first start after a boot retry refusals and read the active trees in full.
+ * @returns the end of the unfinished cycle, if there was one, and damage that was found
+ */
+export async function startHost(
+  host: Host,
+  options: RecoveryOptions,
+): Promise<{ recovered: CycleEnd | undefined; damage: WritError | undefined }> {
+  const recovered = await recoverHost(host, options);
+  const bootId = readBootId();
+  if (host.ledger.read().verifiedBootId !== bootId) retryRefusals(host);
+  try {
+    await verifyActive(host, bootId);
+    return { recovered, damage: undefined };
+  } catch (error) {
+    host.log.error({ err: error }, 'the active generation is damaged');
+    return { recovered, damage: toWritError(error) };
+  }
+}
+
+/** @returns the kernel's id of this boot */
 export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
   return fs.readFileSync(path, 'utf8').trim();
 }

@@ -19,7 +19,7 @@ import { loadConfig } from './load-config.js';
 import { closeHost, type HostOptions, openHost, requireSamePlaces } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
-import { readBootId, recoverHost, retryRefusals, verifyActive } from './recover-host.js';
+import { retryRefusals, startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { dueDelayMs, settleDueApart } from './settle-due.js';
@@ -98,20 +98,13 @@ export class RunningAgent {
 
   async #recover(): Promise<void> {
     const host = this.#host;
-    const end = await recoverHost(host, { cycle: newCycleId(), signal: this.#options.stop });
-    if (end !== undefined) {
-      this.#last = end.result;
-      this.#recorder.record(host, end, {});
+    const { recovered, damage } = await startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
+    if (recovered !== undefined) {
+      this.#last = recovered.result;
+      this.#recorder.record(host, recovered, {});
     }
-    const bootId = readBootId();
-    if (host.ledger.read().verifiedBootId !== bootId) retryRefusals(host);
-    try {
-      await verifyActive(host, bootId);
-      host.log.info({ generation: activeGenerationNumber(host.paths) }, 'active generation verified');
-    } catch (error) {
-      host.log.error({ err: error }, 'the active generation is damaged');
-      this.#problems.push(problemOf(error));
-    }
+    if (damage !== undefined) this.#problems.push(problemOf(damage));
+    host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
     this.#announce();
   }
 
