@@ -4,6 +4,7 @@
 
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
+import type { Digest } from '../core/names.js';
 import type { Journal } from '../core/recovery.js';
 import type { Outcome } from '../core/sync-machine.js';
 import { collectGarbage } from './collect-garbage.js';
@@ -31,6 +32,8 @@ export interface Move {
   readonly to: TellTarget;
   /** The groups that the difference concerns, or that are due. */
   readonly groups: readonly WorkerGroup[];
+  /** Manifest digests of the releases that are new with it: what a block keeps out. */
+  readonly releases: readonly Digest[];
   readonly staging: string;
   readonly signal: AbortSignal;
   /** What the ledger must hold before the link moves, beside the move itself. */
@@ -164,9 +167,12 @@ function commit(
   return { value: undefined, text: removed > 0 ? `${removed} old generations removed` : '' };
 }
 
-/** A rollback leaves the generation it came from behind: it is not what the next rollback should go to. */
+/**
+ * An activation that reached its end ends a block. A rollback leaves the generation it came from behind: it is not what the next
+ * rollback should go to.
+ */
 function committed(ledger: Ledger, move: Move): Ledger {
-  const { previous: _, ...rest } = ledger;
+  const { previous: _, blocked: _ended, ...rest } = ledger;
   const previous = move.kind === 'update' ? move.from?.generation : undefined;
   return { ...rest, lastKnownGood: move.to.generation, ...(previous === undefined ? {} : { previous }) };
 }
@@ -180,7 +186,7 @@ async function putBack(host: Host, story: CycleStory, move: Move, error: WritErr
     const workers = await story.restore(() => restore(host, story, move));
     return { outcome, confirmed: false, workers, problems: [problemOf(error)], warnings: [], refusal: error };
   } catch (again) {
-    return block(host, error, toWritError(again));
+    return block(host, move, [error, toWritError(again)]);
   }
 }
 
@@ -219,15 +225,15 @@ export async function restore(
   return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
 }
 
-/** Even the way back failed: nothing more is tried by itself, and everybody who looks is told. */
-function block(host: Host, first: WritError, again: WritError): MoveResult {
+/** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
+function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
   const reason = `${first.message}; then the way back failed: ${again.message}`;
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });
   host.ledger.write({
     ...host.ledger.read(),
-    blocked: { reason: reason.slice(0, 1000), atMs: host.clock.nowMs(), manifestDigests: [] },
+    blocked: { reason: reason.slice(0, 1000), atMs: host.clock.nowMs(), manifestDigests: move.releases },
   });
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
   return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };

@@ -123,6 +123,7 @@ function planRollback(host: Host, plan: RollbackPlan): Move {
     ...(from ? { from } : {}),
     to: { generation: target.generation.number, path: target.generation.path },
     groups: host.groups.filter((group) => concernsGroup(group.config, changed)),
+    releases: [],
     staging: plan.staging,
     signal: request.signal,
     ledger: (ledger) => withHolds(host, ledger, plan),

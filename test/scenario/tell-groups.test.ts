@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { resume } from '../../src/agent/resume.js';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
 import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -82,7 +83,15 @@ describe('a loader', () => {
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [6, 'ACTIVATION_BLOCKED']);
     assert.equal(current(test), 'generations/1');
-    assert.match(test.host.ledger.read().blocked?.reason ?? '', /way back failed/);
+    const blocked = test.host.ledger.read().blocked;
+    assert.equal(blocked?.manifestDigests.length, 1);
+    const again = await test.pull();
+    assert.deepEqual([again.exitCode, again.changed], [6, false], 'nothing is tried again by itself');
+    resume(test.host);
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    fs.rmSync(`${test.host.paths.generations}/2`, { recursive: true });
+    assert.equal((await test.pull()).exitCode, 0);
+    assert.equal(test.host.ledger.read().blocked, undefined);
   });
 });
 
