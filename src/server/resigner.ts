@@ -27,6 +27,8 @@ export interface ResignStatus {
   readonly lastSuccessMs?: number;
   /** Absent after a success. */
   readonly failure?: ResignFailure;
+  /** Tries in a row that found another writer at work: a publish, whose outcome may leave nothing to do. */
+  readonly busyTries?: number;
 }
 
 export interface Resigner {
@@ -59,8 +61,8 @@ export function createResigner(options: ResignerOptions): Resigner {
     // Monotonic: a clock that is set back must not stop the retries.
     if (clock.monotonicMs() < retryAtMs) return;
     status = await signWhatIsDue(options, status);
-    if (status.failure === undefined) return;
-    retryAtMs = clock.monotonicMs() + resignRetryDelay(status.failure.count);
+    const waitMs = waitAfter(status);
+    if (waitMs > 0) retryAtMs = clock.monotonicMs() + waitMs;
   };
   const loop = async (): Promise<void> => {
     while (!stopped) {
@@ -85,6 +87,15 @@ export function createResigner(options: ResignerOptions): Resigner {
   };
 }
 
+const busyRetryMs = 1000;
+/** A writer that takes longer than this many seconds hangs, and that is a failure. */
+const maxBusyTries = 30;
+
+function waitAfter({ failure, busyTries }: ResignStatus): number {
+  if (busyTries !== undefined) return busyRetryMs;
+  return failure === undefined ? 0 : resignRetryDelay(failure.count);
+}
+
 async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Promise<ResignStatus> {
   const { view, signer, clock, log, onResult } = options;
   try {
@@ -97,10 +108,15 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
     return { lastSuccessMs: clock.nowMs() };
   } catch (error) {
     const { code, message } = toWritError(error);
+    const { busyTries = 0, ...known } = before;
+    if (code === 'REPOSITORY_LOCKED' && busyTries < maxBusyTries) {
+      log.debug({ busyTries }, 'another process writes the repository');
+      return { ...known, busyTries: busyTries + 1 };
+    }
     onResult('failure');
     const count = (before.failure?.count ?? 0) + 1;
     log.error({ code, count, retryInMs: resignRetryDelay(count), err: error }, 'cannot re-sign');
-    return { ...before, failure: { code, message, count, atMs: clock.nowMs() } };
+    return { ...known, failure: { code, message, count, atMs: clock.nowMs() } };
   }
 }
 

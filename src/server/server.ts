@@ -98,7 +98,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-function requireRepository(repository: string): void {
+/** @throws WritError USAGE */
+export function requireRepository(repository: string): void {
   const metadata = statSync(join(repository, 'metadata'), { throwIfNoEntry: false });
   if (metadata?.isDirectory()) return;
   throw new WritError('USAGE', `${repository} holds no repository: it has no metadata directory`, {

@@ -195,6 +195,41 @@ describe('re-signing loop', () => {
     await one.resigner.stop();
   });
 
+  it('lets another writer finish, and signs only what that one left due', async () => {
+    const one = bench();
+    const waiting = { ...one.fixture.state, pending: ['2.targets.json'] };
+    const done = one.fixture.state;
+    one.fixture.state = waiting;
+    one.fail = new WritError('REPOSITORY_LOCKED', 'a publish is at work');
+    one.resigner.start();
+    await settle();
+    await one.clock.advance(1000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    assert.deepEqual([one.resigner.status().failure, one.results], [undefined, []]);
+    one.fixture.state = done;
+    await one.clock.advance(1000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    assert.deepEqual(one.resigner.status(), {});
+    await one.resigner.stop();
+  });
+
+  it('calls it a failure when the other writer never ends', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.fail = new WritError('REPOSITORY_LOCKED', 'a publish hangs');
+    one.resigner.start();
+    await settle();
+    for (let second = 0; second < 30; second += 1) {
+      assert.equal(one.resigner.status().failure, undefined);
+      await one.clock.advance(1000);
+      await settle();
+    }
+    assert.equal(one.resigner.status().failure?.code, 'REPOSITORY_LOCKED');
+    await one.resigner.stop();
+  });
+
   it('lets a signing end before it stops', async () => {
     const one = bench();
     one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };

@@ -3,18 +3,21 @@
 import { InvalidArgumentError } from 'commander';
 import { toWritError, WritError } from '../../core/errors.js';
 import { createLog, type Logger } from '../../platform/log.js';
-import { type RunningServer, startServer } from '../../server/server.js';
+import type { OnlineSigner } from '../../server/resigner.js';
+import { type RunningServer, requireRepository, startServer } from '../../server/server.js';
 import type { TlsFiles } from '../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
 
 interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-interface ServeFlags {
+interface ServeFlags extends PassphraseFlags {
   readonly repository: string;
   readonly listen: ListenAddress;
+  readonly keys?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly quiet?: boolean;
@@ -24,11 +27,11 @@ interface ServeFlags {
 export const command: CommandDefinition<ServeFlags> = {
   examples: [
     'writ serve --repository repo',
-    'writ serve --repository repo --listen 0.0.0.0:443 --tls-cert server.crt --tls-key server.pem',
+    'writ serve --repository repo --listen 0.0.0.0:443 --tls-cert server.crt --tls-key server.pem --keys online',
   ],
   exitCodes: [
     '0  ended by SIGTERM or SIGINT, requests under way finished',
-    '1  cannot listen on this address',
+    '1  cannot listen on this address, or the online keys are missing or not opened',
     '2  usage, no repository, or a TLS certificate and key that are no pair',
   ],
   onSignal: 'drain',
@@ -39,16 +42,20 @@ export const command: CommandDefinition<ServeFlags> = {
         host: '127.0.0.1',
         port: 8080,
       })
+      .option('--keys <dir>', 'directory with the snapshot and timestamp keys: re-signs before they expire')
       .option('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP')
       .option('--tls-key <file>', 'its key, PEM');
+    addPassphraseFlag(serve);
   },
   run: async (_args, flags, context) => {
     const log = createLog('writ-server', logLevel(flags));
     const tls = tlsFiles(flags);
+    const signer = await onlineSigner(flags, context);
     const server = await startServer({
       repository: flags.repository,
       ...flags.listen,
       ...(tls === undefined ? {} : { tls }),
+      ...(signer === undefined ? {} : { signer }),
       log,
       clock: context.clock,
       processMetrics: 'include',
@@ -77,6 +84,15 @@ function tlsFiles({ tlsCert, tlsKey }: ServeFlags): TlsFiles | undefined {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   const missing = tlsCert === undefined ? '--tls-cert' : '--tls-key';
   throw new WritError('USAGE', `${missing} is missing: certificate and key go together`);
+}
+
+async function onlineSigner(flags: ServeFlags, context: CommandContext): Promise<OnlineSigner | undefined> {
+  if (flags.keys === undefined) return undefined;
+  requireRepository(flags.repository);
+  const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context) };
+  // Without --keys no code that can sign is even loaded.
+  const { createOnlineSigner } = await import('../online-signer.js');
+  return createOnlineSigner(flags.repository, keys, context.clock);
 }
 
 function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
