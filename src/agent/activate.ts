@@ -36,6 +36,8 @@ export interface Move {
   readonly releases: readonly Digest[];
   readonly staging: string;
   readonly signal: AbortSignal;
+  /** Starts behind this swap that did not reach its end; a recovery counts on. */
+  readonly attempts: number;
   /** What the ledger must hold before the link moves, beside the move itself. */
   readonly ledger: (ledger: Ledger) => Ledger;
   /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
@@ -89,7 +91,7 @@ function journalOf(host: Host, story: CycleStory, move: Move): Journal {
     ...(move.from ? { from: move.from.generation } : {}),
     to: move.to.generation,
     direction: 'forward',
-    attempts: 0,
+    attempts: move.attempts,
     startedAtMs: host.clock.nowMs(),
     kind: move.kind,
   };

@@ -25,11 +25,19 @@ export interface Damage {
   readonly problems: readonly TreeProblem[];
 }
 
-/** Checks the active trees in full against their manifests. @returns the damaged ones by bundle */
-export async function findDamage(host: Host, active: ActivePolicy | undefined): Promise<Damage[]> {
+/**
+ * Checks active trees against their manifests.
+ * @param contents `digests` reads every byte, `sizes` is the quick look
+ * @returns the damaged ones by bundle
+ */
+export async function findDamage(
+  host: Host,
+  active: ActivePolicy | undefined,
+  contents: 'digests' | 'sizes' = 'digests',
+): Promise<Damage[]> {
   const damaged: Damage[] = [];
   for (const [bundle, one] of active?.bundles ?? []) {
-    const problems = await verifyActiveTree(host, bundle, one);
+    const problems = await verifyActiveTree(host, one, contents);
     if (problems.length > 0) damaged.push({ bundle, problems });
   }
   return damaged;
@@ -38,8 +46,11 @@ export async function findDamage(host: Host, active: ActivePolicy | undefined): 
 /** Of a bundle that is not configured any more. */
 const defaultMode = 0o644;
 
-function verifyActiveTree(host: Host, bundle: string, active: ActiveBundle): Promise<TreeProblem[]> {
-  const config = host.config.bundles.find((one) => one.name === bundle);
-  const mode = config?.mode ?? defaultMode;
-  return verifyTree(active.entry.treePath, active.manifest, { mode, contents: 'digests' });
+function verifyActiveTree(
+  host: Host,
+  { entry, manifest }: ActiveBundle,
+  contents: 'digests' | 'sizes',
+): Promise<TreeProblem[]> {
+  const mode = host.config.bundles.find((one) => one.name === entry.bundle)?.mode ?? defaultMode;
+  return verifyTree(entry.treePath, manifest, { mode, contents });
 }

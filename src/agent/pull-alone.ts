@@ -4,6 +4,7 @@ import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { systemClock } from '../platform/clock.js';
 import { silentLog } from '../platform/log.js';
+import { freshnessAfter } from './freshness.js';
 import type { Host } from './host.js';
 import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
@@ -11,6 +12,8 @@ import { createRecorder } from './record-cycle.js';
 import { startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
+import { readStatusFile, writeStatusFile } from './status-file.js';
+import { statusReport } from './status-report.js';
 
 export interface AloneOptions {
   readonly configPath: string;
@@ -31,8 +34,17 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const { by, signal, onEvent } = options;
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
+    publishStatus(host, end.result, options.version);
     return end.result;
   });
+}
+
+/** So that `writ status` knows when the server was last reached, and how it went. */
+function publishStatus(host: Host, last: CycleResult, version: string): void {
+  const lastContactMs = readStatusFile(host.paths)?.freshness.lastContactMs;
+  const before = { state: 'stale', ...(lastContactMs === undefined ? {} : { lastContactMs }) } as const;
+  const freshness = freshnessAfter(before, last, host.clock.nowMs());
+  writeStatusFile(host, statusReport(host, { version, state: 'stop', last, freshness, problems: [] }));
 }
 
 /** `writ rollback` without an agent. @throws WritError as pullAlone */

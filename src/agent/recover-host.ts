@@ -5,10 +5,10 @@ import * as fs from 'node:fs';
 import { toWritError, WritError } from '../core/errors.js';
 import { type Journal, planRecovery } from '../core/recovery.js';
 import { retryNow } from '../core/refusals.js';
-import { finishMove, type Move, restore } from './activate.js';
+import { finishMove, type Move, type MoveResult, restore } from './activate.js';
 import { readActivePolicy } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
-import { openStory } from './cycle-story.js';
+import { type CycleStory, openStory, problemOf } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import {
   activeGenerationNumber,
@@ -19,6 +19,7 @@ import {
 import type { Host } from './host.js';
 import { clearJournal, readJournal, writeJournal } from './journal.js';
 import { openStagingArea, sweepStaging } from './staging-area.js';
+import { readStatusFile } from './status-file.js';
 import type { CycleEnd } from './sync-cycle.js';
 import type { TellTarget } from './tell-steps.js';
 
@@ -67,18 +68,38 @@ async function finishOrUndo(host: Host, journal: Journal, attempt: Attempt): Pro
   const findings = emptyFindings(activeGenerationNumber(host.paths));
   const move = moveOf(host, journal, { staging: area.path(), signal: attempt.signal });
   try {
-    if (attempt.action === 'finish') {
-      findings.moves.push(await finishMove(host, story, move));
-    } else {
-      if (attempt.block === 'yes') blockAfterCrashes(host, journal);
-      const workers = await story.restore(() => restore(host, story, move));
-      const moved = { outcome: 'failed', confirmed: false, workers, problems: [], warnings: [] } as const;
-      findings.moves.push(moved);
-    }
+    const result =
+      attempt.action === 'finish'
+        ? await finishMove(host, story, move)
+        : await undo(host, story, { move, journal, block: attempt.block });
+    findings.moves.push(result);
   } finally {
     area.remove(host.log);
   }
   return { result: finishCycle(host, story, findings), story };
+}
+
+interface Undo {
+  readonly move: Move;
+  readonly journal: Journal;
+  readonly block: 'yes' | 'no';
+}
+
+/** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
+async function undo(host: Host, story: CycleStory, { move, journal, block }: Undo): Promise<MoveResult> {
+  if (block === 'yes') blockAfterCrashes(host, journal);
+  const result = { outcome: 'failed', confirmed: false, problems: [], warnings: [] } as const;
+  try {
+    return { ...result, workers: await story.restore(() => restore(host, story, move)) };
+  } catch (error) {
+    if (activeGenerationNumber(host.paths) !== journal.from) throw error;
+    clearJournal(host.paths, host.durable);
+    const problem = new WritError(
+      'ACTIVATION_BLOCKED',
+      `generation ${journal.from} is back, but: ${toWritError(error).message}`,
+    );
+    return { ...result, outcome: 'blocked', workers: [], problems: [problemOf(problem), problemOf(error)] };
+  }
 }
 
 function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 'signal'>): Move {
@@ -91,6 +112,7 @@ function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 's
     // Nobody knows who had been told when the crash came: everybody is told again.
     groups: host.groups,
     releases: [],
+    attempts: journal.attempts + 1,
     ledger: (ledger) => ledger,
   };
 }
@@ -119,20 +141,32 @@ function blockAfterCrashes(host: Host, journal: Journal): void {
 
 /**
  * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
- * active trees are read in full before the agent is ready.
+ * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do.
  * @throws WritError STATE_DAMAGED naming the bundle and its files
  */
-export async function verifyActive(host: Host, bootId: string): Promise<void> {
-  const ledger = host.ledger.read();
-  if (ledger.verifiedBootId === bootId) return;
-  const [damage] = await findDamage(host, readActivePolicy(host.paths));
+export async function verifyActive(
+  host: Host,
+  options: { bootId: string; end: 'clean' | 'unclean' },
+): Promise<void> {
+  const { bootId, end } = options;
+  const full = end === 'unclean' || host.ledger.read().verifiedBootId !== bootId;
+  const [damage] = await findDamage(host, readActivePolicy(host.paths), full ? 'digests' : 'sizes');
   if (damage !== undefined) {
     throw new WritError('STATE_DAMAGED', `the active tree of ${damage.bundle} is not what was published`, {
       facts: { bundle: damage.bundle, problems: damage.problems.slice(0, 20) },
       hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',
     });
   }
-  host.ledger.write({ ...host.ledger.read(), verifiedBootId: bootId });
+  const ledger = host.ledger.read();
+  if (ledger.verifiedBootId !== bootId) host.ledger.write({ ...ledger, verifiedBootId: bootId });
+}
+
+/** A crash leaves a staging area, a journal, or a status that never came to `stop`. */
+function howItEnded(host: Host): 'clean' | 'unclean' {
+  const { paths } = host;
+  const left = fs.readdirSync(paths.staging).length > 0 || fs.existsSync(paths.journal);
+  const agent = readStatusFile(paths)?.agent ?? 'stop';
+  return left || agent !== 'stop' ? 'unclean' : 'clean';
 }
 
 /** What was refused is tried again at once: after a boot, and after a change of the configuration. */
@@ -150,11 +184,12 @@ export async function startHost(
   host: Host,
   options: RecoveryOptions,
 ): Promise<{ recovered: CycleEnd | undefined; damage: WritError | undefined }> {
+  const end = howItEnded(host);
   const recovered = await recoverHost(host, options);
   const bootId = readBootId();
   if (host.ledger.read().verifiedBootId !== bootId) retryRefusals(host);
   try {
-    await verifyActive(host, bootId);
+    await verifyActive(host, { bootId, end });
     return { recovered, damage: undefined };
   } catch (error) {
     host.log.error({ err: error }, 'the active generation is damaged');

@@ -126,6 +126,7 @@ function planRollback(host: Host, plan: RollbackPlan): Move {
     releases: [],
     staging: plan.staging,
     signal: request.signal,
+    attempts: 0,
     ledger: (ledger) => withHolds(host, ledger, plan),
   };
 }

@@ -1,17 +1,12 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
-import type {
-  AgentState,
-  ControlAnswer,
-  ControlRequest,
-  Freshness,
-  StatusReport,
-} from '../core/control-protocol.js';
+import type { AgentState, ControlAnswer, ControlRequest, StatusReport } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
-import { toWritError } from '../core/errors.js';
+import { toWritError, WritError } from '../core/errors.js';
 import { openControlSocket } from './control-socket.js';
 import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
+import { freshnessAfter } from './freshness.js';
 import { activeGenerationNumber, readActive } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
@@ -46,7 +41,7 @@ export class RunningAgent {
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #freshness: { state: Freshness; lastContactMs?: number } = { state: 'stale' };
+  #freshness: StatusReport['freshness'] = { state: 'stale' };
   #nextPollAtMs: number | undefined;
   #problems: Problem[] = [];
   /** Aborted to end the poll loop of the present configuration. */
@@ -157,19 +152,14 @@ export class RunningAgent {
   /** What a result says about the way to the server. */
   #note(result: CycleResult): void {
     this.#last = result;
-    const codes = result.problems.map((one) => one.code);
-    const nowMs = this.#options.clock.nowMs();
-    if (codes.some((code) => unreachableCodes.has(code))) {
-      this.#freshness = { ...this.#freshness, state: 'stale' };
-    } else if (codes.includes('METADATA_EXPIRED')) {
-      this.#freshness = { state: 'frozen', lastContactMs: nowMs };
-    } else {
-      this.#freshness = { state: 'fresh', lastContactMs: nowMs };
-    }
+    this.#freshness = freshnessAfter(this.#freshness, result, this.#options.clock.nowMs());
     if (result.changed) this.#problems = [];
   }
 
   async #handle(request: ControlRequest, send: (answer: ControlAnswer) => void): Promise<void> {
+    const changes = request.type === 'pull' || request.type === 'rollback' || request.type === 'resume';
+    if (changes && this.#options.stop.aborted)
+      throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
     switch (request.type) {
       case 'pull': {
         const trigger = request.force ? 'force' : 'pull';
@@ -249,11 +239,3 @@ export class RunningAgent {
     this.#options.log.info('configuration reloaded');
   }
 }
-
-const unreachableCodes: ReadonlySet<string> = new Set([
-  'SERVER_UNREACHABLE',
-  'SERVER_ERROR',
-  'SERVER_BUSY',
-  'REDIRECT_REFUSED',
-  'DOWNLOAD_TIMEOUT',
-]);

@@ -99,7 +99,10 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
     const { name, reset } = group.config;
     if (reset === undefined || members.length >= Math.max(reset.min, 1)) continue;
     const facts = { group: name, expected: reset.min, actual: members.length };
-    const text = `group ${name} has ${members.length} workers just now, ${reset.min} must be there`;
+    const isEmpty = members.length === 0 && reset.min === 0;
+    const text = isEmpty
+      ? `group ${name} has no worker just now`
+      : `group ${name} has ${members.length} workers just now, ${reset.min} must be there`;
     const problem = problemOf(new WritError('WORKERS_MISSING', text, { facts }));
     (members.length < reset.min ? problems : warnings).push(problem);
   }

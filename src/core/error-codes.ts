@@ -190,7 +190,7 @@ export const errorCodes = {
   SERIAL_ROLLBACK: row(
     'rejected',
     'The release is older than one this host has accepted, and that one was not withdrawn.',
-    'Publish the older tree again (it gets a new serial), or `writ withdraw` the newer one.',
+    'Publish the older tree again: it gets a new serial.',
   ),
   SERIAL_REUSED: row(
     'rejected',
@@ -291,8 +291,8 @@ export const errorCodes = {
   LOCK_HELD: row('blocked', 'Another writ process uses this state directory.', 'Wait for it, or end it.'),
   STATE_DAMAGED: row(
     'failed',
-    'A state file cannot be read.',
-    'Run `writ verify`; restore the file from a backup.',
+    'What lies in the state or policy directory is not what Writ left there.',
+    'Restore what is named from a backup; a damaged policy is replaced by `writ pull --force`.',
   ),
   AGENT_UNREACHABLE: row('failed', 'The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: row('deferred', 'The agent is shutting down.', 'Start it again.'),

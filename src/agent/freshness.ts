@@ -1,0 +1,24 @@
+// How fresh what a host trusts is, after each cycle: reached, not reached, or reached and frozen. Pure.
+import type { StatusReport } from '../core/control-protocol.js';
+import type { CycleResult } from '../core/cycle-report.js';
+
+/** Codes that say that the server was not reached, or answered with nothing of use. */
+const unreachedCodes: ReadonlySet<string> = new Set([
+  'SERVER_UNREACHABLE',
+  'SERVER_ERROR',
+  'SERVER_BUSY',
+  'REDIRECT_REFUSED',
+  'DOWNLOAD_TIMEOUT',
+]);
+
+/** @returns the freshness after a cycle that ended so */
+export function freshnessAfter(
+  before: StatusReport['freshness'],
+  result: CycleResult,
+  nowMs: number,
+): StatusReport['freshness'] {
+  const codes = result.problems.map((one) => one.code);
+  if (codes.some((code) => unreachedCodes.has(code))) return { ...before, state: 'stale' };
+  if (codes.includes('METADATA_EXPIRED')) return { state: 'frozen', lastContactMs: nowMs };
+  return { state: 'fresh', lastContactMs: nowMs };
+}
