@@ -3,7 +3,7 @@
 import { type AgeVerdict, judgeAge } from '../core/age-rules.js';
 import type { BundleConfig } from '../core/config.js';
 import type { BundleResult } from '../core/cycle-report.js';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import { findRefusal } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { SignedTarget } from '../trust/signed-target.js';
@@ -48,12 +48,14 @@ export function selectReleases(host: Host, options: SelectOptions): Selection[] 
 
 function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Selection {
   const active = options.active.get(bundle.name);
-  const target = host.client.target(bundle.name, bundle.channel);
+  const found = findOffer(host, bundle);
+  const target = found instanceof WritError ? undefined : found;
   const base = baseResult(bundle, active, target);
   const keep = (error: WritError, more: Partial<BundleResult> = {}): Selection => {
     const result = { ...base, ...more, outcome: outcomeOf(error), problem: problemOf(error) };
     return { kind: 'keep', bundle, result };
   };
+  if (found instanceof WritError) return keep(found);
   if (target === undefined) return keepUnlisted(bundle, base, active);
   const verdict = judge(host, bundle, target, active);
   if (verdict.kind === 'refused')
@@ -61,6 +63,16 @@ function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Se
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
   if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
   return judgeMemory(host, target, keep) ?? { kind: 'take', bundle, target, result: base };
+}
+
+/** @returns what the repository offers. An entry that cannot be read concerns its own bundle, not the others. */
+function findOffer(host: Host, bundle: BundleConfig): SignedTarget | WritError | undefined {
+  try {
+    return host.client.target(bundle.name, bundle.channel);
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
 }
 
 function baseResult(bundle: BundleConfig, active?: ActiveBundle, target?: SignedTarget): BundleResult {
