@@ -119,8 +119,8 @@ function listenForSignals(onSignal: 'end' | 'drain', renderer: Renderer, type: s
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       if (onSignal === 'drain' && !controller.signal.aborted) return controller.abort();
-      renderer.error(type, new WritError('INTERRUPTED', `ended by ${name}`));
-      process.exit(signalExitCode[name]);
+      const error = new WritError('INTERRUPTED', `ended by ${name}`);
+      process.exit(renderer.error(type, error, signalExitCode[name]));
     });
   }
   return controller.signal;

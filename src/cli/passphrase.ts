@@ -95,7 +95,9 @@ function madeUpPassphrase(): string {
   return (characters.join('').match(/.{5}/g) ?? []).join('-');
 }
 
-async function prompt(message: string, { signal }: CommandContext): Promise<string> {
+async function prompt(message: string, { signal, reporter }: CommandContext): Promise<string> {
+  // The live line of the step before must not run into the question.
+  reporter.drop('passphrase');
   const { default: password } = await import('@inquirer/password');
   try {
     return await password(

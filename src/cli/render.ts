@@ -25,8 +25,12 @@ export interface RenderOptions {
 
 export interface Renderer {
   answer(answer: Answer): void;
-  /** @param type type of the JSON object, as `publish.result`. @returns the exit code */
-  error(type: string, error: WritError): number;
+  /**
+   * @param type type of the JSON object, as `publish.result`
+   * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
+   * @returns the exit code
+   */
+  error(type: string, error: WritError, exitCode?: number): number;
   reporter(clock: Clock): Reporter;
   /** Help and version texts, as they are. */
   raw(stream: 'stdout' | 'stderr', text: string): void;
@@ -39,20 +43,27 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout);
   const paintErr = painter(options.color, streams.stderr);
+  const live = createLiveLine(streams.stderr);
   return {
     answer: (answer) => {
+      live.clear();
       if (options.json) return out(JSON.stringify(jsonOfAnswer(answer)));
       for (const line of linesOfAnswer(answer, paintOut)) out(line);
     },
-    error: (type, error) => {
-      const exitCode = exitCodeOfKind[error.kind];
+    error: (type, error, exitCode = exitCodeOf(error)) => {
+      live.clear();
       if (options.json) out(JSON.stringify(jsonOfError(type, exitCode, error)));
       else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
       return exitCode;
     },
-    reporter: (clock) => createReporter(options, streams.stderr, paintErr, clock),
+    reporter: (clock) => createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
     raw: (stream, text) => void streams[stream].write(text),
   };
+}
+
+/** Ctrl-C at a prompt is the same as Ctrl-C elsewhere: 128 and the number of SIGINT. */
+function exitCodeOf({ code, kind }: WritError): number {
+  return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
 }
 
 function jsonOfAnswer(answer: Answer): object {
@@ -101,19 +112,46 @@ const silentReporter: Omit<Reporter, 'warn'> = {
   note: () => undefined,
 };
 
-function createReporter(
-  options: RenderOptions,
-  stderr: NodeJS.WriteStream,
-  paint: Paint,
-  clock: Clock,
-): Reporter {
-  const warn = (text: string): void =>
-    void stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
+interface ReporterParts {
+  readonly options: RenderOptions;
+  readonly stderr: NodeJS.WriteStream;
+  readonly paint: Paint;
+  readonly clock: Clock;
+  readonly live: LiveLine;
+}
+
+function createReporter({ options, stderr, paint, clock, live }: ReporterParts): Reporter {
+  const warn = (text: string): void => {
+    live.clear();
+    stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
+  };
   // A script that asked for JSON wants one answer; it gets the steps too when it asks for them.
   if (options.quiet || (options.json && !options.verbose)) return { ...silentReporter, warn };
   const steps = stopwatch(clock);
-  if (!stderr.isTTY) return plainReporter(stderr, clock, steps, warn);
-  return terminalReporter({ stderr, paint, steps, live: !options.verbose, warn });
+  if (!stderr.isTTY) return plainReporter({ stderr, clock, steps, verbose: options.verbose, warn });
+  return terminalReporter({ stderr, paint, steps, verbose: options.verbose, live, warn });
+}
+
+/** The one line that is redrawn on a terminal: whatever is written next clears it first. */
+interface LiveLine {
+  draw(line: string): void;
+  clear(): void;
+}
+
+const clearLine = '\r\u001b[2K';
+
+function createLiveLine(stderr: NodeJS.WriteStream): LiveLine {
+  let drawn = false;
+  return {
+    draw: (line) => {
+      stderr.write(`${clearLine}${line}`);
+      drawn = true;
+    },
+    clear: () => {
+      if (drawn) stderr.write(clearLine);
+      drawn = false;
+    },
+  };
 }
 
 interface Stopwatch {
@@ -136,16 +174,23 @@ function stopwatch(clock: Clock): Stopwatch {
   };
 }
 
-function plainReporter(
-  stderr: NodeJS.WriteStream,
-  clock: Clock,
-  steps: Stopwatch,
-  warn: Reporter['warn'],
-): Reporter {
+interface PlainReporterOptions {
+  readonly stderr: NodeJS.WriteStream;
+  readonly clock: Clock;
+  readonly steps: Stopwatch;
+  /** The beginning of a step has a line too. */
+  readonly verbose: boolean;
+  readonly warn: Reporter['warn'];
+}
+
+function plainReporter({ stderr, clock, steps, verbose, warn }: PlainReporterOptions): Reporter {
   const line = (...fields: readonly string[]): void =>
     void stderr.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
   return {
-    begin: (step) => steps.start(step),
+    begin: (step, text = '') => {
+      steps.start(step);
+      if (verbose) line(step, 'begin', text);
+    },
     finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
     drop: (step) => void steps.stop(step),
     note: (text) => line('', '', text),
@@ -157,12 +202,12 @@ interface TerminalReporterOptions {
   readonly stderr: NodeJS.WriteStream;
   readonly paint: Paint;
   readonly steps: Stopwatch;
-  /** Redraw one line for the step under way; off with --verbose, where lines would interleave. */
-  readonly live: boolean;
+  /** Every step keeps its line: redrawn lines would interleave. */
+  readonly verbose: boolean;
+  readonly live: LiveLine;
   readonly warn: Reporter['warn'];
 }
 
-const clearLine = '\r\u001b[2K';
 const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
   ok: undefined,
   warn: 'yellow',
@@ -170,29 +215,31 @@ const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
   skip: 'dim',
 };
 
-function terminalReporter({ stderr, paint, steps, live, warn }: TerminalReporterOptions): Reporter {
-  const clear = live ? clearLine : '';
+function terminalReporter(options: TerminalReporterOptions): Reporter {
+  const { stderr, paint, steps, verbose, live, warn } = options;
+  const write = (line: string): void => {
+    live.clear();
+    stderr.write(`${line}\n`);
+  };
   return {
     begin: (step, text = '') => {
       steps.start(step);
       const line = fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
-      stderr.write(live ? `${clear}${paint('dim', line)}` : `${line}\n`);
+      if (verbose) write(line);
+      else live.draw(paint('dim', line));
     },
     finish: (step, text, state = 'ok') => {
       const style = stateStyle[state];
       const word = style === undefined ? '' : `${paint(style, state)} `;
       const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
-      stderr.write(`${clear}${body}  ${paint('dim', seconds(steps.stop(step)))}\n`);
+      write(`${body}  ${paint('dim', seconds(steps.stop(step)))}`);
     },
     drop: (step) => {
       steps.stop(step);
-      stderr.write(clear);
+      live.clear();
     },
-    note: (text) => void stderr.write(`${clear}            ${printable(text)}\n`),
-    warn: (text) => {
-      stderr.write(clear);
-      warn(text);
-    },
+    note: (text) => write(`            ${printable(text)}`),
+    warn,
   };
 }
 

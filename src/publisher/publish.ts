@@ -128,7 +128,7 @@ async function addRelease(addition: Addition, options: PublishOptions): Promise<
   const { writer, before, tree } = addition;
   const { bundle, channel, report } = options;
   const previous = headOf(before.live.targets.signed, bundle, channel);
-  report.begin('pack', `${tree.manifest.files.length} files`);
+  report.begin('pack', options.source);
   const archive = await placeArchive(addition, options);
   const { archiveBytes, archiveDigest } = archive;
   const difference = await differenceTo(addition, previous, options);

@@ -3,9 +3,11 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/platform/clock.js';
+import { takeLock } from '../../src/platform/process-lock.js';
 import { jsonOf, runWrit, type WritRun } from '../support/run-writ.js';
 import { metadataPath, sampleRepository } from '../support/sample-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
+import { startWrit } from '../support/writ-process.js';
 import { writeTree } from '../support/write-tree.js';
 
 const v1 = { 'block.rpz': 'one\n', 'views/eu.yaml': 'eu: 1\n' };
@@ -287,4 +289,38 @@ describe('writ refresh', () => {
     const run = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'no-keys', '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'KEYS_MISSING']);
   });
+});
+
+describe('a signal', () => {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    it(`${signal} ends a publish that waits for the lock, with exit ${code}`, async () => {
+      using dir = tempDir();
+      madeHere(dir);
+      writeTree(dir.join('source'), v1);
+      const lockOptions = {
+        holder: 'test',
+        waitMs: 0,
+        clock: systemClock,
+        code: 'REPOSITORY_LOCKED',
+      } as const;
+      const lock = await takeLock({ ...lockOptions, path: dir.join('repo', '.lock') });
+      try {
+        const source = ['--repository', dir.join('repo'), '--keys', dir.join('keys'), '--bundle', 'dns-edge'];
+        const wait = ['--lock-wait', '60s', '--json', '--verbose'];
+        await using publishing = startWrit(['publish', dir.join('source'), ...source, ...wait]);
+        await publishing.waitForStderr(/\tread\tbegin\t/);
+        publishing.child.kill(signal);
+        const run = await publishing.ended;
+        assert.deepEqual(
+          [run.exitCode, jsonOf(run)['code'], jsonOf(run)['exitCode']],
+          [code, 'INTERRUPTED', code],
+        );
+      } finally {
+        lock.release();
+      }
+    });
+  }
 });

@@ -77,6 +77,12 @@ describe('errors', () => {
     assert.equal(out.text(), '');
   });
 
+  it('give 130 for what a person broke off, and the code of the signal that ended us', () => {
+    const interrupted = new WritError('INTERRUPTED', 'x');
+    assert.equal(rendered().renderer.error('x', interrupted), 130);
+    assert.equal(rendered().renderer.error('x', interrupted, 143), 143);
+  });
+
   it('go to stdout as one object with --json', () => {
     const { renderer, out, err } = rendered({ json: true });
     renderer.error('pull.result', error);
@@ -121,6 +127,19 @@ describe('narration', () => {
     assert.equal(live.length, 19);
     assert.match(done, /^ {2}fetch {5}1\.2 MB/);
     assert.ok(done.endsWith('\n') && !live.includes('\n'));
+  });
+
+  it('on a terminal leaves no live line behind an answer or an error', () => {
+    const error = new WritError('DISK_FULL', 'x');
+    for (const end of ['answer', 'error'] as const) {
+      const { renderer, err } = rendered({}, { columns: 80 });
+      renderer.reporter(clock).begin('fetch', 'x');
+      if (end === 'answer') renderer.answer(answer);
+      else renderer.error('pull.result', error);
+      const [, live = '', after] = err.text().split('\r\u001b[2K');
+      assert.ok(live.includes('fetch'));
+      assert.match(after ?? 'not cleared', end === 'answer' ? /^$/ : /^error\[DISK_FULL\]/);
+    }
   });
 
   for (const options of [{ quiet: true }, { json: true }]) {

@@ -94,7 +94,8 @@ async function inspectRepository(url: string, flags: InspectFlags, context: Comm
     const anchor = flags.root === undefined ? await firstRoot(source) : givenRoot(flags.root);
     const store = memoryTrustStore(anchor.bytes);
     const client = openRepositoryClient({ source, store, clock });
-    const { warnings } = await client.refresh();
+    const { warnings, requests } = await client.refresh();
+    reporter.finish('refresh', `${counted(requests, 'request')} to ${url}`);
     for (const { message } of warnings) reporter.warn(message);
     return repositoryAnswer({ url, anchor, store, client, nowMs: clock.nowMs() });
   } finally {
