@@ -1,6 +1,7 @@
 // The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
 // the way here or this host did wrong never is.
 import type { WritError } from '../core/errors.js';
+import { problemText } from '../core/problem-text.js';
 import { remember } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { Host } from './host.js';
@@ -11,7 +12,8 @@ export function rememberRefusedBundles(host: Host, selections: readonly Selectio
   for (const selection of selections) {
     const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
     if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
-    rememberReleases(host, [offered], result.problem);
+    const { code } = result.problem;
+    rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
   }
 }
 
@@ -31,6 +33,7 @@ export function rememberReleases(
 }
 
 const maxMessageCharacters = 2000;
+const maxOutputLines = 5;
 
 function refusalOf(
   host: Host,

@@ -190,9 +190,9 @@ async function checkOnce(
     log: host.log,
     signal: options.signal,
     ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
-    onReport: ({ bundle, name, verdict, text }) => {
-      const detail = verdict.kind === 'ok' ? '' : `: ${firstLine(text) || verdict.reason}`;
-      story.lines.push(`${bundle}: ${name}: ${verdict.kind}${detail}`);
+    onReport: ({ bundle, name, verdict }) => {
+      const words = { ok: 'ok', warned: `warn (${verdict.reason})` } as Readonly<Record<string, string>>;
+      story.lines.push(`${bundle}: ${name}: ${words[verdict.kind] ?? `FAIL (${verdict.reason})`}`);
     },
   });
   return blameNewBundles(problems, bundles);
@@ -211,8 +211,4 @@ function blameNewBundles(
   const first = [...problems.values()][0];
   if (direct.size > 0 || first === undefined) return direct;
   return new Map(fresh.map((bundle) => [bundle, first]));
-}
-
-function firstLine(text: string): string {
-  return text.trim().split('\n')[0]?.slice(0, 200) ?? '';
 }

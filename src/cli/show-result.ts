@@ -1,7 +1,9 @@
 // The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the running policy,
 // and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
+
 import type { Bounded } from '../core/control-protocol.js';
 import type { BundleResult, CycleResult, Problem } from '../core/cycle-report.js';
+import { problemText } from '../core/problem-text.js';
 import type { Outcome } from '../core/sync-machine.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
 
@@ -12,6 +14,7 @@ export interface Block {
 }
 
 const maxDetailLines = 20;
+const maxOutputLines = 12;
 
 /** @param result of the cycle. @returns its block for people */
 export function showResult(result: Bounded<CycleResult>): Block {
@@ -113,7 +116,7 @@ function showRolledBack(result: CycleResult): Block {
   return {
     lines: [
       `ROLLED BACK  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
-      ...said.flatMap((one) => indented(one.message, '  ', maxDetailLines)),
+      ...said.flatMap((one) => indented(problemText(one, maxOutputLines), '  ', maxDetailLines)),
       ...(refused.length === 0 ? [] : [`  ${offered(refused)} is remembered as refused.`]),
       ...retryText(refused),
     ],
@@ -138,7 +141,7 @@ function showStopped(result: CycleResult, { word, next }: Stop): Block {
   return {
     lines: [
       `${word}${what}${codeText(result, concerned[0])}`,
-      ...(problem === undefined ? [] : indented(problem.message, '  ', maxDetailLines)),
+      ...(problem === undefined ? [] : indented(problemText(problem, maxOutputLines), '  ', maxDetailLines)),
       ...others.map((one) => `  [${one.code}] ${firstLine(one.message)}`),
       `  ${staysText(result)}.`,
       ...(problem === undefined ? [] : [`  hint: ${problem.hint}`]),
@@ -203,7 +206,7 @@ function withOutcome(result: CycleResult, outcome: Outcome): readonly BundleResu
 }
 
 function messageOf(bundle: BundleResult): string {
-  return bundle.problem?.message ?? '';
+  return bundle.problem === undefined ? '' : problemText(bundle.problem, maxOutputLines);
 }
 
 function codeText(result: CycleResult, bundle?: BundleResult): string {
