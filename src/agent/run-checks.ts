@@ -98,7 +98,13 @@ function runCheck(
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, ...ending });
   const current = currentPath === undefined ? {} : { current: currentPath };
   const places = { generation: candidatePath, candidate: candidatePath, bundle: treePath, ...current };
-  return runHook({ hook: check, places, scratchRoot, ...ending });
+  const { verdict, text } = await runHook({ hook: check, places, scratchRoot, ...ending });
+  return { verdict, text: withoutPlaces(text, [treePath, candidatePath]) };
+}
+
+/** Staging paths mean nothing to people, and are gone when they read them: `block.rpz:10` says it. */
+function withoutPlaces(text: string, places: readonly string[]): string {
+  return places.reduce((short, place) => short.replaceAll(`${place}/`, ''), text);
 }
 
 /** A refusal is a verdict on authentic bytes, whatever else was broken; the last of this list is the worst. */

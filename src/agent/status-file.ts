@@ -2,6 +2,7 @@
 // something new, so that a poll with nothing to do writes nothing. Hook output and workers' answers stay out.
 import * as fs from 'node:fs';
 import type { StatusReport } from '../core/control-protocol.js';
+import { errorCodes } from '../core/error-codes.js';
 import { isSystemError } from '../core/errors.js';
 import type { Host } from './host.js';
 import type { HostPaths } from './paths.js';
@@ -26,7 +27,12 @@ function publicPart(report: StatusReport): StatusReport {
     workers: report.workers.map((one) => ({ ...one, text: '' })),
     refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
-    problems: report.problems.map(({ code, hint }) => ({ code, message: '', hint, facts: {} })),
+    problems: report.problems.map(({ code, hint }) => ({
+      code,
+      message: errorCodes[code].meaning,
+      hint,
+      facts: {},
+    })),
   };
 }
 
