@@ -89,7 +89,7 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
   return reports;
 }
 
-function runCheck(
+async function runCheck(
   check: Check,
   { treePath, manifest }: CheckSubject,
   { candidatePath, currentPath, scratchRoot, clock, signal }: CheckOptions,
