@@ -123,14 +123,30 @@ async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise
   });
   const proof = judgeProof(move.groups, reset.results, probed);
   const problems = [...reset.problems, ...proof.problems];
-  await story.step('commit', () => commit(host, move, proof.results));
+  const told = { workers: proof.results, problems, warnings: reset.warnings };
+  try {
+    await story.step('commit', () => commit(host, move, proof.results));
+  } catch (error) {
+    return uncommitted(story, told, error);
+  }
   return {
+    ...told,
     outcome: problems.length > 0 ? 'degraded' : 'activated',
     confirmed: proof.confirmed && problems.length === 0,
-    workers: proof.results,
-    problems,
-    warnings: reset.warnings,
   };
+}
+
+/**
+ * The workers said yes and use the new generation: a disk that fails now is no reason to take it from them. The
+ * journal stays, and the next start commits.
+ */
+function uncommitted(
+  story: CycleStory,
+  told: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
+  error: unknown,
+): MoveResult {
+  story.note({ type: 'stopped', outcome: 'failed' });
+  return { ...told, outcome: 'failed', confirmed: false, problems: [problemOf(error), ...told.problems] };
 }
 
 function contextOf(move: Move, target: TellTarget): TellContext {
@@ -165,8 +181,18 @@ function commit(
   const ledger = host.ledger.read();
   host.ledger.write(committed(ledger, move));
   clearJournal(host.paths, host.durable);
-  const removed = collectGarbage(host, move.staging);
-  return { value: undefined, text: removed > 0 ? `${removed} old generations removed` : '' };
+  return { value: undefined, text: collect(host, move) };
+}
+
+/** What could not be removed now is removed after a later cycle. */
+function collect(host: Host, move: Move): string {
+  try {
+    const removed = collectGarbage(host, move.staging);
+    return removed > 0 ? `${removed} old generations removed` : '';
+  } catch (error) {
+    host.log.warn({ err: error }, 'old generations could not be removed');
+    return '';
+  }
 }
 
 /**

@@ -131,3 +131,18 @@ async function restartsClean(test: TestHost): Promise<void> {
 function oneWholePolicy(test: TestHost): void {
   assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
 }
+
+describe('a commit that fails', () => {
+  it('leaves the new generation to the workers that said yes, says so, and is made by the next start', async () => {
+    const observer = trap();
+    using test = await hostWithTwoReleases(observer);
+    observer.before = ({ op }) => {
+      if (op === 'commit.journal') throw Object.assign(new Error('EIO'), { code: 'EIO' });
+    };
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.exitCode, result.changed], ['failed', 1, true]);
+    assert.equal(result.problems[0]?.code, 'DISK_FAILED');
+    assert.equal(test.read('access/a.yaml'), 'version: 2\n');
+    await restartsClean(test);
+  });
+});
