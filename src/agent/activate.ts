@@ -21,6 +21,7 @@ import {
   type TellContext,
   type TellTarget,
 } from './tell-steps.js';
+import { touchTrees } from './touch-trees.js';
 import { announceActive, type WorkerGroup } from './worker-groups.js';
 import { noteWorkers, wantGeneration } from './worker-ledger.js';
 
@@ -238,6 +239,7 @@ export async function restore(
     clearJournal(paths, durable);
     return { value: [], text: `generation ${move.to.generation} -> none`, verdict: 'ok' };
   }
+  await makeNewer(host, move.from.generation, move.to.generation);
   pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
   announceActive(host.groups, targetOf(move.from));
   host.ledger.write(
@@ -251,6 +253,18 @@ export async function restore(
   clearJournal(paths, durable);
   const text = `generation ${move.to.generation} -> ${move.from.generation}; ${resetText(proof.results)}`;
   return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
+}
+
+/**
+ * Without a newer time a worker as BIND would keep what was just refused. Best effort: an old policy with an old
+ * time is better than the new one.
+ */
+async function makeNewer(host: Host, comingBack: number, inUse: number): Promise<void> {
+  try {
+    await touchTrees(host, { comingBack, inUse });
+  } catch (error) {
+    host.log.warn({ err: error }, 'the files of the generation that comes back keep their time');
+  }
 }
 
 /** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */

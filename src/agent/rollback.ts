@@ -1,7 +1,5 @@
 // `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
 // left gets a hold, or the next poll would bring it back.
-import * as fs from 'node:fs';
-import { join } from 'node:path';
 import type { CycleEventLine, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import { type Move, performMove } from './activate.js';
@@ -12,9 +10,10 @@ import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import { listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
-import { type Hold, type Ledger, nextMtimeSeconds } from './ledger.js';
+import type { Hold, Ledger } from './ledger.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
+import { touchTrees } from './touch-trees.js';
 
 export interface RollbackRequest {
   readonly cycle: string;
@@ -35,8 +34,7 @@ export async function rollBack(host: Host, request: RollbackRequest): Promise<Cy
     const active = readActivePolicy(host.paths);
     findings.fromGeneration = active?.generation.number;
     const target = await chooseTarget(host, active, request.generation);
-    const { mtimeSeconds } = reserveMtime(host);
-    touchTrees(target, active, mtimeSeconds);
+    await touchTrees(host, { comingBack: target.generation.number, inUse: active?.generation.number });
     const move = planRollback(host, { active, target, request, staging: area.path() });
     const result = await performMove(host, story, move);
     findings.moves.push(result);
@@ -79,26 +77,6 @@ function olderThan(host: Host, active: ActivePolicy | undefined): number | undef
   return listGenerations(host.paths)
     .filter((number) => active !== undefined && number < active.generation.number)
     .at(-1);
-}
-
-function reserveMtime(host: Host): { mtimeSeconds: number } {
-  const ledger = host.ledger.read();
-  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
-  host.ledger.write({ ...ledger, lastMtimeSeconds: mtimeSeconds });
-  return { mtimeSeconds };
-}
-
-/**
- * BIND, NSD, CoreDNS and nginx skip files that are not newer than what they loaded: the older trees get a new
- * time before the swap. A tree that the active generation contains too is never touched.
- */
-function touchTrees(target: ActivePolicy, active: ActivePolicy | undefined, mtimeSeconds: number): void {
-  const inUse = new Set([...(active?.bundles.values() ?? [])].map((one) => one.entry.treePath));
-  for (const { entry, manifest } of target.bundles.values()) {
-    if (inUse.has(entry.treePath)) continue;
-    for (const file of manifest.files)
-      fs.utimesSync(join(entry.treePath, file.path), mtimeSeconds, mtimeSeconds);
-  }
 }
 
 interface RollbackPlan {

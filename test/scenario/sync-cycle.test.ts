@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -131,6 +132,9 @@ describe('a cycle', () => {
     );
     await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
     const result = await test.pull();
+    const mtimeOf = (generation: number): number =>
+      fs.statSync(join(test.host.paths.generations, `${generation}/access/policy.yaml`)).mtimeMs;
+    assert.ok(mtimeOf(1) > mtimeOf(2), 'or a daemon that loaded the refused file would keep it');
     assert.equal(result.outcome, 'rolled-back');
     assert.equal(result.exitCode, 5);
     assert.deepEqual(codes(result), ['WORKER_REFUSED']);

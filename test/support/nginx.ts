@@ -1,9 +1,9 @@
 // A real nginx in one process, without root's users and without a daemon, serving one server block on loopback.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { freePort } from './free-port.js';
 
 export interface RunningNginx {
   /** Without a slash at its end. */
@@ -48,16 +48,6 @@ export async function startNginx(
       await ended;
     },
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { readonly port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function waitUntilUp(child: ChildProcess, url: string): Promise<void> {
