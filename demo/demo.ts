@@ -1,0 +1,42 @@
+// `npm run demo`: the main job from keys to rollback, on this machine, in a temporary directory and on loopback.
+// Runs the real program as child processes, holds every answer and exit code to what it has to be, and ends its own
+// children and removes its directory however it ends: 0 all as expected, 1 something was not, 130 and 143 by a signal.
+import { tellAccessStory } from './access-story.js';
+import { tellDnsStory } from './dns-story.js';
+import { Stage } from './stage.js';
+
+const exitCodeOfSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+async function main(): Promise<number> {
+  const stage = new Stage();
+  let brokenOff: number | undefined;
+  for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      // The story ends by itself when its children do; a second signal does not wait for that.
+      if (brokenOff !== undefined) process.exit(brokenOff);
+      brokenOff = exitCodeOfSignal[name];
+      stage.children.refuseMore();
+      void stage.children.endAll();
+    });
+  }
+  process.once('exit', () => stage.clearAtOnce());
+  stage.screen.say(`Everything happens in ${stage.directory}, on 127.0.0.1, and is removed at the end.`);
+  stage.screen.say(
+    `Commands run in that directory; \`writ\` is \`node dist/src/cli/main.js\` of this folder.`,
+  );
+  try {
+    const { repositoryUrl } = await tellAccessStory(stage);
+    await tellDnsStory(stage, repositoryUrl);
+    stage.screen.summary();
+    return 0;
+  } catch (error) {
+    if (brokenOff !== undefined) return brokenOff;
+    for (const line of stage.children.lastWords(5)) stage.screen.say(`  ${line}`);
+    stage.screen.say(`\nNOT AS EXPECTED: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  } finally {
+    await stage.clear();
+  }
+}
+
+process.exit(await main());
