@@ -61,7 +61,7 @@ export async function performMove(host: Host, story: CycleStory, move: Move): Pr
     await story.step('swap', () => swap(host, story, move));
     return await tellAndCommit(host, story, move);
   } catch (error) {
-    return putBack(host, story, move, toWritError(error));
+    return putBack(host, story, move, blamed(error, move));
   }
 }
 
@@ -71,8 +71,15 @@ export async function finishMove(host: Host, story: CycleStory, move: Move): Pro
     announceActive(host.groups, targetOf(move.to));
     return await tellAndCommit(host, story, move);
   } catch (error) {
-    return putBack(host, story, move, toWritError(error));
+    return putBack(host, story, move, blamed(error, move));
   }
+}
+
+/** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
+function blamed(error: unknown, { signal, to }: Move): WritError {
+  const known = toWritError(error);
+  if (!signal.aborted || known.kind === 'rolled-back') return known;
+  return new WritError('INTERRUPTED', `the move to generation ${to.generation} was ended`, { cause: error });
 }
 
 function swap(host: Host, story: CycleStory, move: Move): { value: undefined; text: string } {

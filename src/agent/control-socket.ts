@@ -20,10 +20,10 @@ import type { Logger } from '../platform/log.js';
 import { closeWhenIdle, listenUnix, type UnixListener } from '../platform/unix-socket.js';
 
 /** Answers a request through `send`; what it throws is sent as an error. */
-export type ControlHandler = (
-  request: ControlRequest,
-  send: (answer: ControlAnswer) => void,
-) => Promise<void>;
+export type ControlHandler = (request: ControlRequest, send: SendAnswer) => Promise<void>;
+
+/** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
+export type SendAnswer = (answer: ControlAnswer) => Promise<void>;
 
 export interface ControlSocketOptions {
   readonly path: string;
@@ -41,6 +41,8 @@ const maxConnections = 64;
 /** A client that does not read its answers is cut off before they fill the memory. */
 const maxBufferedBytes = 4_000_000;
 const requestTimeoutMs = 10_000;
+/** For the last answer to be read when the agent ends. */
+const goodbyeMs = 1000;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
 export async function openControlSocket(options: ControlSocketOptions): Promise<ControlSocket> {
@@ -60,8 +62,13 @@ export async function openControlSocket(options: ControlSocketOptions): Promise<
   });
   return {
     close: async () => {
-      await listener.close();
-      for (const socket of sockets) socket.end();
+      // The listener is closed when its last connection is: who does not hang up by itself is cut off.
+      const closing = listener.close();
+      for (const socket of sockets) {
+        closeWhenIdle(socket, goodbyeMs);
+        socket.end();
+      }
+      await closing;
     },
   };
 }
@@ -92,9 +99,10 @@ function serve(socket: Socket, options: ControlSocketOptions): void {
 }
 
 function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
-  const send = (one: ControlAnswer): void => {
+  const send = async (one: ControlAnswer): Promise<void> => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
-    if (!socket.destroyed) socket.write(encodeLine(boundAnswer(one)));
+    if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
+    await drained(socket);
   };
   const work = async (): Promise<void> => options.handle(parseControlRequest(message), send);
   work().then(
@@ -108,4 +116,17 @@ function answer(socket: Socket, message: SocketMessage, options: ControlSocketOp
 
 function refuse(socket: Socket, error: unknown): void {
   if (!socket.destroyed) socket.end(encodeLine(controlError(toWritError(error))));
+}
+
+/** Resolves when what was written has been read, or nobody is there to read it. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done);
+      socket.off('close', done);
+      resolve();
+    };
+    socket.on('drain', done);
+    socket.on('close', done);
+  });
 }

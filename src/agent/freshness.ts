@@ -18,7 +18,14 @@ export function freshnessAfter(
   nowMs: number,
 ): StatusReport['freshness'] {
   const codes = result.problems.map((one) => one.code);
-  if (codes.some((code) => unreachedCodes.has(code))) return { ...before, state: 'stale' };
+  // Ended by us, before or after the server was reached: nothing new is known about it.
+  if (codes.includes('INTERRUPTED')) return before;
+  if (isUnreached(result)) return { ...before, state: 'stale' };
   if (codes.includes('METADATA_EXPIRED')) return { state: 'frozen', lastContactMs: nowMs };
   return { state: 'fresh', lastContactMs: nowMs };
+}
+
+/** True when the server was not reached, or not to the end: the next poll comes later. */
+export function isUnreached(result: CycleResult): boolean {
+  return result.problems.some((one) => unreachedCodes.has(one.code));
 }

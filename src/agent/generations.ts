@@ -66,7 +66,7 @@ export function readActive(paths: HostPaths): Generation | undefined {
 export function readGeneration(paths: HostPaths, number: number): Generation {
   const path = join(paths.generations, String(number));
   const entries = readDirectory(path).map((bundle): GenerationEntry => {
-    const text = fs.readlinkSync(join(path, bundle));
+    const text = readBundleLink(join(path, bundle));
     const tree = parseBundleLink(bundle, text);
     const treeDirectory = text.slice(text.lastIndexOf('/') + 1);
     const treePath = join(paths.bundles, bundle, treeDirectory);
@@ -78,6 +78,16 @@ export function readGeneration(paths: HostPaths, number: number): Generation {
     return { bundle, tree, treeDirectory, treePath };
   });
   return { number, path, entries };
+}
+
+/** @returns the link's text; empty, which no link of ours is, for what is no link */
+function readBundleLink(path: string): string {
+  try {
+    return fs.readlinkSync(path);
+  } catch (error) {
+    if (isSystemError(error, 'EINVAL')) return '';
+    throw new WritError('STATE_DAMAGED', `${path} cannot be read`, { facts: { path }, cause: error });
+  }
 }
 
 function readDirectory(path: string): string[] {
@@ -148,11 +158,19 @@ export function unreferencedTrees(
   kept: readonly Generation[],
 ): { bundle: string; path: string }[] {
   const used = new Set(kept.flatMap((one) => one.entries.map((entry) => entry.treePath)));
-  return fs.readdirSync(paths.bundles).flatMap((bundle) =>
-    fs
-      .readdirSync(join(paths.bundles, bundle))
+  return listDirectories(paths.bundles).flatMap((bundle) =>
+    listDirectories(join(paths.bundles, bundle))
       .filter((name) => parseTreeName(name) !== undefined)
       .map((name) => ({ bundle, path: join(paths.bundles, bundle, name) }))
       .filter((tree) => !used.has(tree.path)),
   );
+}
+
+/** @returns names of the directories in a directory; what else somebody put there is not ours to touch */
+export function listDirectories(path: string): string[] {
+  return fs
+    .readdirSync(path, { withFileTypes: true })
+    .filter((one) => one.isDirectory())
+    .map((one) => one.name)
+    .sort();
 }

@@ -13,9 +13,23 @@ const maxEntryBytes = 60_000;
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): void {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
   const size = fs.statSync(paths.history, { throwIfNoEntry: false })?.size ?? 0;
-  if (size + line.length > maxHistoryBytes)
-    durable.rename('history.rotate', paths.history, `${paths.history}.1`);
-  durable.appendFile('history.append', paths.history, line, 0o600);
+  const isFull = size + Buffer.byteLength(line) > maxHistoryBytes;
+  if (isFull) durable.rename('history.rotate', paths.history, `${paths.history}.1`);
+  // A crash can leave half a line: the next entry must not become its other half.
+  const begin = !isFull && size > 0 && lastByte(paths.history, size) !== newline ? '\n' : '';
+  durable.appendFile('history.append', paths.history, `${begin}${line}`, 0o600);
+}
+
+const newline = 0x0a;
+
+function lastByte(path: string, size: number): number | undefined {
+  const byte = Buffer.alloc(1);
+  const descriptor = fs.openSync(path, 'r');
+  try {
+    return fs.readSync(descriptor, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 /**

@@ -1,8 +1,9 @@
 // Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
 // The one place where the parts are put together; it performs no cycle.
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import type { AgentConfig } from '../core/config.js';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
 import { createDurableFs, type OperationObserver } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
@@ -11,13 +12,14 @@ import { openRepositoryClient } from '../trust/repository-client.js';
 import { openRepositorySource } from '../trust/repository-source.js';
 import { openTrustStore } from '../trust/trust-store.js';
 import { driverKinds } from '../workers/registry.js';
+import { readActive } from './generations.js';
 import type { Host } from './host.js';
 import { openLedger } from './ledger.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { prepareHost } from './prepare-host.js';
 import { openRefusals } from './refusals-file.js';
-import { closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
-import { noteWorkers } from './worker-ledger.js';
+import { announceActive, closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
+import { noteLateAnswer } from './worker-ledger.js';
 
 export interface HostOptions {
   readonly clock: Clock;
@@ -54,22 +56,79 @@ export async function lockHost(
  * @throws WritError ROOT_MISSING, STATE_DAMAGED, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
-  const { clock, log } = options;
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
   const ledger = openLedger(paths.ledger, durable);
   const refusals = openRefusals(paths.rejected, durable);
-  const client = openClient(config, { ...options, durable, paths });
+  const host = makeHost(config, options, { paths, durable, ledger, refusals });
+  await openOrClose(host);
+  return host;
+}
+
+/**
+ * The same host under another configuration: same places, same state files, other bundles, server and workers.
+ * The old host is closed when this succeeds, and open as before when it does not.
+ * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ */
+export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
+  requireSamePlaces(old.config, config);
+  const { paths, durable, ledger, refusals } = old;
+  const host = makeHost(config, options, { paths, durable, ledger, refusals });
+  // Both may listen on the same socket of a group: the old one goes first, and workers connect again.
+  await closeGroups(old.groups);
+  try {
+    await openOrClose(host);
+  } catch (error) {
+    announceCurrent(old);
+    await openGroups(old.groups);
+    throw error;
+  }
+  await old.client.close();
+  return host;
+}
+
+function makeHost(
+  config: AgentConfig,
+  options: HostOptions,
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals'>,
+): Host {
+  const { clock, log } = options;
   const groups = createWorkerGroups(config.workers, {
     kinds: driverKinds,
     runDirectory: config.run,
     log,
     clock,
-    onLateAnswer: (result) => noteWorkers(host, [result]),
+    onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
-  const host: Host = { config, paths, durable, clock, log, client, groups, ledger, refusals };
-  await openGroups(groups);
-  return host;
+  const client = openClient(config, { ...options, ...state });
+  return { config, clock, log, client, groups, ...state };
+}
+
+/** Before the sockets open: a worker that connects at once is told what it is to use. */
+async function openOrClose(host: Host): Promise<void> {
+  announceCurrent(host);
+  try {
+    await openGroups(host.groups);
+  } catch (error) {
+    await closeHost(host);
+    throw error;
+  }
+}
+
+/** Says to the drivers what is active; a policy that cannot be read is nothing to use, and said elsewhere. */
+export function announceCurrent(host: Host): void {
+  const generation = currentOf(host);
+  const path = join(host.paths.generations, String(generation));
+  announceActive(host.groups, generation === undefined ? undefined : { generation, path });
+}
+
+function currentOf({ paths }: Pick<Host, 'paths'>): number | undefined {
+  try {
+    return readActive(paths)?.number;
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Frees sockets and connections; the lock is the caller's. */
@@ -110,7 +169,7 @@ const places = ['state', 'policy', 'run', 'socket'] as const;
  * A reload cannot move the lock or the policy from under the workers.
  * @throws WritError CONFIG_INVALID naming the key that needs a restart
  */
-export function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
+function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
   const moved = places.find((key) => old[key] !== next[key]);
   if (moved === undefined) return;
   throw new WritError('CONFIG_INVALID', `\`${moved}\` cannot change while the agent runs`, {

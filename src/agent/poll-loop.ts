@@ -6,13 +6,15 @@ import { WritError } from '../core/errors.js';
 import { firstPollAt, nextDelay, phaseMs } from '../core/schedule.js';
 import type { Clock } from '../platform/clock.js';
 
+type CronPoll = Extract<PollConfig, { kind: 'cron' }>;
+
 export interface PollLoopOptions {
   readonly poll: PollConfig;
   readonly hostId: string;
   readonly clock: Clock;
   readonly random01: () => number;
-  /** Epoch milliseconds of the next time that the expression names. */
-  readonly nextCronTime: (poll: Extract<PollConfig, { kind: 'cron' }>) => number;
+  /** Epoch milliseconds of the next time that the expression names, later than `afterMs`. */
+  readonly nextCronTime: (poll: CronPoll, afterMs: number) => number;
   /** Epoch milliseconds of a stored Retry-After. */
   readonly retryAfterUntilMs: () => number | undefined;
   readonly lastSuccessMs?: number;
@@ -34,7 +36,7 @@ export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal)
     failures = (await options.onPoll()) === 'reached' ? 0 : failures + 1;
     atMs =
       poll.kind === 'cron'
-        ? nextCronTime(poll, options)
+        ? nextCronTime(poll, options, atMs)
         : clock.nowMs() + delayOf(options, poll.everyMs, failures);
   }
 }
@@ -44,7 +46,7 @@ function firstTime(options: PollLoopOptions): number {
   const retryAfterUntilMs = options.retryAfterUntilMs();
   const nowMs = clock.nowMs();
   if (poll.kind === 'cron')
-    return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options);
+    return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options, nowMs);
   return firstPollAt({
     nowMs,
     everyMs: poll.everyMs,
@@ -67,8 +69,8 @@ function delayOf(options: PollLoopOptions, everyMs: number, failures: number): n
   });
 }
 
-function nextCronTime(poll: Extract<PollConfig, { kind: 'cron' }>, options: PollLoopOptions): number {
-  return notBefore(options.nextCronTime(poll), options);
+function nextCronTime(poll: CronPoll, options: PollLoopOptions, afterMs: number): number {
+  return notBefore(options.nextCronTime(poll, afterMs), options);
 }
 
 function notBefore(atMs: number, options: PollLoopOptions): number {
@@ -76,10 +78,11 @@ function notBefore(atMs: number, options: PollLoopOptions): number {
 }
 
 /** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */
-export function cronTimeAfterNow(poll: Extract<PollConfig, { kind: 'cron' }>): number {
+export function cronTimeAfterNow(poll: CronPoll, afterMs: number): number {
   const options = poll.timeZone === undefined ? {} : { timezone: poll.timeZone };
   const task = createTask(poll.expression, () => undefined, options);
-  const [next] = task.getNextRuns(1);
+  // A timer may fire a little before its time: then the next time is the one that this poll was for.
+  const next = task.getNextRuns(2).find((one) => one.getTime() > afterMs);
   void task.destroy();
   if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never comes`);
   return next.getTime();

@@ -6,7 +6,8 @@ import { WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { HostPaths } from './paths.js';
 
-const worldWritable = 0o022;
+/** By its group or by everybody. */
+const writableByOthers = 0o022;
 const sticky = 0o1000;
 
 /**
@@ -43,19 +44,23 @@ function ensureParents(durable: DurableFs, path: string): void {
  * can put another tree in its place between our check and our use.
  */
 export function requireSafePath(path: string): void {
-  const own = process.getuid?.() ?? 0;
-  for (let part = fs.realpathSync(path); ; part = dirname(part)) {
+  for (let part = resolve(path); ; part = dirname(part)) {
     const stat = fs.lstatSync(part);
-    const ownerIsSafe = stat.uid === 0 || stat.uid === own;
-    const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
-    const othersCannotWrite = (stat.mode & worldWritable) === 0 || isStickyOfRoot;
-    if (!ownerIsSafe || !othersCannotWrite) {
-      throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
-        facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
-      });
-    }
+    requireSafePart(part, stat);
+    // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
+    if (stat.isSymbolicLink()) requireSafePath(resolve(dirname(part), fs.readlinkSync(part)));
     if (part === dirname(part)) return;
   }
+}
+
+function requireSafePart(part: string, stat: fs.Stats): void {
+  const ownerIsSafe = stat.uid === 0 || stat.uid === process.getuid?.();
+  const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
+  const othersCannotWrite = (stat.mode & writableByOthers) === 0 || isStickyOfRoot || stat.isSymbolicLink();
+  if (ownerIsSafe && othersCannotWrite) return;
+  throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
+    facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
+  });
 }
 
 function requireSameDevice(paths: HostPaths): void {

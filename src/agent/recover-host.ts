@@ -5,8 +5,9 @@ import * as fs from 'node:fs';
 import { toWritError, WritError } from '../core/errors.js';
 import { type Journal, planRecovery } from '../core/recovery.js';
 import { retryNow } from '../core/refusals.js';
+import type { ReleaseInfo } from '../core/release.js';
 import { finishMove, type Move, type MoveResult, restore } from './activate.js';
-import { readActivePolicy } from './active-bundles.js';
+import { type ActiveBundle, bundlesOf, readActivePolicy } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
 import { type CycleStory, openStory, problemOf } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
@@ -18,6 +19,7 @@ import {
 } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, readJournal, writeJournal } from './journal.js';
+import { rememberReleases } from './remember-refusals.js';
 import { openStagingArea, sweepStaging } from './staging-area.js';
 import { readStatusFile } from './status-file.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -87,8 +89,9 @@ interface Undo {
 
 /** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
 async function undo(host: Host, story: CycleStory, { move, journal, block }: Undo): Promise<MoveResult> {
-  if (block === 'yes') blockAfterCrashes(host, journal);
-  const result = { outcome: 'failed', confirmed: false, problems: [], warnings: [] } as const;
+  const outcome = block === 'yes' ? 'blocked' : 'failed';
+  const why = block === 'yes' ? blockAfterCrashes(host, journal) : interrupted(journal);
+  const result = { outcome, confirmed: false, problems: [problemOf(why)], warnings: [] } as const;
   try {
     return { ...result, workers: await story.restore(() => restore(host, story, move)) };
   } catch (error) {
@@ -104,6 +107,7 @@ async function undo(host: Host, story: CycleStory, { move, journal, block }: Und
 
 function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 'signal'>): Move {
   const from = journal.from === undefined ? undefined : targetOf(host, journal.from);
+  const releases = releasesOf(host, journal);
   return {
     ...options,
     kind: journal.kind,
@@ -111,9 +115,12 @@ function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 's
     to: targetOf(host, journal.to),
     // Nobody knows who had been told when the crash came: everybody is told again.
     groups: host.groups,
-    releases: [],
+    releases: releases.map((one) => one.manifest.digest),
     attempts: journal.attempts + 1,
     ledger: (ledger) => ledger,
+    ...(journal.kind === 'update'
+      ? { onRefused: (error, groups) => rememberRefused(host, releases, error, groups) }
+      : {}),
   };
 }
 
@@ -124,19 +131,61 @@ function targetOf(host: Host, generation: number): TellTarget {
 function readable(host: Host, journal: Journal | undefined): number[] {
   const known = listGenerations(host.paths);
   return [journal?.from, journal?.to].filter((one): one is number => {
-    if (one === undefined || !known.includes(one)) return false;
-    return readGeneration(host.paths, one).entries.length > 0;
+    return one !== undefined && known.includes(one) && (bundlesIn(host, one)?.size ?? 0) > 0;
   });
 }
 
-function blockAfterCrashes(host: Host, journal: Journal): void {
-  const { bundles = new Map() } = readActivePolicy(host.paths) ?? {};
-  const manifestDigests = [...bundles.values()].map((one) => one.record.release.manifest.digest);
+/** @returns undefined for a generation that is not whole: that is a fact for the plan, no reason to stop */
+function bundlesIn(host: Host, generation: number): ReadonlyMap<string, ActiveBundle> | undefined {
+  try {
+    return bundlesOf(host.paths, readGeneration(host.paths, generation));
+  } catch (error) {
+    host.log.warn({ err: error, generation }, 'a generation cannot be read');
+    return undefined;
+  }
+}
+
+/** The releases that the journal's swap brought: what its generation has and the one before has not. */
+function releasesOf(host: Host, journal: Journal): ReleaseInfo[] {
+  const before = journal.from === undefined ? undefined : bundlesIn(host, journal.from);
+  const after = bundlesIn(host, journal.to) ?? new Map<string, ActiveBundle>();
+  return [...after.values()]
+    .map((one) => one.record.release)
+    .filter(
+      ({ bundle, manifest }) => before?.get(bundle)?.record.release.manifest.digest !== manifest.digest,
+    );
+}
+
+/** As in the cycle that crashed: what a worker refuses is remembered before the link goes back. */
+function rememberRefused(
+  host: Host,
+  releases: readonly ReleaseInfo[],
+  error: WritError,
+  groups: readonly string[],
+): void {
+  const used = host.groups
+    .filter((one) => groups.includes(one.config.name))
+    .flatMap((one) => one.config.uses);
+  rememberReleases(
+    host,
+    releases.filter((one) => used.includes(one.bundle)),
+    error,
+  );
+}
+
+function interrupted({ from, to }: Journal): WritError {
+  const text = `the move to generation ${to} was cut short; generation ${from ?? 'none'} is back`;
+  return new WritError('INTERRUPTED', text, { facts: { from, to }, hint: 'The next poll tries it again.' });
+}
+
+function blockAfterCrashes(host: Host, journal: Journal): WritError {
+  const manifestDigests = releasesOf(host, journal).map((one) => one.manifest.digest);
   const reason = `generation ${journal.to} did not get to its end in ${journal.attempts + 1} starts`;
   host.ledger.write({
     ...host.ledger.read(),
     blocked: { reason, atMs: host.clock.nowMs(), manifestDigests },
   });
+  return new WritError('ACTIVATION_BLOCKED', reason, { facts: { from: journal.from, to: journal.to } });
 }
 
 /**

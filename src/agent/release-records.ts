@@ -9,6 +9,7 @@ import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js'
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { SignedTarget } from '../trust/signed-target.js';
+import { listDirectories } from './generations.js';
 import { type HostPaths, releaseName } from './paths.js';
 
 export interface ReleaseRecord {
@@ -130,12 +131,13 @@ function damaged(path: string, cause: unknown): WritError {
 
 /** @returns all releases kept on this host. */
 export function listReleases(paths: HostPaths): { bundle: string; name: string; path: string }[] {
-  return fs
-    .readdirSync(paths.archives)
+  return listDirectories(paths.archives)
     .filter(isName)
     .flatMap((bundle) =>
-      fs
-        .readdirSync(join(paths.archives, bundle))
-        .map((name) => ({ bundle, name, path: releasePath(paths, bundle, name) })),
+      listDirectories(join(paths.archives, bundle)).map((name) => ({
+        bundle,
+        name,
+        path: releasePath(paths, bundle, name),
+      })),
     );
 }

@@ -1,17 +1,23 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
-import type { AgentState, ControlAnswer, ControlRequest, StatusReport } from '../core/control-protocol.js';
+import type {
+  AgentState,
+  ControlAnswer,
+  ControlRequest,
+  ResumeResult,
+  StatusReport,
+} from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
-import { toWritError, WritError } from '../core/errors.js';
-import { openControlSocket } from './control-socket.js';
+import { isWritError, toWritError, WritError } from '../core/errors.js';
+import { openControlSocket, type SendAnswer } from './control-socket.js';
 import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
-import { freshnessAfter } from './freshness.js';
-import { activeGenerationNumber, readActive } from './generations.js';
+import { freshnessAfter, isUnreached } from './freshness.js';
+import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
 import { loadConfig } from './load-config.js';
-import { closeHost, type HostOptions, openHost, requireSamePlaces } from './open-host.js';
+import { announceCurrent, closeHost, type HostOptions, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
 import { retryRefusals, startHost } from './recover-host.js';
@@ -20,7 +26,7 @@ import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { dueDelayMs, settleDueApart } from './settle-due.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
-import { announceActive } from './worker-groups.js';
+import type { CycleEnd } from './sync-cycle.js';
 
 export interface AgentOptions extends HostOptions {
   readonly configPath: string;
@@ -43,43 +49,56 @@ export class RunningAgent {
   #last: CycleResult | undefined;
   #freshness: StatusReport['freshness'] = { state: 'stale' };
   #nextPollAtMs: number | undefined;
-  #problems: Problem[] = [];
+  /** What is wrong with the active trees, until a cycle has replaced them. */
+  #damage: Problem | undefined;
+  /** Why the configuration on disk is not the one in use, until a reload succeeds. */
+  #notReloaded: Problem | undefined;
   /** Aborted to end the poll loop of the present configuration. */
   #polling: AbortController = new AbortController();
 
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
     this.#host = host;
+    const lastContactMs = readStatusFile(host.paths)?.freshness.lastContactMs;
+    this.#freshness = { state: 'stale', ...(lastContactMs === undefined ? {} : { lastContactMs }) };
     this.#recorder = createRecorder();
     this.#runner = createCycleRunner(async (run) => {
+      // Asked for before the end was: who waits is told, and no server is asked in vain.
+      this.#refuseWhenStopping();
       const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
-      this.#note(end.result);
-      this.#recorder.record(this.#host, end, run.by === undefined ? {} : { by: run.by });
-      this.#publishStatus();
+      const nowMs = this.#options.clock.nowMs();
+      this.#freshness = freshnessAfter(this.#freshness, end.result, nowMs);
+      this.#note(end, run.by === undefined ? {} : { by: run.by });
       return end.result;
     });
   }
 
   async run(): Promise<void> {
     const { stop, log } = this.#options;
-    await this.#recover();
-    const socket = await openControlSocket({
-      path: this.#host.paths.socket,
-      version: this.#options.version,
-      log,
-      handle: (request, send) => this.#handle(request, send),
-    });
-    log.info({ socket: this.#host.paths.socket }, 'control socket open');
+    log.info({ state: this.#state }, 'state');
+    // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const stopReloads = this.#options.onReload(() => this.#reload());
-    this.#enter('run');
     try {
-      await Promise.all([this.#pollUntilStopped(stop), this.#settleUntilStopped(stop)]);
+      await this.#runner.exclusive(() => this.#recover());
+      const socket = await openControlSocket({
+        path: this.#host.paths.socket,
+        version: this.#options.version,
+        log,
+        handle: (request, send) => this.#handle(request, send),
+      });
+      log.info({ socket: this.#host.paths.socket }, 'control socket open');
+      this.#enter('run');
+      try {
+        await Promise.all([this.#pollUntilStopped(stop), this.#settleUntilStopped(stop)]);
+      } finally {
+        this.#enter('shutdown');
+        await this.#runner.idle();
+        await socket.close();
+        this.#enter('stop');
+      }
     } finally {
-      this.#enter('shutdown');
       stopReloads();
       await this.#runner.idle();
-      await socket.close();
-      this.#enter('stop');
       await closeHost(this.#host);
     }
   }
@@ -98,14 +117,9 @@ export class RunningAgent {
       this.#last = recovered.result;
       this.#recorder.record(host, recovered, {});
     }
-    if (damage !== undefined) this.#problems.push(problemOf(damage));
+    if (damage !== undefined) this.#damage = problemOf(damage);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
-    this.#announce();
-  }
-
-  #announce(): void {
-    const active = readActive(this.#host.paths);
-    announceActive(this.#host.groups, active && { generation: active.number, path: active.path });
+    announceCurrent(host);
   }
 
   async #pollUntilStopped(stop: AbortSignal): Promise<void> {
@@ -113,7 +127,7 @@ export class RunningAgent {
     while (!stop.aborted) {
       this.#polling = new AbortController();
       const host = this.#host;
-      const lastSuccessMs = readStatusFile(host.paths)?.freshness.lastContactMs;
+      const lastSuccessMs = this.#freshness.lastContactMs;
       const pollOptions = {
         poll: host.config.poll,
         hostId: host.config.host.id,
@@ -121,14 +135,14 @@ export class RunningAgent {
         random01: this.#options.random01,
         nextCronTime: cronTimeAfterNow,
         retryAfterUntilMs: () => host.ledger.read().retryAfterUntilMs,
-        anythingActive: activeGenerationNumber(host.paths) === undefined ? 'no' : 'yes',
+        anythingActive: this.#status().generation === undefined ? 'no' : 'yes',
         onScheduled: (atMs: number) => {
           this.#nextPollAtMs = atMs;
         },
         onPoll: async () => {
-          await this.#runner.pull({ trigger });
+          const result = await this.#cycleUnlessStopping(trigger);
           trigger = 'poll';
-          return this.#freshness.state === 'stale' ? 'failed' : 'reached';
+          return result === undefined || isUnreached(result) ? 'failed' : 'reached';
         },
         ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
       } as const;
@@ -149,31 +163,44 @@ export class RunningAgent {
     }
   }
 
-  /** What a result says about the way to the server. */
-  #note(result: CycleResult): void {
-    this.#last = result;
-    this.#freshness = freshnessAfter(this.#freshness, result, this.#options.clock.nowMs());
-    if (result.changed) this.#problems = [];
+  /** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
+  async #cycleUnlessStopping(trigger: 'start' | 'poll' | 'reload'): Promise<CycleResult | undefined> {
+    try {
+      return await this.#runner.pull({ trigger });
+    } catch (error) {
+      if (isWritError(error) && error.code === 'AGENT_STOPPING') return undefined;
+      throw error;
+    }
   }
 
-  async #handle(request: ControlRequest, send: (answer: ControlAnswer) => void): Promise<void> {
-    const changes = request.type === 'pull' || request.type === 'rollback' || request.type === 'resume';
-    if (changes && this.#options.stop.aborted)
-      throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
+  #refuseWhenStopping(): void {
+    if (this.#options.stop.aborted) throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
+  }
+
+  /** Every end of a cycle or a rollback comes by here: log, history, status. */
+  #note(end: CycleEnd, asked: { readonly by?: string; readonly reason?: string }): void {
+    this.#last = end.result;
+    if (end.result.changed) this.#damage = undefined;
+    this.#recorder.record(this.#host, end, asked);
+    this.#publishStatus();
+  }
+
+  async #handle(request: ControlRequest, send: SendAnswer): Promise<void> {
+    const onEvent = (event: ControlAnswer): void => void send(event);
     switch (request.type) {
       case 'pull': {
         const trigger = request.force ? 'force' : 'pull';
-        return send(await this.#runner.pull({ trigger, by: request.by, onEvent: send }));
+        return send(await this.#runner.pull({ trigger, by: request.by, onEvent }));
       }
       case 'status':
         return send(this.#status());
       case 'history':
-        for (const entry of readHistory(this.#host.paths, request)) send(entry);
+        for (const entry of readHistory(this.#host.paths, request)) await send(entry);
         return send({ type: 'end' });
       case 'rollback':
-        return send(await this.#runner.exclusive(() => this.#rollback(request, send)));
+        return send(await this.#runner.exclusive(() => this.#rollback(request, onEvent)));
       case 'resume':
-        return send(await this.#runner.exclusive(async () => resume(this.#host)));
+        return send(await this.#runner.exclusive(async () => this.#resume()));
     }
   }
 
@@ -181,12 +208,18 @@ export class RunningAgent {
     request: Extract<ControlRequest, { type: 'rollback' }>,
     onEvent: (answer: ControlAnswer) => void,
   ): Promise<CycleResult> {
+    this.#refuseWhenStopping();
     const end = await runRollback(this.#host, { ...request, signal: this.#options.stop, onEvent });
-    this.#last = end.result;
     const { by, reason } = request;
-    this.#recorder.record(this.#host, end, { by, ...(reason === undefined ? {} : { reason }) });
-    this.#publishStatus();
+    this.#note(end, { by, ...(reason === undefined ? {} : { reason }) });
     return end.result;
+  }
+
+  #resume(): ResumeResult {
+    this.#refuseWhenStopping();
+    const result = resume(this.#host);
+    this.#publishStatus();
+    return result;
   }
 
   #status(): StatusReport {
@@ -194,7 +227,7 @@ export class RunningAgent {
       version: this.#options.version,
       state: this.#state,
       freshness: this.#freshness,
-      problems: this.#problems,
+      problems: [this.#damage, this.#notReloaded].filter((one) => one !== undefined),
       ...(this.#last ? { last: this.#last } : {}),
       ...(this.#nextPollAtMs === undefined ? {} : { nextPollAtMs: this.#nextPollAtMs }),
     });
@@ -206,36 +239,30 @@ export class RunningAgent {
 
   /** A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so. */
   #reload(): void {
-    const reload = async (): Promise<void> => {
+    const reload = async (): Promise<'reloaded' | 'kept'> => {
       try {
         await this.#replaceHost();
-        this.#polling.abort();
-        void this.#runner.pull({ trigger: 'reload' });
+        return 'reloaded';
       } catch (error) {
         const problem = toWritError(error);
         this.#options.log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
-        this.#problems = [...this.#problems.filter((one) => one.code !== problem.code), problemOf(problem)];
+        this.#notReloaded = problemOf(problem);
         this.#publishStatus();
+        return 'kept';
       }
     };
-    void this.#runner.exclusive(reload);
+    void this.#runner.exclusive(reload).then((end) => {
+      if (end === 'kept') return undefined;
+      this.#polling.abort();
+      return this.#cycleUnlessStopping('reload');
+    });
   }
 
   async #replaceHost(): Promise<void> {
     const { config } = loadConfig(this.#options.configPath);
-    const old = this.#host;
-    requireSamePlaces(old.config, config);
-    await closeHost(old);
-    try {
-      this.#host = await openHost(config, this.#options);
-    } catch (error) {
-      this.#host = await openHost(old.config, this.#options);
-      throw error;
-    } finally {
-      this.#announce();
-    }
+    this.#host = await replaceHost(this.#host, config, this.#options);
     retryRefusals(this.#host);
-    this.#problems = [];
+    this.#notReloaded = undefined;
     this.#options.log.info('configuration reloaded');
   }
 }

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { Ajv, type SchemaObject } from 'ajv';
 import { isSystemError, WritError } from '../core/errors.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
 
 const maxStateBytes = 16_000_000;
 
@@ -26,11 +26,11 @@ export interface StateFileOptions<T> {
 
 /**
  * Opens a document.
- * @throws WritError STATE_DAMAGED when the file is there and is not what its schema says
+ * @throws WritError STATE_DAMAGED when the file is there and is not what its schema says; DISK_*
  */
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
-  let text = readBounded(path);
+  let text = readBounded(path, op);
   let value = text === undefined ? options.initial : parse<T>(text, options);
   return {
     read: () => value,
@@ -43,7 +43,7 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   };
 }
 
-function readBounded(path: string): string | undefined {
+function readBounded(path: string, op: string): string | undefined {
   try {
     const { size } = fs.statSync(path);
     if (size > maxStateBytes)
@@ -51,7 +51,7 @@ function readBounded(path: string): string | undefined {
     return fs.readFileSync(path, 'utf8');
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return undefined;
-    throw error;
+    throw diskError(error, { op: `${op}:read`, path });
   }
 }
 

@@ -12,9 +12,9 @@ const maxStatusBytes = 1_000_000;
 /** Writes the public part of a report; a failure is logged, never an outcome. */
 export function writeStatusFile(host: Pick<Host, 'paths' | 'durable' | 'log'>, report: StatusReport): void {
   const next = publicPart(report);
-  const known = readStatusFile(host.paths);
-  if (known !== undefined && newsOf(known) === newsOf(next)) return;
   try {
+    const known = readStatusFile(host.paths);
+    if (known !== undefined && newsOf(known) === newsOf(next)) return;
     host.durable.writeFile('status', host.paths.status, `${JSON.stringify(next)}\n`, 0o644);
   } catch (error) {
     host.log.warn({ err: error }, 'status.json could not be written');
@@ -49,7 +49,7 @@ export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport |
     const value: unknown = JSON.parse(fs.readFileSync(paths.status, 'utf8'));
     return isReport(value) ? value : undefined;
   } catch (error) {
-    if (isSystemError(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
+    if (isSystemError(error) || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

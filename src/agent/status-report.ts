@@ -1,6 +1,7 @@
 // What `writ status` shows: the ledger, what is active, what was trusted and what the agent is doing, joined
 // into one report. Reads only; with an agent or without one.
 import * as fs from 'node:fs';
+import type { BundleConfig } from '../core/config.js';
 import type {
   AgentState,
   BundleStatus,
@@ -10,7 +11,8 @@ import type {
 } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError } from '../core/errors.js';
-import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
+import type { ReleaseInfo } from '../core/release.js';
+import { type ActiveBundle, readActivePolicy } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
@@ -56,7 +58,13 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     ...lastOf(facts.last),
     confirmed: active !== undefined && workers.every((one) => one.state === 'confirmed'),
     ...(active ? { generation: active.generation.number, activeSinceMs: activeSince(host) } : {}),
-    bundles: attempt(() => bundleStatuses(host, active), []),
+    bundles: host.config.bundles.map((one) =>
+      bundleStatus(
+        one,
+        active?.bundles.get(one.name),
+        attempt(() => offeredTo(host, one), undefined),
+      ),
+    ),
     workers,
     freshness: facts.freshness,
     ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
@@ -68,8 +76,18 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
         reason: message,
       })),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
-    problems: [...problems, ...blockedProblem(ledger)],
+    problems: distinct([...problems, ...blockedProblem(ledger)]),
   };
+}
+
+/** A block is in the ledger and in the last cycle's result: it is one problem, told with its words. */
+function distinct(problems: readonly Problem[]): Problem[] {
+  return problems.filter((one, index) => {
+    const others = problems.filter((other, at) => other.code === one.code && at !== index);
+    if (one.message === '') return !others.some((other) => other.message !== '');
+    const firstAt = problems.findIndex((other) => other.code === one.code && other.message === one.message);
+    return firstAt === index;
+  });
 }
 
 function lastOf(last: CycleResult | undefined): Pick<StatusReport, 'last'> {
@@ -83,24 +101,27 @@ function activeSince(host: HostView): number {
   return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
 }
 
-function bundleStatuses(host: HostView, active: ActivePolicy | undefined): BundleStatus[] {
-  return host.config.bundles.map(({ name, channel }): BundleStatus => {
-    const one = active?.bundles.get(name);
-    const offered =
-      host.client.status() === undefined ? undefined : host.client.target(name, channel)?.release;
-    return {
-      bundle: name,
-      channel,
-      ...(one
-        ? {
-            serial: one.record.release.serial,
-            revision: one.record.release.revision,
-            activatedAtMs: one.record.stagedAtMs,
-          }
-        : {}),
-      ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),
-    };
-  });
+function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo | undefined {
+  return host.client.status() === undefined ? undefined : host.client.target(name, channel)?.release;
+}
+
+function bundleStatus(
+  { name, channel }: BundleConfig,
+  active: ActiveBundle | undefined,
+  offered: ReleaseInfo | undefined,
+): BundleStatus {
+  return {
+    bundle: name,
+    channel,
+    ...(active
+      ? {
+          serial: active.record.release.serial,
+          revision: active.record.release.revision,
+          activatedAtMs: active.record.stagedAtMs,
+        }
+      : {}),
+    ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),
+  };
 }
 
 function workerStatuses(ledger: Ledger): WorkerStatus[] {

@@ -1,7 +1,7 @@
 // One cycle from refresh to commit, top to bottom (architecture.md section 5). Every bundle gets a result of its
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
-import { toWritError } from '../core/errors.js';
+import { toWritError, WritError } from '../core/errors.js';
 import { performMove } from './activate.js';
 import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
@@ -88,6 +88,7 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   };
   const { selections, candidate } = await stageAndCheck(cycle, selected, active, options);
   rememberRefusedBundles(host, selections);
+  requireNotStopped(cycle.request.signal);
   const nothingLeft = candidate.length === 0 || sameContent(candidate, active);
   if (nothingLeft && (await findDamage(host, active)).length === 0) return nothingNew(cycle);
 
@@ -105,6 +106,11 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
     planMove(host, { ...options, active, candidate, placed, onBlamed }),
   );
   return settleResults(cycle, { selections, result, blamed });
+}
+
+/** Who is told to end begins no swap: workers would be told by a process that is going away. */
+function requireNotStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw new WritError('INTERRUPTED', 'the cycle was ended before its swap');
 }
 
 function select(cycle: Cycle, active: ActivePolicy | undefined): Promise<Selection[]> {

@@ -23,7 +23,7 @@ export function wantGeneration(
 }
 
 /** Notes what workers said; a worker that was never seen before is added. */
-export function noteWorkers(host: Host, results: readonly WorkerResult[]): void {
+export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly WorkerResult[]): void {
   if (results.length === 0) return;
   const ledger = host.ledger.read();
   const workers = { ...ledger.workers };
@@ -32,6 +32,16 @@ export function noteWorkers(host: Host, results: readonly WorkerResult[]): void 
     workers[key] = entryOf(result, workers[key]);
   }
   host.ledger.write({ ...ledger, workers });
+}
+
+/**
+ * Notes an answer that came outside a tell. One about another generation than the worker is to use by now says
+ * nothing: it must neither confirm what is active nor make an older generation the wanted one.
+ * @param active number of the active generation: what a worker that was never seen is to use
+ */
+export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
+  const wanted = host.ledger.read().workers[workerKey(result.group, result.worker)]?.wanted ?? active;
+  if (wanted === result.generation) noteWorkers(host, [result]);
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {

@@ -59,9 +59,10 @@ export function isWritError(value: unknown): value is WritError {
   return value instanceof WritError;
 }
 
-/** True for the error of a system call with this code, as ENOENT. */
+/** True for the error of a system call with this code, as ENOENT; a WritError has a code too, and is none. */
 export function isSystemError(value: unknown, code?: string): value is NodeJS.ErrnoException {
-  return value instanceof Error && 'code' in value && (code === undefined || value.code === code);
+  if (!(value instanceof Error) || isWritError(value) || !('code' in value)) return false;
+  return code === undefined || value.code === code;
 }
 
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
