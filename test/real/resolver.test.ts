@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type RealKresd, sampleDirectory, startRealKresd } from '../support/real-kresd.js';
 import { needs } from '../support/real-programs.js';
+import { runWrit } from '../support/run-writ.js';
 import { tempDir } from '../support/temp-dir.js';
 import { type WholeSystem, wholeSystem } from '../support/whole-system.js';
 
@@ -62,6 +63,9 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
       const [bundle] = pull.json['bundles'] as { problem: { code: string; facts: Record<string, string> } }[];
       assert.equal(bundle?.problem.facts['check'], 'block.rpz parses');
       assert.match(bundle?.problem.facts['output'] ?? '', /block\.rpz:\d+: invalid IPv4 address/);
+      const shown = await runWrit(['pull', '--force', '--config', writ.config]);
+      assert.equal(shown.exitCode, 3);
+      assert.match(shown.stdout, /"block.rpz parses".*block\.rpz:\d+: invalid IPv4 address/s);
       assert.deepEqual(pull.json['workers'], []);
       assert.equal(writ.current(), current);
       assert.deepEqual(await answers(), { '192.0.2.2': 20 });
