@@ -1,7 +1,8 @@
 // The end of a cycle: what was found on the way becomes one result with one outcome. Writes no file; the
 // outcome is never better than the worst part.
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../core/cycle-report.js';
-import { isSystemError, type WritError } from '../core/errors.js';
+import { errorCodes } from '../core/error-codes.js';
+import { exitCodeOfKind, isSystemError, type WritError } from '../core/errors.js';
 import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../core/sync-machine.js';
 import type { MoveResult } from './activate.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
@@ -44,6 +45,7 @@ export function finishCycle(
 ): CycleResult {
   const outcome = overallOutcome(findings);
   const generation = readGenerationNumber(host);
+  const problems = allProblems(findings);
   const { fromGeneration, moves } = findings;
   const last = moves.at(-1);
   return {
@@ -52,18 +54,25 @@ export function finishCycle(
     cycle: story.cycle,
     trigger: story.trigger,
     outcome,
-    exitCode: exitCodeOfOutcome[outcome],
+    exitCode: exitCodeOf(outcome, problems),
     confirmed: outcome === 'unchanged' || (last?.confirmed ?? false),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),
     bundles: [...findings.bundles.values()],
     workers: [...(last?.workers ?? []), ...findings.workers],
-    problems: allProblems(findings),
+    problems,
     warnings: [...findings.warnings, ...moves.flatMap((one) => one.warnings)],
     startedAtMs: story.startedAtMs,
     durationMs: story.durationMs(),
   };
+}
+
+/** To try again will not help against a wrong configuration: scripts tell it apart by its exit code. */
+function exitCodeOf(outcome: Outcome, problems: readonly Problem[]): number {
+  const [first] = problems;
+  const isConfig = first !== undefined && errorCodes[first.code].kind === 'config';
+  return outcome === 'failed' && isConfig ? exitCodeOfKind.config : exitCodeOfOutcome[outcome];
 }
 
 function overallOutcome(findings: CycleFindings): Outcome {

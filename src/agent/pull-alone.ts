@@ -1,13 +1,18 @@
 // The commands of a host without a running agent: the same cycle, rollback and resume, under the same lock.
 // Recovers first, as the agent does at its start.
+import type { AgentConfig } from '../core/config.js';
 import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import { isWritError } from '../core/errors.js';
+import { policyStands } from '../core/policy-stands.js';
 import { systemClock } from '../platform/clock.js';
 import { silentLog } from '../platform/log.js';
 import { freshnessAfter } from './freshness.js';
+import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
+import { type HostPaths, hostPaths } from './paths.js';
 import { createRecorder } from './record-cycle.js';
 import { startHost } from './recover-host.js';
 import { resume } from './resume.js';
@@ -69,8 +74,34 @@ async function withHost<T>(
   holder: LockRequest['holder'],
   act: (host: Host) => Promise<T>,
 ): Promise<T> {
-  const { signal, version } = options;
   const { config } = loadConfig(options.configPath);
+  const paths = hostPaths(config);
+  const before = activeNow(paths);
+  try {
+    return await underLock(config, options, holder, act);
+  } catch (error) {
+    const after = activeNow(paths);
+    throw after === undefined || after !== before ? error : policyStands(error, after);
+  }
+}
+
+/** @returns undefined when `current` cannot be read: then nothing is said of it */
+function activeNow(paths: HostPaths): number | 'none' | undefined {
+  try {
+    return activeGenerationNumber(paths) ?? 'none';
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function underLock<T>(
+  config: AgentConfig,
+  options: Omit<AloneOptions, 'onEvent'>,
+  holder: LockRequest['holder'],
+  act: (host: Host) => Promise<T>,
+): Promise<T> {
+  const { signal, version } = options;
   const parts = { clock: systemClock, log: silentLog(), version };
   const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal });
   try {

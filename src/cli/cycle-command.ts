@@ -2,7 +2,8 @@
 // while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone.
 import type { ControlAnswer, ControlRequest } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
+import { policyStands } from '../core/policy-stands.js';
 import type { AloneOptions } from './agent-doors.js';
 import { ask, isNotRunning, whoAsks } from './ask.js';
 import type { Answer, CommandContext } from './command.js';
@@ -19,6 +20,14 @@ export interface CycleQuestion {
 
 /** @returns the result, or `interrupted` when a signal ended the wait (the agent goes on) */
 export async function askForCycle(question: CycleQuestion): Promise<CycleResult | 'interrupted'> {
+  try {
+    return await askOrAct(question);
+  } catch (error) {
+    throw isBeforeAnyCycle(error) ? policyStands(error) : error;
+  }
+}
+
+async function askOrAct(question: CycleQuestion): Promise<CycleResult | 'interrupted'> {
   const { configPath, context, detail } = question;
   const { reporter, signal, version } = context;
   const onEvent = stepPrinter({ reporter, detail });
@@ -66,7 +75,14 @@ function interruptedAnswer(type: string): Answer {
 }
 
 function isInterrupted(error: unknown): boolean {
-  return error instanceof WritError && error.code === 'INTERRUPTED';
+  return isWritError(error) && error.code === 'INTERRUPTED';
+}
+
+/** After a lost connection nobody knows; after these no cycle has begun. */
+function isBeforeAnyCycle(error: unknown): boolean {
+  if (!isWritError(error) || error.facts.policy !== undefined) return false;
+  const { kind, code, facts } = error;
+  return kind === 'config' || code === 'AGENT_STOPPING' || facts['reason'] === 'denied';
 }
 
 function isEvent(message: ControlAnswer): message is CycleEventLine {

@@ -79,7 +79,9 @@ function jsonOfAnswer(answer: Answer): object {
 
 function jsonOfError(type: string, exitCode: number, error: WritError): object {
   const { code, kind, message, hint, facts } = error;
-  return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, facts };
+  const { changed } = facts;
+  const policy = changed === undefined ? {} : { changed };
+  return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, ...policy, facts };
 }
 
 function linesOfAnswer(answer: Answer, paint: Paint): string[] {
@@ -91,7 +93,7 @@ function linesOfAnswer(answer: Answer, paint: Paint): string[] {
 }
 
 function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {
-  const { expected, actual } = error.facts;
+  const { expected, actual, policy } = error.facts;
   const facts = [
     ...(expected === undefined ? [] : [`expected ${expected}`]),
     ...(actual === undefined ? [] : [`actual ${actual}`]),
@@ -100,6 +102,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
   const cause = options.verbose && error.cause instanceof Error ? error.cause.stack : undefined;
   return [
     `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
+    ...(policy === undefined ? [] : [`  ${printable(policy)}.\n`]),
     `hint: ${printable(error.hint)}\n`,
     ...(cause === undefined ? [] : [`${cause}\n`]),
   ];

@@ -26,7 +26,7 @@ export function showResult(result: Bounded<CycleResult>): Block {
 function blockOf(result: CycleResult): Block {
   switch (result.outcome) {
     case 'unchanged':
-      return { lines: [`UNCHANGED ${activeText(result)}`] };
+      return { lines: [`UNCHANGED ${activeText(result)}`, ...result.problems.map(problemLine)] };
     case 'activated':
       return showActivated(result);
     case 'degraded':
@@ -142,7 +142,7 @@ function showStopped(result: CycleResult, { word, next }: Stop): Block {
     lines: [
       `${word}${what}${codeText(result, concerned[0])}`,
       ...(problem === undefined ? [] : indented(problemText(problem, maxOutputLines), '  ', maxDetailLines)),
-      ...others.map((one) => `  [${one.code}] ${firstLine(one.message)}`),
+      ...others.map(problemLine),
       `  ${staysText(result)}.`,
       ...(problem === undefined ? [] : [`  hint: ${problem.hint}`]),
     ],
@@ -220,6 +220,10 @@ function retryText(refused: readonly BundleResult[]): string[] {
     const when = retryAtMs === 0 ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
     return [`  Serial ${toSerial} is tried again ${when}, or with --force; a newer serial at once.`];
   });
+}
+
+function problemLine({ code, message }: Problem): string {
+  return `  [${code}] ${firstLine(message)}`;
 }
 
 function firstLine(text: string): string {

@@ -8,6 +8,10 @@ export type { ErrorCode, ErrorKind } from './error-codes.js';
 export interface ErrorFacts {
   readonly expected?: string | number;
   readonly actual?: string | number;
+  /** What became of the running policy, where the command was to change it. */
+  readonly policy?: string;
+  /** The policy is another one than before. */
+  readonly changed?: boolean;
   readonly [name: string]: unknown;
 }
 

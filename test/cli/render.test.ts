@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import type { Answer } from '../../src/cli/command.js';
 import { createRenderer, printable, type RenderOptions } from '../../src/cli/render.js';
 import { WritError } from '../../src/core/errors.js';
+import { policyStands } from '../../src/core/policy-stands.js';
 import { fakeClock } from '../support/fake-clock.js';
 
 interface Screen {
@@ -81,6 +82,16 @@ describe('errors', () => {
     const interrupted = new WritError('INTERRUPTED', 'x');
     assert.equal(rendered().renderer.error('x', interrupted), 130);
     assert.equal(rendered().renderer.error('x', interrupted, 143), 143);
+  });
+
+  it('say what became of the running policy, where the command was to change it', () => {
+    const stands = policyStands(error, 17);
+    const people = rendered();
+    people.renderer.error('pull.result', stands);
+    assert.match(people.err.text(), /\n {2}Generation 17 stays active; nothing was changed\.\nhint: .+\n$/);
+    const script = rendered({ json: true });
+    script.renderer.error('pull.result', stands);
+    assert.equal(JSON.parse(script.out.text()).changed, false);
   });
 
   it('go to stdout as one object with --json', () => {

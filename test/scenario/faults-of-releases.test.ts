@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { cycleAnswer } from '../../src/cli/cycle-command.js';
 import type { CheckConfig } from '../../src/core/config.js';
 import type { ErrorCode } from '../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../src/core/limits.js';
@@ -163,6 +164,29 @@ describe('a target entry without what Writ signs', () => {
     );
     assert.equal(result.exitCode, 1);
     assert.equal(test.read('dns-edge/block.rpz'), '1');
+  });
+});
+
+describe('a bundle that the repository does not list', () => {
+  it('is a failure of its own when there never was a release', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'acess' }] });
+    await publishNext(test);
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [1, 'TARGET_UNKNOWN']);
+    assert.equal(test.read(`access/${policy}`), 'version: 6\n');
+  });
+
+  it('stays active when there was one, and every answer says so', async () => {
+    using test = testHost();
+    await publishNext(test, 5);
+    await test.pull();
+    test.repository.targets.targets = {};
+    test.repository.publish();
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.outcome, result.changed], [0, 'unchanged', false]);
+    assert.equal(result.bundles[0]?.problem?.code, 'TARGET_UNKNOWN');
+    assert.equal(test.read(`access/${policy}`), 'version: 5\n');
+    assert.match(cycleAnswer('pull.result', result).lines.join('\n'), /\[TARGET_UNKNOWN\]/);
   });
 });
 

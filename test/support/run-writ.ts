@@ -14,12 +14,20 @@ export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly input?: string;
+  /** A program that runs writ as its last arguments, as `unshare -m`. */
+  readonly under?: readonly string[];
 }
 
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export function runWrit(args: readonly string[], options: RunWritOptions = {}): Promise<WritRun> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [entry, ...args], {
+    const [program = process.execPath, ...rest] = [
+      ...(options.under ?? []),
+      process.execPath,
+      entry,
+      ...args,
+    ];
+    const child = spawn(program, rest, {
       env: { PATH: process.env['PATH'] ?? '', ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });

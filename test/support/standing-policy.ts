@@ -7,13 +7,16 @@ import { directoryState } from './directory-state.js';
 
 export type Places = Pick<HostPaths, 'policy' | 'staging' | 'journal'>;
 
-/** @returns an assertion that the policy still stands as it does now, with nothing in flight */
-export function standingPolicy(places: Places): () => void {
+/**
+ * @param later where to look afterwards, if the state lies elsewhere by then
+ * @returns an assertion that the policy still stands as it does now, with nothing in flight
+ */
+export function standingPolicy(places: Places, later = places): () => void {
   const before = directoryState(places.policy);
   return () => {
-    assert.deepEqual(directoryState(places.policy), before);
-    assert.deepEqual(readdirSync(places.staging), []);
-    assert.equal(existsSync(places.journal), false);
+    assert.deepEqual(directoryState(later.policy), before);
+    assert.deepEqual(readdirSync(later.staging), []);
+    assert.equal(existsSync(later.journal), false);
   };
 }
 
