@@ -26,12 +26,15 @@ export interface RunningScript {
 }
 
 /** Starts the script and leaves it running; the caller kills it. */
-export function startScript(script: string): RunningScript {
+export function startScript(
+  script: string,
+  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
+): RunningScript {
   const [program, ...args] = argvOf(script);
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(program, args, { stdio: [stdin, 'pipe', 'inherit'] });
   const firstLine = new Promise<string>((resolve, reject) => {
     let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       text += chunk.toString('utf8');
       if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
     });

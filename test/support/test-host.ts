@@ -39,6 +39,8 @@ export interface TestHostOptions {
   readonly groups?: Readonly<Record<string, TestGroup>>;
   readonly config?: Partial<AgentConfig>;
   readonly observer?: OperationObserver;
+  /** Epoch milliseconds at the start; 2026-11-01 by default. */
+  readonly nowMs?: number;
   /** Stands between the client and the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
 }
@@ -69,7 +71,7 @@ export interface TestHost extends Disposable {
 /** @example using test = testHost({ bundles: [{ name: 'access' }] }); */
 export function testHost(options: TestHostOptions = {}): TestHost {
   const dir = tempDir();
-  const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 1), mode: 'skip' });
+  const clock = fakeClock({ nowMs: options.nowMs ?? Date.UTC(2026, 10, 1), mode: 'skip' });
   const repository = new RepositorySimulator({ nowMs: clock.nowMs() });
   fs.writeFileSync(dir.join('root.json'), repository.bootstrapRoot);
   const open = (more: TestHostOptions): Host =>
