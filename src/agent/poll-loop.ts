@@ -81,8 +81,10 @@ function notBefore(atMs: number, options: PollLoopOptions): number {
 export function cronTimeAfterNow(poll: CronPoll, afterMs: number): number {
   const options = poll.timeZone === undefined ? {} : { timezone: poll.timeZone };
   const task = createTask(poll.expression, () => undefined, options);
-  // A timer may fire a little before its time: then the next time is the one that this poll was for.
-  const next = task.getNextRuns(2).find((one) => one.getTime() > afterMs);
+  // A timer may fire a little before its time: then the next time is the one that this poll was for. When no
+  // time is later, the clock was set back, and the poll comes by the new time.
+  const times = task.getNextRuns(2);
+  const next = times.find((one) => one.getTime() > afterMs) ?? times.at(-1);
   void task.destroy();
   if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never comes`);
   return next.getTime();
