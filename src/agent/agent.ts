@@ -2,6 +2,7 @@
 // of the process: clock, log, randomness and signals come in here.
 import type { AgentState } from '../core/control-protocol.js';
 import { systemClock } from '../platform/clock.js';
+import { keepHeapSmall } from '../platform/heap.js';
 import { createLog, type LogLevel } from '../platform/log.js';
 import { loadConfig } from './load-config.js';
 import { lockHost, openHost } from './open-host.js';
@@ -23,6 +24,7 @@ export interface RunAgentOptions {
  *   STATE_DAMAGED, SOCKET_IN_USE, LISTEN_FAILED
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
+  keepHeapSmall();
   await startAgent({
     configPath: options.configPath,
     version: options.version,

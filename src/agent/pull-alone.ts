@@ -6,6 +6,7 @@ import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
 import { systemClock } from '../platform/clock.js';
+import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
 import { freshnessAfter } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
@@ -101,6 +102,7 @@ async function underLock<T>(
   holder: LockRequest['holder'],
   act: (host: Host) => Promise<T>,
 ): Promise<T> {
+  keepHeapSmall();
   const { signal, version } = options;
   const parts = { clock: systemClock, log: silentLog(), version };
   const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal });
