@@ -145,14 +145,14 @@ async function stageAndCheck(
   });
   const trees = await story.step('stage', async () => {
     const value = await stageAll(host, fetched.selections, fetched.archives, options);
-    const text = `${value.staged.size} unpacked`;
+    const text = value.staged.size === 1 ? '1 bundle unpacked' : `${value.staged.size} bundles unpacked`;
     return { value, text: failuresOr(value.selections, text), verdict: stepVerdict(value.selections) };
   });
   await story.step('verify', () => {
     const files = [...trees.staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
     return {
       value: undefined,
-      text: `${files} files match the signed manifest`,
+      text: files === 1 ? '1 file matches the signed manifest' : `${files} files match the signed manifest`,
       verdict: files > 0 ? 'ok' : 'skip',
     };
   });
