@@ -9,6 +9,7 @@ import type { Journal } from '../core/recovery.js';
 import type { Outcome } from '../core/sync-machine.js';
 import { collectGarbage } from './collect-garbage.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
+import { countText } from './cycle-text.js';
 import { pointCurrentAt, removeCurrent } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
@@ -117,7 +118,7 @@ async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise
     noteWorkers(host, report.results);
     return {
       value: report,
-      text: resetText(report.results),
+      text: resetText(report.results, move.to.generation),
       verdict: report.problems.length > 0 ? 'warn' : 'ok',
     };
   });
@@ -169,10 +170,11 @@ function okOrSkip(count: number): 'ok' | 'skip' {
   return count > 0 ? 'ok' : 'skip';
 }
 
-function resetText(results: readonly WorkerResult[]): string {
+function resetText(results: readonly WorkerResult[], generation: number): string {
+  if (results.length === 0) return 'no worker to tell';
   const answered = results.filter((one) => one.state === 'confirmed').length;
   const told = results.filter((one) => one.state === 'told').length;
-  const parts = [`${answered} of ${results.length} workers answered`];
+  const parts = [`${answered} of ${countText(results.length, 'worker')} answered generation ${generation}`];
   if (told > 0) parts.push(`${told} told without an answer that proves it`);
   const missing = results
     .filter((one) => one.state === 'unreachable')
@@ -258,7 +260,7 @@ export async function restore(
   const proof = judgeProof(move.groups, results, await runProbes(host, context));
   noteWorkers(host, proof.results);
   clearJournal(paths, durable);
-  const text = `generation ${move.to.generation} -> ${move.from.generation}; ${resetText(proof.results)}`;
+  const text = `generation ${move.to.generation} -> ${move.from.generation}; ${resetText(proof.results, move.from.generation)}`;
   return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
 }
 

@@ -1,5 +1,6 @@
 // The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
 // the way here or this host did wrong never is.
+import type { BundleResult } from '../core/cycle-report.js';
 import type { WritError } from '../core/errors.js';
 import { problemText } from '../core/problem-text.js';
 import { remember } from '../core/refusals.js';
@@ -14,6 +15,19 @@ export function rememberRefusedBundles(host: Host, selections: readonly Selectio
     if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
     const { code } = result.problem;
     rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
+  }
+}
+
+/** Adds to the results when what was refused now is tried again. */
+export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): void {
+  const refused = [...results].filter(
+    ([, { outcome }]) => outcome === 'rejected' || outcome === 'rolled-back',
+  );
+  if (refused.length === 0) return;
+  const { refusals } = host.refusals.read();
+  for (const [bundle, result] of refused) {
+    const known = refusals.find((one) => one.bundle === bundle && one.serial === result.toSerial);
+    if (known !== undefined) results.set(bundle, { ...result, retryAtMs: known.retryAtMs });
   }
 }
 

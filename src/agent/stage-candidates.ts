@@ -10,7 +10,7 @@ import type { ActiveBundle } from './active-bundles.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
 import type { Host } from './host.js';
-import { runChecks } from './run-checks.js';
+import { type CheckReport, runChecks } from './run-checks.js';
 import { holdBackSets, type Selection } from './select-releases.js';
 import { type StagedBundle, stageBundle } from './stage-bundle.js';
 
@@ -145,31 +145,31 @@ export interface CheckAllOptions extends StagingOptions {
 /**
  * The `check` step. A refused bundle drops out with its set; the rest is built again and checked again as a
  * whole, as it will be active, until nobody refuses or nothing new is left.
- * @returns the selections with the refused ones held back, and one line per check
+ * @returns the selections with the refused ones held back, and the report of each check
  */
 export async function checkAll(
   host: Host,
   selections: readonly Selection[],
   options: CheckAllOptions,
-): Promise<{ selections: Selection[]; lines: string[]; warned: boolean }> {
+): Promise<{ selections: Selection[]; checks: readonly CheckReport[] }> {
   let left = [...selections];
-  const lines: string[] = [];
+  const checks: CheckReport[] = [];
   for (let round = 0; round <= selections.length && taken(left).length > 0; round++) {
-    const refusals = await checkOnce(host, left, options, { round, lines });
+    const refusals = await checkOnce(host, left, options, { round, checks });
     if (refusals.size === 0) break;
     left = holdBackSets(
       left.map((one) => (refusals.has(one.bundle.name) ? refuse(one, refusals.get(one.bundle.name)) : one)),
       host.config.together,
     );
   }
-  return { selections: left, lines, warned: lines.some((line) => line.includes(': warn')) };
+  return { selections: left, checks };
 }
 
 async function checkOnce(
   host: Host,
   selections: readonly Selection[],
   options: CheckAllOptions,
-  story: { readonly round: number; readonly lines: string[] },
+  story: { readonly round: number; readonly checks: CheckReport[] },
 ): Promise<ReadonlyMap<string, WritError>> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
   const candidatePath = join(options.staging, `candidate-${story.round}`);
@@ -190,10 +190,7 @@ async function checkOnce(
     log: host.log,
     signal: options.signal,
     ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
-    onReport: ({ bundle, name, verdict }) => {
-      const words = { ok: 'ok', warned: `warn (${verdict.reason})` } as Readonly<Record<string, string>>;
-      story.lines.push(`${bundle}: ${name}: ${words[verdict.kind] ?? `FAIL (${verdict.reason})`}`);
-    },
+    onReport: (report) => void story.checks.push(report),
   });
   return blameNewBundles(problems, bundles);
 }

@@ -7,12 +7,12 @@ import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
 import { findDamage, sameContent } from './compare-active.js';
 import { type CycleStory, openStory } from './cycle-story.js';
-import { failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
+import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { refreshTrust } from './refresh-trust.js';
-import { rememberRefusedBundles } from './remember-refusals.js';
+import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
 import { reserveGeneration } from './reserve-generation.js';
 import { type Selection, selectReleases } from './select-releases.js';
 import { settleDue } from './settle-due.js';
@@ -53,6 +53,7 @@ export async function syncCycle(host: Host, request: CycleRequest): Promise<Cycl
     for (let attempt = 0; attempt <= host.config.bundles.length; attempt++) {
       if ((await tryCandidate(cycle)) === 'ended') break;
     }
+    noteRetryTimes(host, findings.bundles);
   } catch (error) {
     findings.error = toWritError(error);
     host.log.warn({ cycle: story.cycle, err: error }, 'the cycle ended with an error');
@@ -137,22 +138,20 @@ async function stageAndCheck(
   const fetched = await story.step('fetch', async () => {
     const value = await fetchAll(host, story, selected, options);
     const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
-    return {
-      value,
-      text: failuresOr(value.selections, sizeText(bytes)),
-      verdict: stepVerdict(value.selections),
-    };
+    const change = { before: selected, after: value.selections };
+    return { value, text: failuresOr(change, sizeText(bytes)), verdict: stepVerdict(change) };
   });
   const trees = await story.step('stage', async () => {
     const value = await stageAll(host, fetched.selections, fetched.archives, options);
-    const text = value.staged.size === 1 ? '1 bundle unpacked' : `${value.staged.size} bundles unpacked`;
-    return { value, text: failuresOr(value.selections, text), verdict: stepVerdict(value.selections) };
+    const change = { before: fetched.selections, after: value.selections };
+    const text = `${countText(value.staged.size, 'bundle')} unpacked`;
+    return { value, text: failuresOr(change, text), verdict: stepVerdict(change) };
   });
   await story.step('verify', () => {
     const files = [...trees.staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
     return {
       value: undefined,
-      text: files === 1 ? '1 file matches the signed manifest' : `${files} files match the signed manifest`,
+      text: `${countText(files, 'file')} ${files === 1 ? 'matches' : 'match'} the signed manifest`,
       verdict: files > 0 ? 'ok' : 'skip',
     };
   });
@@ -160,8 +159,8 @@ async function stageAndCheck(
     const currentPath = active?.generation.path;
     const more = currentPath === undefined ? {} : { currentPath };
     const value = await checkAll(host, trees.selections, { ...options, ...more, staged: trees.staged });
-    const verdict = value.lines.length === 0 ? 'skip' : value.warned ? 'warn' : stepVerdict(value.selections);
-    return { value, text: value.lines.join('; '), verdict };
+    const verdict = stepVerdict({ before: trees.selections, after: value.selections });
+    return { value, ...checkStep(value.checks, verdict) };
   });
   await story.step('canary', () => ({ value: undefined, text: '', verdict: 'skip' }));
   noteResults(findings, checked.selections);

@@ -1,7 +1,7 @@
 // `writ history` for people: one line a cycle, or all that one cycle said. Pure: entries in, lines out.
 
 import type { HistoryEntry } from '../core/control-protocol.js';
-import type { BundleResult } from '../core/cycle-report.js';
+import type { BundleResult, Problem } from '../core/cycle-report.js';
 import { type Block, showResult } from './show-result.js';
 import { indented, seconds, shortTime, table } from './show-text.js';
 
@@ -73,8 +73,14 @@ function bundleText(one: BundleResult): string {
   const { bundle, fromSerial, toSerial, outcome, problem } = one;
   if (outcome === 'activated' || outcome === 'degraded')
     return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
-  const why = problem === undefined ? outcome : firstLine(problem.message);
+  const why = problem === undefined ? outcome : whyText(one, problem);
   return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
+}
+
+/** The line begins with the bundle: a message that does too loses it. */
+function whyText({ bundle, remembered }: BundleResult, { message }: Problem): string {
+  if (remembered === true) return 'refused before';
+  return firstLine(message.startsWith(`${bundle}: `) ? message.slice(bundle.length + 2) : message);
 }
 
 function firstLine(text: string): string {

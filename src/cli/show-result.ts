@@ -142,12 +142,20 @@ function showStopped(result: CycleResult, { word, next }: Stop): Block {
     lines: [
       `${word}${what}${codeText(result, concerned[0])}`,
       ...(problem === undefined ? [] : indented(problemText(problem, maxOutputLines), '  ', maxDetailLines)),
+      ...factLines(problem),
       ...others.map(problemLine),
       `  ${staysText(result)}.`,
       ...(problem === undefined ? [] : [`  hint: ${problem.hint}`]),
     ],
     next,
   };
+}
+
+/** What was wanted and what there was, where the problem is such a difference. */
+function factLines(problem: Problem | undefined): string[] {
+  const { expected, actual } = problem?.facts ?? {};
+  if (expected === undefined || actual === undefined) return [];
+  return [...indented(`expected ${expected}`, '  ', 1), ...indented(`actual   ${actual}`, '  ', 1)];
 }
 
 function blockedNext(result: CycleResult): string {

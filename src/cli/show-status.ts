@@ -16,7 +16,10 @@ export function statusWord(report: StatusReport): StatusWord {
   return missed ? 'degraded' : 'active';
 }
 
-export function showStatus(report: Bounded<StatusReport>): Block {
+export function showStatus(given: Bounded<StatusReport>): Block {
+  // What is remembered as refused has its own lines.
+  const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
+  const report = { ...given, problems };
   const next = report.problems[0] === undefined ? nextStep(report) : undefined;
   return {
     lines: [

@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { showCycle, showHistory } from '../../src/cli/show-history.js';
+import type { BundleResult } from '../../src/core/cycle-report.js';
 import { blockText } from '../support/block-text.js';
+import { bundleResult, problem } from '../support/cycle-results.js';
 import { matchesFile } from '../support/golden.js';
 import { historyEntries } from '../support/status-reports.js';
 
@@ -8,6 +11,22 @@ describe('the history of a host', () => {
   it('is one line a cycle', () =>
     matchesFile('test/golden/history/list.txt', blockText(showHistory(historyEntries))));
   it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
+  it('says in a few words why a bundle did not move', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const why = (more: Partial<BundleResult>): string | undefined => {
+      const bundles = [bundleResult('rejected', more)];
+      return showHistory([{ ...entry, result: { ...entry.result, bundles } }])
+        .lines[1]?.split('  ')
+        .at(-1);
+    };
+    const refused = problem(
+      'CHECK_FAILED',
+      'dns-edge: the check "zones" refuses the candidate\nblock.rpz:7: bad',
+    );
+    assert.equal(why({ problem: refused }), 'dns-edge 42: the check "zones" refuses the candidate');
+    assert.equal(why({ problem: refused, remembered: true }), 'dns-edge 42: refused before');
+  });
   it('of one cycle is all it said', () =>
     matchesFile('test/golden/history/cycle.txt', blockText(showCycle(historyEntries[1]!))));
 });

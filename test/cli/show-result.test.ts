@@ -106,6 +106,14 @@ const cases: Readonly<Record<string, CycleResult>> = {
     ],
     problems: [problem('DOWNLOAD_DIGEST', 'dns-edge/stable.tar.br has another digest')],
   }),
+  'failed-digest': (() => {
+    const facts = { expected: `sha256:${'a'.repeat(64)}`, actual: `sha256:${'b'.repeat(64)}` };
+    const digest = { ...problem('DOWNLOAD_DIGEST', 'the archive has not the signed digest'), facts };
+    return cycleResult('failed', {
+      bundles: [bundleResult('failed', { problem: digest })],
+      problems: [digest],
+    });
+  })(),
   deferred: cycleResult('deferred', {
     bundles: [
       bundleResult('deferred', {

@@ -92,6 +92,13 @@ describe('the status of a host', () => {
     });
   }
 
+  it('names a remembered refusal once, among the refused', () => {
+    const [, report] = cases['refused-and-held'] ?? [];
+    assert.ok(report);
+    const again = { ...report, problems: [problem('REMEMBERED_REFUSAL', 'dns-edge 42 was refused')] };
+    assert.deepEqual(showStatus(again), showStatus(report));
+  });
+
   it('says how many entries had no room in the answer', () => {
     const { lines } = showStatus({ ...statusReport(), truncated: { workers: 120 } });
     assert.equal(lines.at(-1), '  (120 more workers are not shown)');

@@ -98,9 +98,12 @@ describe('a cycle', () => {
     const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
-    assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
+    const first = await test.pull();
+    assert.deepEqual(codes(first), ['CHECK_FAILED']);
     test.repository.takeRequests();
     const again = await test.pull();
+    assert.notEqual(first.bundles[0]?.retryAtMs, undefined);
+    assert.equal(again.bundles[0]?.retryAtMs, first.bundles[0]?.retryAtMs);
     assert.equal(again.outcome, 'rejected');
     assert.deepEqual(codes(again), ['REMEMBERED_REFUSAL']);
     assert.equal(again.bundles[0]?.remembered, true);
@@ -110,6 +113,23 @@ describe('a cycle', () => {
     );
     await test.clock.advance(3_600_001);
     assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
+  });
+
+  it('says no in the step that said no, and what the check printed', async () => {
+    const check = {
+      kind: 'run',
+      name: 'zones',
+      run: ['sh', '-c', 'echo block.rpz:7: bad; exit 1'],
+      timeoutMs: 5000,
+    } as const;
+    using test = testHost({ bundles: [{ name: 'access', checks: [check] }, { name: 'dns-edge' }] });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    await test.publish('dns-edge', { 'block.rpz': 'good\n' }, { serial: 1 });
+    const { events } = await test.sync();
+    const failed = events.flatMap((one) =>
+      one.type === 'step.finished' && one.verdict === 'fail' ? [[one.step, one.text]] : [],
+    );
+    assert.deepEqual(failed, [['check', 'access: zones: FAIL (exit 1)\nblock.rpz:7: bad']]);
   });
 
   it('does not remember what was not the fault of the bundle', async () => {
