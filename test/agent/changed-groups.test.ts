@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { changedPaths, concernsGroup } from '../../src/agent/changed-groups.js';
+import type { Manifest } from '../../src/core/manifest.js';
+import type { Digest } from '../../src/core/names.js';
+
+function manifest(files: Readonly<Record<string, number>>): Manifest {
+  return {
+    files: Object.entries(files).map(([path, content]) => ({
+      path,
+      sizeBytes: 1,
+      digest: `sha256:${String(content).repeat(64)}` as Digest,
+      executable: false,
+    })),
+  };
+}
+
+describe('the changed paths', () => {
+  it('are those that were added, removed or have other content, by bundle', () => {
+    const before = manifest({ same: 1, other: 1, gone: 1 });
+    const after = manifest({ same: 1, other: 2, fresh: 1 });
+    assert.deepEqual(changedPaths([{ bundle: 'access', before, after }]).sort(), [
+      'access:fresh',
+      'access:gone',
+      'access:other',
+    ]);
+  });
+
+  it('of a bundle that comes or goes are all of its paths', () => {
+    const all = manifest({ a: 1, 'b/c': 1 });
+    assert.deepEqual(changedPaths([{ bundle: 'x', after: all }]), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths([{ bundle: 'x', before: all }]), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths([{ bundle: 'x', before: all, after: all }]), []);
+  });
+});
+
+describe('a group is concerned', () => {
+  const both = ['access', 'dns-edge'];
+  const cases: readonly (readonly [
+    string,
+    readonly string[],
+    readonly string[],
+    readonly string[],
+    boolean,
+  ])[] = [
+    ['by any path of a bundle that it uses', ['access'], [], ['access:a'], true],
+    ['by no path of another bundle', ['access'], [], ['dns-edge:a'], false],
+    ['by nothing when nothing changed', ['access'], [], [], false],
+    ['by a path that matches', ['access'], ['views/**'], ['access:views/eu/a.yaml'], true],
+    ['by no other path', ['access'], ['views/**'], ['access:zones/a'], false],
+    ['by a name that begins with a dot too', ['access'], ['**'], ['access:.hidden/a'], true],
+    ['by a glob without bundle in each that it uses', both, ['*.rpz'], ['dns-edge:block.rpz'], true],
+    ['by a glob of one bundle in that one', both, ['dns-edge:*.rpz'], ['dns-edge:block.rpz'], true],
+    ['by a glob of one bundle in no other', both, ['dns-edge:*.rpz'], ['access:block.rpz'], false],
+    ['by a path with a colon in it', ['access'], ['a:b'], ['access:a:b'], true],
+    ['by one star in no deeper directory', ['access'], ['*'], ['access:a/b'], false],
+  ];
+  for (const [name, uses, when, changed, expected] of cases) {
+    it(name, () => assert.equal(concernsGroup({ uses, when }, changed), expected));
+  }
+});
