@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { activeGenerationNumber, pointCurrentAt } from '../../src/agent/generations.js';
+import type { Host } from '../../src/agent/host.js';
+import { writeJournal } from '../../src/agent/journal.js';
+import { readBootId, recoverHost, startHost } from '../../src/agent/recover-host.js';
+import type { CycleResult } from '../../src/core/cycle-report.js';
+import type { Journal } from '../../src/core/recovery.js';
+import { cycleOn } from '../support/cycle-on.js';
+import { directoryState } from '../support/directory-state.js';
+import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../support/scripted-driver.js';
+import { type TestHost, testHost } from '../support/test-host.js';
+
+const signal = new AbortController().signal;
+const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
+
+interface Crashed {
+  readonly test: TestHost;
+  readonly host: Host;
+  readonly driver: ScriptedDriver;
+}
+
+/** A host whose swap from generation 1 to 2 left this journal and this link. */
+async function crashed(journal: Partial<Journal>, current: number): Promise<Crashed> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver } } });
+  for (const serial of [1, 2]) {
+    await test.publish('access', policy(serial), { serial });
+    await test.pull();
+  }
+  const { paths, durable } = test.host;
+  const base = { writ: 1, cycle: 'c-0', from: 1, to: 2, startedAtMs: 0, kind: 'update' } as const;
+  writeJournal(paths, durable, { ...base, direction: 'forward', attempts: 0, ...journal });
+  pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
+  driver.told.length = 0;
+  return { test, host: test.reopen(), driver };
+}
+
+async function recover(host: Host): Promise<CycleResult | undefined> {
+  const end = await recoverHost(host, { cycle: 'c-ab', signal });
+  assert.deepEqual(fs.readdirSync(host.paths.staging), []);
+  return end?.result;
+}
+
+const codes = (result: CycleResult | undefined): (string | undefined)[] => [
+  result?.outcome,
+  ...(result?.problems ?? []).map((one) => one.code),
+];
+
+describe('recovery', () => {
+  it('does and writes nothing when nothing was in flight', async () => {
+    using test = testHost();
+    await test.publish('access', policy(1), { serial: 1 });
+    await test.pull();
+    const before = directoryState(test.directory);
+    assert.equal(await recover(test.reopen()), undefined);
+    assert.deepEqual(directoryState(test.directory), before);
+  });
+
+  it('forgets a swap whose link never moved: nobody was told', async () => {
+    const { test, host, driver } = await crashed({}, 1);
+    using _ = test;
+    assert.equal(await recover(host), undefined);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, []]);
+    assert.equal(fs.existsSync(host.paths.journal), false);
+  });
+
+  it('goes forward behind the link, once', async () => {
+    const { test, host, driver } = await crashed({}, 2);
+    using _ = test;
+    const result = await recover(host);
+    assert.deepEqual([codes(result), result?.trigger], [['activated'], 'recovery']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+    assert.equal(host.ledger.read().lastKnownGood, 2);
+    assert.equal(fs.existsSync(host.paths.journal), false);
+    assert.equal(await recover(host), undefined);
+  });
+
+  it('goes back at the second crash, tells the workers, and says that it was cut short', async () => {
+    const { test, host, driver } = await crashed({ attempts: 1 }, 2);
+    using _ = test;
+    assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+    assert.deepEqual(host.refusals.read().refusals, [], 'a crash is no verdict');
+  });
+
+  it('blocks the releases that the swap brought at the third crash, wherever the link is', async () => {
+    for (const [direction, current] of [
+      ['forward', 2],
+      ['back', 1],
+    ] as const) {
+      const { test, host } = await crashed({ attempts: 2, direction }, current);
+      using _ = test;
+      const release = test.host.client.target('access', 'stable')!.release;
+      assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
+      assert.deepEqual(host.ledger.read().blocked?.manifestDigests, [release.manifest.digest]);
+      const next = await cycleOn(host);
+      assert.deepEqual([next.exitCode, next.generation], [6, 1], direction);
+      await test.publish('access', policy(3), { serial: 3 });
+      assert.equal((await cycleOn(host)).outcome, 'activated');
+    }
+  });
+
+  it('tells everybody again when the way back had reached the link', async () => {
+    const { test, host, driver } = await crashed({ direction: 'back' }, 1);
+    using _ = test;
+    await recover(host);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+  });
+
+  it('goes back at once when the new generation is not whole', async () => {
+    const { test, host } = await crashed({}, 2);
+    using _ = test;
+    const [tree] = fs.readdirSync(join(host.paths.bundles, 'access')).filter((name) => name.endsWith('.2'));
+    fs.rmSync(join(host.paths.bundles, 'access', tree!), { recursive: true });
+    assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+  });
+
+  it('removes the link of a first activation that cannot be finished', async () => {
+    const { test, host } = await crashed({ attempts: 1 }, 2);
+    using _ = test;
+    const { from: _from, ...journal } = JSON.parse(fs.readFileSync(host.paths.journal, 'utf8')) as Journal;
+    writeJournal(host.paths, host.durable, journal);
+    await recover(host);
+    assert.equal(activeGenerationNumber(host.paths), undefined);
+  });
+
+  it('remembers a refusal on the way forward, as the cycle would have', async () => {
+    const { test, host, driver } = await crashed({}, 2);
+    using _ = test;
+    driver.workers.set('a', (generation) => (generation === 2 ? refuses('no')() : confirms(generation)));
+    assert.deepEqual(codes(await recover(host)), ['rolled-back', 'WORKER_REFUSED']);
+    assert.equal(activeGenerationNumber(host.paths), 1);
+    assert.deepEqual(
+      host.refusals.read().refusals.map((one) => [one.bundle, one.serial, one.code]),
+      [['access', 2, 'WORKER_REFUSED']],
+    );
+  });
+
+  it('starts all the same when the workers refuse the way back', async () => {
+    const { test, host, driver } = await crashed({ attempts: 1 }, 2);
+    using _ = test;
+    driver.workers.set('a', refuses('no'));
+    assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED', 'WORKER_REFUSED']);
+    assert.equal(activeGenerationNumber(host.paths), 1);
+    assert.equal(await recover(host), undefined);
+  });
+});
+
+describe('a start', () => {
+  const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
+
+  async function standing(): Promise<{ test: TestHost; file: string }> {
+    const test = testHost();
+    await test.publish('access', policy(1), { serial: 1 });
+    await test.pull();
+    return { test, file: join(test.host.paths.current, 'access/policy.yaml') };
+  }
+
+  it('after a boot reads the active trees in full, and once', async () => {
+    const { test, file } = await standing();
+    using _ = test;
+    assert.equal((await start(test.reopen())).damage, undefined);
+    assert.equal(test.reopen().ledger.read().verifiedBootId, readBootId());
+    fs.writeFileSync(file, 'VERSION: 1\n');
+    assert.equal((await start(test.reopen())).damage, undefined, 'the quick look compares no bytes');
+    const rebooted = test.reopen();
+    rebooted.ledger.write({ ...rebooted.ledger.read(), verifiedBootId: 'another boot' });
+    const { damage } = await start(rebooted);
+    assert.deepEqual([damage?.code, damage?.facts['bundle']], ['STATE_DAMAGED', 'access']);
+    assert.equal(rebooted.ledger.read().verifiedBootId, 'another boot', 'looked at again next time');
+  });
+
+  it('after an unclean end reads them in full too', async () => {
+    const { test, file } = await standing();
+    using _ = test;
+    await start(test.reopen());
+    fs.writeFileSync(file, 'VERSION: 1\n');
+    fs.mkdirSync(join(test.host.paths.staging, 'c-dead'));
+    assert.equal((await start(test.reopen())).damage?.code, 'STATE_DAMAGED');
+  });
+
+  it('with damage is mended by force, as its hint says', async () => {
+    const { test, file } = await standing();
+    using _ = test;
+    fs.writeFileSync(file, 'VERSION: 1\n');
+    assert.equal((await start(test.host)).damage?.code, 'STATE_DAMAGED');
+    const result = await test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation], ['activated', 2]);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    assert.equal((await start(test.reopen())).damage, undefined);
+  });
+
+  it('after a boot tries what was refused again, and not at every start', async () => {
+    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
+    using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
+    await test.publish('access', policy(1), { serial: 1 });
+    await test.pull();
+    const retryAtMs = (): number | undefined => test.reopen().refusals.read().refusals[0]?.retryAtMs;
+    assert.ok(Number(retryAtMs()) > 0);
+    await start(test.reopen());
+    assert.equal(retryAtMs(), 0);
+    assert.equal((await cycleOn(test.reopen())).problems[0]?.code, 'CHECK_FAILED');
+    await start(test.reopen());
+    assert.ok(Number(retryAtMs()) > 0);
+  });
+});

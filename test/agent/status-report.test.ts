@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { freshnessAfter, isUnreached } from '../../src/agent/freshness.js';
+import type { Host } from '../../src/agent/host.js';
+import { readStatusFile, writeStatusFile } from '../../src/agent/status-file.js';
+import { type AgentFacts, statusReport } from '../../src/agent/status-report.js';
+import { type ErrorCode, WritError } from '../../src/core/errors.js';
+import { cycleResult, problem } from '../support/cycle-results.js';
+import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
+import { statusReport as sampleReport } from '../support/status-reports.js';
+import { testHost } from '../support/test-host.js';
+
+const facts: AgentFacts = { version: '0.1.0', state: 'run', freshness: { state: 'fresh' }, problems: [] };
+
+describe('the status of a host', () => {
+  it('that is new is short and has no problem', () => {
+    using test = testHost();
+    const report = statusReport(test.host, facts);
+    assert.deepEqual([report.generation, report.confirmed, report.problems], [undefined, false, []]);
+    assert.deepEqual(report.bundles, [{ bundle: 'access', channel: 'stable' }]);
+  });
+
+  it('names what is active, what is offered, who uses it, and what is trusted', async () => {
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1, revision: 'r1' });
+    const last = await test.pull();
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2, revision: 'r2' });
+    await test.host.client.refresh();
+    const report = statusReport(test.host, { ...facts, last });
+    assert.deepEqual([report.generation, report.confirmed, report.last?.outcome], [1, true, 'activated']);
+    const { serial, revision, server } = report.bundles[0]!;
+    assert.deepEqual([serial, revision, server], [1, 'r1', { serial: 2, revision: 'r2' }]);
+    assert.deepEqual(
+      report.workers.map((one) => [one.group, one.worker, one.wanted, one.confirmed]),
+      [['app', 'a', 1, 1]],
+    );
+    assert.deepEqual(
+      report.trust.map((one) => one.role),
+      ['timestamp', 'snapshot', 'targets', 'root'],
+    );
+  });
+
+  it('has a problem for each part that cannot be read, and all the others', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const target: Host['client']['target'] = (bundle, channel) => {
+      if (bundle === 'dns-edge') throw new WritError('TARGET_MALFORMED', 'no serial');
+      return test.host.client.target(bundle, channel);
+    };
+    const malformed = { ...test.host, client: { ...test.host.client, target } };
+    const report = statusReport(malformed, facts);
+    assert.deepEqual(
+      report.problems.map((one) => one.code),
+      ['TARGET_MALFORMED'],
+    );
+    assert.deepEqual(
+      report.bundles.map((one) => [one.bundle, one.serial]),
+      [
+        ['access', 1],
+        ['dns-edge', undefined],
+      ],
+    );
+    fs.rmSync(`${test.host.paths.archives}/access`, { recursive: true });
+    const damaged = statusReport(test.host, facts);
+    assert.deepEqual([damaged.generation, damaged.problems[0]?.code], [undefined, 'STATE_DAMAGED']);
+  });
+
+  it('tells a block once, in its words', async () => {
+    using test = testHost();
+    const { ledger } = test.host;
+    ledger.write({ ...ledger.read(), blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
+    const blocked = problem('ACTIVATION_BLOCKED', 'crashed');
+    for (const last of [blocked, { ...blocked, message: '' }]) {
+      const report = statusReport(test.host, {
+        ...facts,
+        last: cycleResult('blocked', { problems: [last] }),
+      });
+      assert.deepEqual(
+        report.problems.map((one) => one.message),
+        ['crashed'],
+      );
+    }
+  });
+});
+
+describe('status.json', () => {
+  it('is for everybody and has nothing that workers, checks or people said', async () => {
+    const driver = scriptedDriver({ a: refuses('SECRET-ANSWER') });
+    const check = {
+      kind: 'run',
+      name: 'c',
+      run: ['sh', '-c', 'echo SECRET-OUTPUT; exit 1'],
+      timeoutMs: 5000,
+    } as const;
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'dns-edge', checks: [check] }],
+      groups: { app: { driver } },
+    });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.publish('dns-edge', { 'policy.yaml': '1' }, { serial: 1 });
+    const last = await test.pull();
+    const { ledger } = test.host;
+    const manifestDigest = test.host.client.target('access', 'stable')!.release.manifest.digest;
+    const hold = { bundle: 'access', serial: 1, manifestDigest, by: 'anna', atMs: 1 };
+    ledger.write({ ...ledger.read(), holds: [{ ...hold, reason: 'SECRET-REASON' }] });
+    const report = statusReport(test.host, { ...facts, last });
+    for (const secret of ['SECRET-ANSWER', 'SECRET-OUTPUT', 'SECRET-REASON'])
+      assert.ok(JSON.stringify(report).includes(secret), `${secret} is told over the control socket`);
+    writeStatusFile(test.host, report);
+    const text = fs.readFileSync(test.host.paths.status, 'utf8');
+    assert.ok(!text.includes('SECRET'), text);
+    assert.equal(fs.statSync(test.host.paths.status).mode & 0o777, 0o644);
+    const known = readStatusFile(test.host.paths);
+    assert.deepEqual(
+      known?.problems.map((one) => one.code),
+      report.problems.map((one) => one.code),
+    );
+  });
+
+  it('is written again only when it says something new', () => {
+    using test = testHost();
+    const report = sampleReport();
+    const inode = (): number => fs.statSync(test.host.paths.status).ino;
+    writeStatusFile(test.host, report);
+    const first = inode();
+    const later = {
+      ...report,
+      atMs: report.atMs + 1,
+      nextPollAtMs: 9,
+      freshness: { state: 'fresh', lastContactMs: 9 },
+    } as const;
+    writeStatusFile(test.host, later);
+    assert.equal(inode(), first);
+    writeStatusFile(test.host, { ...later, freshness: { state: 'stale', lastContactMs: 9 } });
+    assert.notEqual(inode(), first);
+    assert.equal(readStatusFile(test.host.paths)?.freshness.lastContactMs, 9);
+  });
+
+  it('that cannot be written or read ends nothing', () => {
+    using test = testHost();
+    fs.mkdirSync(test.host.paths.status);
+    writeStatusFile(test.host, sampleReport());
+    assert.equal(readStatusFile(test.host.paths), undefined);
+    fs.rmdirSync(test.host.paths.status);
+    for (const text of ['', '{', 'null', '{"type":"status.result"}', `"${'x'.repeat(1_000_001)}"`]) {
+      fs.writeFileSync(test.host.paths.status, text);
+      assert.equal(readStatusFile(test.host.paths), undefined);
+    }
+  });
+});
+
+describe('freshness', () => {
+  const before = { state: 'fresh', lastContactMs: 5 } as const;
+  const after = (code?: ErrorCode) =>
+    freshnessAfter(before, cycleResult('failed', { problems: code ? [problem(code, '')] : [] }), 9);
+
+  it('is fresh when the server was reached, whatever else went wrong', () => {
+    assert.deepEqual(
+      [after(), after('CHECK_FAILED')],
+      [
+        { state: 'fresh', lastContactMs: 9 },
+        { state: 'fresh', lastContactMs: 9 },
+      ],
+    );
+  });
+
+  it('is stale when it was not, and remembers when it was', () => {
+    assert.deepEqual(after('SERVER_UNREACHABLE'), { state: 'stale', lastContactMs: 5 });
+    assert.ok(isUnreached(cycleResult('failed', { problems: [problem('SERVER_BUSY', '')] })));
+  });
+
+  it('is frozen when what the server has is too old', () => {
+    assert.deepEqual(after('METADATA_EXPIRED'), { state: 'frozen', lastContactMs: 9 });
+  });
+
+  it('is what it was when we ended the cycle ourselves', () => {
+    assert.deepEqual(after('INTERRUPTED'), before);
+  });
+});
