@@ -166,10 +166,10 @@ function blockedNext(result: CycleResult): string {
 function staysText(result: CycleResult): string {
   const { generation, changed } = result;
   if (generation === undefined) return 'No policy is active yet';
-  const list = activeList(result);
-  return changed
-    ? `Generation ${generation}${list} is active: the other bundles have moved`
-    : `Generation ${generation}${list} stays active`;
+  if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
+  // Behind the commit point and without a word on its bundles: only the number is certain.
+  if (!result.bundles.some(tookIt)) return `Generation ${generation} is active`;
+  return `Generation ${generation}${activeList(result)} is active: the other bundles have moved`;
 }
 
 function activeList(result: CycleResult): string {
@@ -185,8 +185,11 @@ function activeText(result: CycleResult): string {
 
 /** The serial that is active after the cycle. */
 function activeSerial(bundle: BundleResult): number | undefined {
-  const took = bundle.outcome === 'activated' || bundle.outcome === 'degraded';
-  return took ? bundle.toSerial : bundle.fromSerial;
+  return tookIt(bundle) ? bundle.toSerial : bundle.fromSerial;
+}
+
+function tookIt({ outcome }: BundleResult): boolean {
+  return outcome === 'activated' || outcome === 'degraded';
 }
 
 function moved(result: CycleResult): readonly BundleResult[] {
