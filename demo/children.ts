@@ -2,6 +2,7 @@
 // (SIGTERM), then killed. Nothing is looked up by name, so that no process of somebody else can be met.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { stripVTControlCharacters } from 'node:util';
 
 export interface ChildOptions {
   readonly argv: readonly [string, ...string[]];
@@ -18,7 +19,7 @@ export interface Child {
   stdout(): string;
   stderr(): string;
   /**
-   * @returns the first match in what it has written so far or writes next
+   * @returns the first match in what it has written so far or writes next, colours aside
    * @throws Error when it ends without, or after 15 s
    */
   waitFor(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>;
@@ -96,14 +97,16 @@ function childOf(name: string, process: ChildProcess): Child {
     waitFor: async (stream, pattern) => {
       const deadline = AbortSignal.timeout(waitMs);
       for (;;) {
-        const match = pattern.exec(text[stream]);
+        const match = pattern.exec(stripVTControlCharacters(text[stream]));
         if (match !== null) return match;
         if (process.exitCode !== null || process.signalCode !== null) {
           throw new Error(`${name} ended by itself: ${text.stderr}${text.stdout}`);
         }
         const source = process[stream];
         if (source === null) throw new Error(`${name} does not keep its ${stream}`);
-        await Promise.race([once(source, 'data', { signal: deadline }), ended]);
+        await Promise.race([once(source, 'data', { signal: deadline }), ended]).catch(() => {
+          throw new Error(`${name} did not write ${pattern} within ${waitMs / 1000} s`);
+        });
       }
     },
     end: async () => {

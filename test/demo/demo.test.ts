@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -48,8 +49,9 @@ function processesOf(directory: string): string[] {
 describe('the demo', () => {
   it('shows the main job, finds everything as expected, and leaves nothing behind', async () => {
     using temporary = tempDir();
-    // What a reader has in his environment is no part of the demo.
-    const demo = startDemo(temporary, { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary' });
+    // What a reader has in his environment is no part of the demo; colours are as on a terminal.
+    const env = { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary', FORCE_COLOR: '1' };
+    const demo = startDemo(temporary, env);
     assert.equal(await demo.ended, 0, demo.stdout());
     const story = [
       'CREATED repository repo',
@@ -67,13 +69,15 @@ describe('the demo', () => {
       'when (UTC)',
       '(access 6, mended)',
     ];
+    const shown = stripVTControlCharacters(demo.stdout());
+    assert.notEqual(shown, demo.stdout());
     let from = 0;
     for (const line of story) {
-      const at = demo.stdout().indexOf(line, from);
-      assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${demo.stdout()}`);
+      const at = shown.indexOf(line, from);
+      assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${shown}`);
       from = at;
     }
-    assert.match(demo.stdout(), /\n(8|11) steps, all as expected\n$/);
+    assert.match(shown, /\n(8|11) steps, all as expected\n$/);
     assert.deepEqual(readdirSync(temporary.path), []);
     assert.deepEqual(processesOf(temporary.path), []);
   });
