@@ -150,8 +150,15 @@ function readVersion(): string {
   return version;
 }
 
+/** What does not fit into the pipe at once is written later, and `process.exit` would cut it off. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => stream.write('', () => resolve()));
+}
+
 // A reader that closes early (`writ history | head`) is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
-process.exit(await main(process.argv.slice(2)));
+const exitCode = await main(process.argv.slice(2));
+await Promise.all([process.stdout, process.stderr].map(written));
+process.exit(exitCode);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -124,6 +125,18 @@ describe('writ publish', () => {
     assert.deepEqual(fs.readdirSync(dir.join('repo', 'targets')), []);
     await publish(dir);
     assert.match((await publish(dir, '--dry-run')).stdout, /^NOTHING NEW .*\nNothing was written\n$/);
+  });
+
+  it('writes its answer to the end, also one that does not fit into a pipe', async () => {
+    using dir = tempDir();
+    await madeHere(dir).publish(v1);
+    const names = Array.from({ length: 9000 }, (_, index) =>
+      createHash('sha512').update(`${index}`).digest('hex'),
+    );
+    writeTree(dir.join('source'), Object.fromEntries(names.map((name) => [name, ''])));
+    const run = await publish(dir, '--json');
+    assert.equal(jsonOf(run)['outcome'], 'published', run.stdout.slice(0, 500));
+    assert.ok(run.stdout.length > 1_000_000, 'a pipe holds less than this');
   });
 
   it('without the online keys names `writ refresh`, which takes the release live', async () => {
