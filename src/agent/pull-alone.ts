@@ -1,7 +1,7 @@
 // The commands of a host without a running agent: the same cycle, rollback and resume, under the same lock.
 // Recovers first, as the agent does at its start.
 import type { AgentConfig } from '../core/config.js';
-import type { ResumeResult } from '../core/control-protocol.js';
+import type { ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
@@ -19,7 +19,7 @@ import { startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
-import { statusReport } from './status-report.js';
+import { type AgentFacts, statusReport } from './status-report.js';
 
 export interface AloneOptions {
   readonly configPath: string;
@@ -40,17 +40,24 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const { by, signal, onEvent } = options;
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
-    publishStatus(host, end.result, options.version);
+    const freshness = freshnessAfter(lastFreshness(host), end.result, host.clock.nowMs());
+    publishStatus(host, { version: options.version, freshness, last: end.result });
     return end.result;
   });
 }
 
+function lastFreshness(host: Host): StatusReport['freshness'] {
+  return readStatusFile(host.paths)?.freshness ?? { state: 'stale' };
+}
+
 /** So that `writ status` knows when the server was last reached, and how it went. */
-function publishStatus(host: Host, last: CycleResult, version: string): void {
-  const lastContactMs = readStatusFile(host.paths)?.freshness.lastContactMs;
-  const before = { state: 'stale', ...(lastContactMs === undefined ? {} : { lastContactMs }) } as const;
-  const freshness = freshnessAfter(before, last, host.clock.nowMs());
-  writeStatusFile(host, statusReport(host, { version, state: 'stop', last, freshness, problems: [] }));
+function publishStatus(
+  host: Host,
+  facts: Pick<AgentFacts, 'version' | 'freshness'> & { readonly last?: CycleResult },
+): void {
+  const known = readStatusFile(host.paths)?.last;
+  const report = statusReport(host, { ...facts, state: 'stop', problems: [] });
+  writeStatusFile(host, report.last === undefined && known ? { ...report, last: known } : report);
 }
 
 /** `writ rollback` without an agent. @throws WritError as pullAlone */
@@ -61,13 +68,18 @@ export function rollbackAlone(
     const end = await runRollback(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
+    publishStatus(host, { version: options.version, freshness: lastFreshness(host), last: end.result });
     return end.result;
   });
 }
 
 /** `writ resume` without an agent. @throws WritError as pullAlone */
 export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
-  return withHost(options, 'resume', async (host) => resume(host));
+  return withHost(options, 'resume', async (host) => {
+    const result = resume(host);
+    publishStatus(host, { version: options.version, freshness: lastFreshness(host) });
+    return result;
+  });
 }
 
 async function withHost<T>(

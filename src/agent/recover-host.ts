@@ -2,10 +2,12 @@
 // sure that the active generation is what its records say. Performs the plan of core/recovery; decides nothing
 // about trust.
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { type Journal, planRecovery } from '../core/recovery.js';
 import { retryNow } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
+import { isTemporaryName } from '../platform/durable-fs.js';
 import { finishMove, type Move, type MoveResult, restore } from './activate.js';
 import { type ActiveBundle, bundlesOf, readActivePolicy } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
@@ -39,6 +41,7 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
   const { paths, durable } = host;
   sweepStaging(paths, durable);
   sweepTemporaryLinks(paths, durable);
+  sweepTemporaryFiles(host);
   const journal = readJournal(paths);
   const current = activeGenerationNumber(paths);
   const facts = { ...(current === undefined ? {} : { current }), readable: readable(host, journal) };
@@ -56,6 +59,16 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     action: plan.action,
     block: plan.action === 'undo' ? plan.block : 'no',
   });
+}
+
+/** Half-written files that a kill left beside the whole ones; nobody reads them, and they would pile up. */
+function sweepTemporaryFiles({ paths, durable }: Host): void {
+  for (const directory of [paths.state, paths.trust, join(paths.trust, 'roots'), paths.run]) {
+    if (!fs.existsSync(directory)) continue;
+    for (const name of fs.readdirSync(directory).filter(isTemporaryName)) {
+      durable.removeFile('recover.sweep-file', join(directory, name));
+    }
+  }
 }
 
 interface Attempt extends RecoveryOptions {

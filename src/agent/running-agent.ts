@@ -47,7 +47,7 @@ export class RunningAgent {
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #freshness: StatusReport['freshness'] = { state: 'stale' };
+  #freshness: StatusReport['freshness'];
   #nextPollAtMs: number | undefined;
   /** What is wrong with the active trees, until a cycle has replaced them. */
   #damage: Problem | undefined;
@@ -59,8 +59,8 @@ export class RunningAgent {
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
     this.#host = host;
-    const lastContactMs = readStatusFile(host.paths)?.freshness.lastContactMs;
-    this.#freshness = { state: 'stale', ...(lastContactMs === undefined ? {} : { lastContactMs }) };
+    // As it was at the last end: the first poll says what has become of it.
+    this.#freshness = readStatusFile(host.paths)?.freshness ?? { state: 'stale' };
     this.#recorder = createRecorder();
     this.#runner = createCycleRunner(async (run) => {
       // Asked for before the end was: who waits is told, and no server is asked in vain.
@@ -75,7 +75,6 @@ export class RunningAgent {
 
   async run(): Promise<void> {
     const { stop, log } = this.#options;
-    log.info({ state: this.#state }, 'state');
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const stopReloads = this.#options.onReload(() => this.#reload());
     try {
@@ -112,7 +111,10 @@ export class RunningAgent {
 
   async #recover(): Promise<void> {
     const host = this.#host;
-    const { recovered, damage } = await startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
+    const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
+    // Not before: how the last agent ended is in the status that this one replaces.
+    this.#enter('init');
+    const { recovered, damage } = await starting;
     if (recovered !== undefined) {
       this.#last = recovered.result;
       this.#recorder.record(host, recovered, {});

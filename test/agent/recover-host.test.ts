@@ -59,6 +59,18 @@ describe('recovery', () => {
     assert.deepEqual(directoryState(test.directory), before);
   });
 
+  it('removes the half-written files of a kill, and no others', async () => {
+    using test = testHost();
+    const { paths } = test.host;
+    for (const directory of [paths.state, paths.trust, paths.run])
+      fs.writeFileSync(join(directory, '.writ-tmp-0123456789ab'), '{');
+    fs.writeFileSync(join(paths.run, 'mine'), '');
+    await recover(test.host);
+    assert.deepEqual(fs.readdirSync(paths.run), ['mine']);
+    for (const directory of [paths.state, paths.trust])
+      assert.ok(!fs.readdirSync(directory).some((name) => name.startsWith('.writ-tmp-')));
+  });
+
   it('forgets a swap whose link never moved: nobody was told', async () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;

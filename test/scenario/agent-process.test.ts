@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import type { StatusReport } from '../../src/core/control-protocol.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { gateIn } from '../support/agent-in-process.js';
 import { jsonOf, runWrit, type WritRun } from '../support/run-writ.js';
@@ -130,6 +131,11 @@ describe('without an agent', () => {
     await site.repository.publish(zone(2));
     assert.equal((await site.writ('pull')).exitCode, 0);
     assert.deepEqual([(await site.writ('rollback')).exitCode, site.active()], [0, 'version 1\n']);
+    const published = JSON.parse(fs.readFileSync(join(site.run, 'status.json'), 'utf8')) as StatusReport;
+    assert.deepEqual(
+      [published.generation, published.holds.length, published.freshness.state],
+      [1, 1, 'fresh'],
+    );
     const held = await site.writ('pull');
     assert.deepEqual([held.exitCode, codes(held.json)], [8, ['RELEASE_HELD']]);
     assert.equal((await site.writ('resume')).exitCode, 0);

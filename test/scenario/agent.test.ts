@@ -10,6 +10,7 @@ import { type AgentSite, agentSite, gateIn } from '../support/agent-in-process.j
 import { rejectsCode } from '../support/assert-code.js';
 import { cycleResult } from '../support/cycle-results.js';
 import { httpFixture } from '../support/http-fixture.js';
+import { joinAs, type RawWorker } from '../support/raw-worker.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -56,7 +57,7 @@ describe('the agent', () => {
     assert.deepEqual([state, generation, freshness.state, problems], ['run', 1, 'fresh', []]);
     agent.stop();
     await agent.ended;
-    assert.deepEqual(agent.states, ['run', 'shutdown', 'stop']);
+    assert.deepEqual(agent.states, ['init', 'run', 'shutdown', 'stop']);
     const order = [
       'configuration read',
       'lock taken',
@@ -165,7 +166,7 @@ describe('polls', () => {
     await again.ready;
     const { nextPollAtMs, freshness } = await again.status();
     assert.ok(Number(nextPollAtMs) > site.clock.nowMs());
-    assert.equal(freshness.lastContactMs, site.clock.nowMs() - minuteMs);
+    assert.deepEqual(freshness, { state: 'fresh', lastContactMs: site.clock.nowMs() - minuteMs });
     assert.deepEqual(again.cycles(), []);
   });
 
@@ -348,6 +349,37 @@ describe('a reload', () => {
     await new Promise((resolve, reject) => socket.once('data', resolve).once('error', reject));
     socket.destroy();
     assert.equal((await agent.pull()).outcome, 'unchanged');
+  });
+});
+
+describe('a native worker', () => {
+  it('is told what is active when it connects, and again after a restart and a reload', async () => {
+    using dir = tempDir();
+    const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
+    const site = await siteWithRelease(dir, { workers, poll: { every: '1h' } });
+    const join = () => joinAs(`${site.paths.run}/workers/app.sock`, 'web');
+    const confirm = async (worker: RawWorker): Promise<void> => {
+      const { id, generation } = JSON.parse(await worker.line()) as { id: number; generation: number };
+      worker.send({ type: 'ack', id, generation });
+    };
+    {
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      const worker = await join();
+      await confirm(worker);
+      await until(async () => (await agent.status()).workers[0]?.state === 'confirmed');
+      assert.equal((await agent.status()).confirmed, true);
+      agent.reload();
+      await worker.closed;
+      await until(() => agent.log.named('configuration reloaded').length === 1);
+      await confirm(await join());
+      await agent.hasEnded(2);
+      assert.equal(agent.cycles()[1]?.outcome, 'unchanged');
+    }
+    await using again = site.start();
+    await again.ready;
+    await confirm(await join());
+    await until(async () => (await again.status()).confirmed);
   });
 });
 
