@@ -65,7 +65,8 @@ export async function stageBundle(options: StageOptions): Promise<StagedBundle> 
 
 /** Room in a PAX header for a size and a time beside the path. */
 const paxOverhead = 512;
-const chunkBytes = 128 * 1024;
+/** Pieces of 128 kB wait longer for the collector: 14 MB more at the peak of a great policy, and no faster. */
+const chunkBytes = 32 * 1024;
 
 /** The decoder works on its own thread and hands over piece by piece: between pieces the event loop is free. */
 async function readArchive({ archive, signal }: StageOptions, reader: TarReader): Promise<void> {
