@@ -29,6 +29,13 @@ export interface PublishOptions {
   readonly revision?: string;
 }
 
+export interface PollOptions {
+  /** Epoch milliseconds at which the poll begins at the earliest; now by default. */
+  readonly sinceMs?: number;
+  /** `yes`: the first poll that found something. */
+  readonly news?: 'yes' | 'no';
+}
+
 export interface WholeSystem extends AsyncDisposable {
   /** Path of agent.yaml. */
   readonly config: string;
@@ -55,7 +62,7 @@ export interface WholeSystem extends AsyncDisposable {
   /** What `current` points at, as `generations/2`. */
   current(): string | undefined;
   /** Resolves when a poll that began after this call has ended, with its result. */
-  nextPoll(): Promise<Readonly<Record<string, unknown>>>;
+  nextPoll(options?: PollOptions): Promise<Readonly<Record<string, unknown>>>;
   stop(): Promise<void>;
 }
 
@@ -121,7 +128,7 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
     rollback: (...args) => ask(['rollback', ...args, '--config', config]),
     status: async () => (await succeed(['status', '--config', config])).json,
     current: () => linkOf(`${places.policy}/current`),
-    nextPoll: () => nextPoll(running()),
+    nextPoll: (wanted = {}) => nextPoll(running(), wanted),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -164,10 +171,13 @@ function cyclesOf(agent: WritProcess, trigger: 'poll' | 'reload'): Record<string
     .filter((result) => result['trigger'] === trigger);
 }
 
-async function nextPoll(agent: WritProcess): Promise<Record<string, unknown>> {
-  const askedMs = Date.now();
+async function nextPoll(agent: WritProcess, wanted: PollOptions): Promise<Record<string, unknown>> {
+  const { sinceMs = Date.now(), news = 'no' } = wanted;
   const after = (): Record<string, unknown> | undefined =>
-    cyclesOf(agent, 'poll').find((result) => Number(result['startedAtMs']) >= askedMs);
+    cyclesOf(agent, 'poll').find(
+      (result) =>
+        Number(result['startedAtMs']) >= sinceMs && (news === 'no' || result['outcome'] !== 'unchanged'),
+    );
   await until(() => after() !== undefined);
   return after() ?? {};
 }
