@@ -4,14 +4,18 @@ import * as fs from 'node:fs';
 import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
 import { appendHistory } from '../../src/agent/history.js';
+import { syncCycle } from '../../src/agent/sync-cycle.js';
 import type { HistoryEntry } from '../../src/core/control-protocol.js';
+import type { CycleEventLine, CycleResult } from '../../src/core/cycle-report.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { type AgentSite, agentSite, gateIn } from '../support/agent-in-process.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { cycleResult } from '../support/cycle-results.js';
 import { httpFixture } from '../support/http-fixture.js';
 import { joinAs, type RawWorker } from '../support/raw-worker.js';
+import { confirms, scriptedDriver } from '../support/scripted-driver.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
+import { type TestHost, testHost } from '../support/test-host.js';
 import { until } from '../support/until.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
@@ -283,11 +287,53 @@ describe('the end of the agent', () => {
     await using agent = site.start();
     await agent.hasEnded(1);
     const idle = createConnection({ path: site.paths.socket, allowHalfOpen: true });
-    await new Promise((resolve) => idle.once('data', resolve));
+    idle.write(`{"writ":1,"version":"0.1.0"}\n{"type":"status"}\n`);
+    let text = '';
+    idle.on('data', (chunk) => {
+      text += chunk;
+    });
+    await until(() => text.includes('status.result'));
     agent.stop();
     await agent.ended;
     idle.destroy();
   });
+});
+
+describe('a cycle that is told to end', () => {
+  const stoppedAt = async (
+    step: 'canary' | 'load',
+  ): Promise<{ test: TestHost; result: CycleResult; begun: readonly string[] }> => {
+    const load = { run: ['true'], timeoutMs: 5000 } as const;
+    const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config: { load } } } });
+    for (const serial of [1, 2]) {
+      await test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
+      if (serial === 1) assert.equal((await test.pull()).exitCode, 0);
+    }
+    const stop = new AbortController();
+    const begun: string[] = [];
+    const onEvent = (event: CycleEventLine): void => {
+      if (event.type !== 'step.started') return;
+      begun.push(event.step);
+      if (event.step === step) stop.abort();
+    };
+    const request = { cycle: 'c-ab', trigger: 'poll', force: 'no' } as const;
+    const { result } = await syncCycle(test.host, { ...request, signal: stop.signal, onEvent });
+    return { test, result, begun };
+  };
+
+  for (const step of ['canary', 'load'] as const) {
+    it(`in ${step} leaves the old policy, and blames nobody`, async () => {
+      const { test, result, begun } = await stoppedAt(step);
+      using _ = test;
+      assert.deepEqual([result.outcome, result.problems[0]?.code], ['failed', 'INTERRUPTED']);
+      assert.equal(begun.includes('swap'), step === 'load', 'before the swap there is nothing to take back');
+      assert.equal(test.read('access/policy.yaml'), '1');
+      assert.deepEqual(test.host.refusals.read().refusals, []);
+      assert.equal(fs.existsSync(test.host.paths.journal), false);
+      assert.equal(test.host.ledger.read().workers['app/a']?.wanted, 1);
+      assert.equal((await test.pull()).outcome, 'activated');
+    });
+  }
 });
 
 describe('a reload', () => {
