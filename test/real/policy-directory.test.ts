@@ -38,7 +38,8 @@ const readerScript = (current: string): string => `
     try {
       const generation = fs.realpathSync(${JSON.stringify(current)});
       const first = fs.readFileSync(generation + '/access/first.yaml', 'utf8');
-      if (rounds % 5 === 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+      const pauseMs = rounds % 50 === 0 ? 100 : rounds % 5 === 0 ? 5 : 0;
+      if (pauseMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
       const second = fs.readFileSync(generation + '/access/deep/second.yaml', 'utf8');
       if (first !== second) mixes.push(generation + ': ' + first + second);
       seen.add(generation);
@@ -72,7 +73,7 @@ describe('the public directory of a host', { timeout: 120_000 }, () => {
     const told = JSON.parse(report.slice(report.indexOf('{'))) as ReaderReport;
     assert.deepEqual(told.failures, []);
     assert.deepEqual(told.mixes, []);
-    assert.ok(told.generations > 50, `it saw ${told.generations} generations in ${told.rounds} rounds`);
+    assert.ok(told.generations > 20, `it saw ${told.generations} generations in ${told.rounds} rounds`);
     const left = readdirSync(test.host.paths.generations).length;
     assert.ok(left < 100, 'old generations were collected meanwhile');
   });
