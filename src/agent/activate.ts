@@ -4,7 +4,6 @@
 
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
-import type { Digest } from '../core/names.js';
 import type { Journal } from '../core/recovery.js';
 import type { Outcome } from '../core/sync-machine.js';
 import { collectGarbage } from './collect-garbage.js';
@@ -14,6 +13,7 @@ import { pointCurrentAt, removeCurrent } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
 import type { Ledger } from './ledger.js';
+import { forgetReleases, type NewRelease } from './remember-refusals.js';
 import {
   judgeProof,
   resetWorkers,
@@ -34,8 +34,8 @@ export interface Move {
   readonly to: TellTarget;
   /** The groups that the difference concerns, or that are due. */
   readonly groups: readonly WorkerGroup[];
-  /** Manifest digests of the releases that are new with it: what a block keeps out. */
-  readonly releases: readonly Digest[];
+  /** The releases that are new with it: what a block keeps out, and what is refused no more at the commit. */
+  readonly releases: readonly NewRelease[];
   readonly staging: string;
   readonly signal: AbortSignal;
   /** Starts behind this swap that did not reach its end; a recovery counts on. */
@@ -93,7 +93,7 @@ function swap(host: Host, story: CycleStory, move: Move): { value: undefined; te
   return { value: undefined, text: `generation ${move.from?.generation ?? 'none'} -> ${move.to.generation}` };
 }
 
-function journalOf(host: Host, story: CycleStory, move: Move): Journal {
+function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journal {
   return {
     writ: 1,
     cycle: story.cycle,
@@ -190,6 +190,7 @@ function commit(
   noteWorkers(host, workers);
   const ledger = host.ledger.read();
   host.ledger.write(committed(ledger, move));
+  forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
   return { value: undefined, text: collect(host, move) };
 }
@@ -241,7 +242,7 @@ export async function restore(
   move: Move,
 ): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
-  writeJournal(paths, durable, { ...journalOf(host, story as CycleStory, move), direction: 'back' });
+  writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
   if (move.from === undefined) {
     removeCurrent(paths, durable);
     announceActive(host.groups, undefined);
@@ -284,7 +285,11 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
   });
   host.ledger.write({
     ...host.ledger.read(),
-    blocked: { reason: reason.slice(0, 1000), atMs: host.clock.nowMs(), manifestDigests: move.releases },
+    blocked: {
+      reason: reason.slice(0, 1000),
+      atMs: host.clock.nowMs(),
+      manifestDigests: move.releases.map((one) => one.manifest.digest),
+    },
   });
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
   return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };

@@ -74,7 +74,7 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
     ...(from ? { from } : {}),
     to: placed,
     groups: concernedGroups(host, active, candidate),
-    releases: candidate.flatMap(({ staged }) => (staged ? [staged.release.manifest.digest] : [])),
+    releases: candidate.flatMap(({ staged }) => (staged ? [staged.release] : [])),
     staging: options.staging,
     signal: options.signal,
     attempts: 0,

@@ -128,7 +128,7 @@ function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 's
     to: targetOf(host, journal.to),
     // Nobody knows who had been told when the crash came: everybody is told again.
     groups: host.groups,
-    releases: releases.map((one) => one.manifest.digest),
+    releases,
     attempts: journal.attempts + 1,
     ledger: (ledger) => ledger,
     ...(journal.kind === 'update'

@@ -73,7 +73,9 @@ export function releasePath(paths: HostPaths, bundle: string, release: string): 
 export function readRecord(paths: HostPaths, bundle: string, name: string): ReleaseRecord {
   const directory = releasePath(paths, bundle, name);
   try {
-    const value: unknown = JSON.parse(fs.readFileSync(join(directory, recordFile), 'utf8'));
+    const value: unknown = JSON.parse(
+      readBounded(join(directory, recordFile), maxRecordBytes).toString('utf8'),
+    );
     if (!isRecord(value)) throw new WritError('STATE_DAMAGED', 'a member is missing or wrong');
     const digest = digestFromHex(value.archive.sha256);
     if (digest === undefined) throw new WritError('STATE_DAMAGED', 'the digest is wrong');
@@ -87,6 +89,16 @@ export function readRecord(paths: HostPaths, bundle: string, name: string): Rele
   } catch (cause) {
     throw damaged(join(directory, recordFile), cause);
   }
+}
+
+const maxRecordBytes = 1_000_000;
+
+/** A file that has grown is damaged, and must not fill the memory to be found so. */
+function readBounded(path: string, maxBytes: number): Buffer {
+  const { size } = fs.statSync(path);
+  if (size > maxBytes)
+    throw new WritError('STATE_DAMAGED', `it has ${size} bytes`, { facts: { path, size } });
+  return fs.readFileSync(path);
 }
 
 interface RecordFile {
@@ -115,7 +127,7 @@ export function readManifest(paths: HostPaths, bundle: string, name: string): Ma
   const path = join(releasePath(paths, bundle, name), manifestFile);
   const { release } = readRecord(paths, bundle, name);
   try {
-    const bytes = fs.readFileSync(path);
+    const bytes = readBounded(path, defaultArchiveLimits.maxManifestBytes);
     if (manifestDigest(bytes) !== release.manifest.digest)
       throw new WritError('MANIFEST_DIGEST', 'not as signed');
     return parseManifest(bytes, defaultArchiveLimits);

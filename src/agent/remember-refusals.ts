@@ -3,7 +3,7 @@
 import type { BundleResult } from '../core/cycle-report.js';
 import type { WritError } from '../core/errors.js';
 import { problemText } from '../core/problem-text.js';
-import { remember } from '../core/refusals.js';
+import { forget, remember } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { Host } from './host.js';
 import type { Selection } from './select-releases.js';
@@ -66,3 +66,16 @@ function refusalOf(
     refusedWith: names.filter((name) => name !== release.bundle),
   };
 }
+
+/** A release that has become active is refused no more, whatever it was before. */
+export function forgetReleases(host: Host, active: readonly NewRelease[]): void {
+  const known = host.refusals.read();
+  const refusals = active.reduce(
+    (all, { bundle, manifest }) => forget(all, bundle, manifest.digest),
+    known.refusals,
+  );
+  if (refusals.length < known.refusals.length) host.refusals.write({ ...known, refusals });
+}
+
+/** What tells one release from every other. */
+export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'manifest'>;

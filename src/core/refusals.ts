@@ -46,7 +46,10 @@ export function findRefusal(
   return refusals.find((one) => one.bundle === bundle && one.manifestDigest === manifestDigest);
 }
 
-/** @returns the refusals without those of a release that has become active. */
+/**
+ * Two bundles may hold the same files, so a digest alone names no release.
+ * @returns the refusals without that of a release that has become active
+ */
 export function forget(
   refusals: readonly Refusal[],
   bundle: string,

@@ -132,6 +132,27 @@ describe('a cycle', () => {
     assert.deepEqual(failed, [['check', 'access: zones: FAIL (exit 1)\nblock.rpz:7: bad']]);
   });
 
+  it('forgets a refusal when the release has become active after all', async () => {
+    const flag = fs.mkdtempSync('/tmp/writ-flag-');
+    try {
+      const check = {
+        kind: 'run',
+        name: 'ready',
+        run: ['test', '-e', `${flag}/ready`],
+        timeoutMs: 5000,
+      } as const;
+      using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
+      await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+      assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
+      assert.equal(test.host.refusals.read().refusals.length, 1);
+      fs.writeFileSync(`${flag}/ready`, '');
+      assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+      assert.deepEqual(test.host.refusals.read().refusals, []);
+    } finally {
+      fs.rmSync(flag, { recursive: true });
+    }
+  });
+
   it('does not remember what was not the fault of the bundle', async () => {
     const check = { kind: 'run', name: 'absent', run: ['/nonexistent/checker'], timeoutMs: 5000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
