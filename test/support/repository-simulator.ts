@@ -1,62 +1,53 @@
-// A TUF repository in memory that a test can bend: change any role, sign with any keys, spoil any byte, and
-// look at the requests. Owns its Ed25519 keys, made by node:crypto; shares no code with the publisher.
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { canonicalBytes } from '../../src/core/canonical-json.js';
+// A TUF repository in memory that a test can bend: change any role, sign with any keys, delegate, spoil or withhold
+// any file, and look at the requests. Owns the state and the order of writing; shares no code with the publisher.
 import { targetPath } from '../../src/core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../src/core/release.js';
-import { keyId } from '../../src/core/signature-schemes.js';
-import type {
-  MetadataKey,
-  MetadataSignature,
-  MetaFile,
-  RoleKeys,
-  TopLevelRole,
-} from '../../src/core/tuf-metadata.js';
-import { exactLength, tooLarge } from '../../src/trust/exact-length.js';
+import type { MetadataSignature, MetaFile, RoleKeys, TopLevelRole } from '../../src/core/tuf-metadata.js';
 import type { RepositorySource } from '../../src/trust/repository-source.js';
+import { encodePath } from '../../src/trust/source-path.js';
+import { makeKeys, makeSuccessor, type SimulatedKey, signWith } from './simulated-keys.js';
+import {
+  appendDelegation,
+  type Delegation,
+  dayMs,
+  digestsOf,
+  encodeEnvelope,
+  isoTime,
+  type Loose,
+  newSigned,
+} from './simulated-metadata.js';
+import { simulatedSource } from './simulated-source.js';
 
-export interface SimulatedKey {
-  readonly id: string;
-  readonly key: MetadataKey;
-  readonly secret: KeyObject;
-}
-
-/** Signed parts as plain values, so that a test can put anything into them. */
-// biome-ignore lint/suspicious/noExplicitAny: tests write what no type would let them
-export type Loose = any;
+export { makeKey, type SimulatedKey, signWith } from './simulated-keys.js';
+export { encodeEnvelope, isoTime, type Loose } from './simulated-metadata.js';
 
 export interface SimulatorOptions {
   /** Epoch milliseconds of the simulated publisher; lives are counted from it. */
   readonly nowMs: number;
-  readonly consistent?: boolean;
+  readonly consistent?: boolean | 'absent';
 }
 
-const dayMs = 86_400_000;
-const metadata = (name: string): string => `metadata/${name}`;
-
-export function makeKey(): SimulatedKey {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const raw = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32);
-  const key = { keytype: 'ed25519', scheme: 'ed25519', keyval: { public: raw.toString('hex') } };
-  return { id: keyId(key), key, secret: privateKey };
+export interface SimulatedRole {
+  readonly signed: Loose;
+  keys: SimulatedKey[];
 }
 
-export function signWith(keys: readonly SimulatedKey[], signed: unknown): MetadataSignature[] {
-  const bytes = canonicalBytes(signed);
-  return keys.map(({ id, secret }) => ({ keyid: id, sig: sign(null, bytes, secret).toString('hex') }));
+export interface AddedTarget {
+  /** Role that lists it; targets by default. */
+  readonly listedBy?: string;
+  readonly digests?: readonly string[];
+  readonly custom?: unknown;
 }
 
-export function encodeEnvelope(signatures: readonly MetadataSignature[], signed: unknown): Buffer {
-  return canonicalBytes({ signatures, signed });
-}
-
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
-}
-
-/** @example const repository = new RepositorySimulator({ nowMs: clock.nowMs() }); */
+/**
+ * @example
+ * const repository = new RepositorySimulator({ nowMs: clock.nowMs() });
+ * repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
+ * repository.publish();
+ * repository.alter('snapshot', (signed) => (signed.version = 1)); // what is served, not the state
+ */
 export class RepositorySimulator {
-  /** What is served, by path. */
+  /** What is served, by percent-encoded path. */
   readonly files = new Map<string, Buffer>();
   /** `GET path`, with ` if-none-match` where conditional, in order. */
   readonly requests: string[] = [];
@@ -65,33 +56,35 @@ export class RepositorySimulator {
   readonly timestamp: Loose;
   readonly snapshot: Loose;
   readonly targets: Loose;
+  /** Delegated roles by name, in order of their first delegation. */
+  readonly delegated = new Map<string, SimulatedRole>();
+  /** Who really signs a role, where it is not all keys of the role. */
+  readonly signers = new Map<string, readonly SimulatedKey[]>();
+  /** Put behind the signatures of a role. */
+  readonly extraSignatures = new Map<string, readonly MetadataSignature[]>();
   /** Hashes and lengths in timestamp and snapshot; off by default as in most repositories. */
   pinned = false;
+  /** Of the pinned hashes. */
+  digests: readonly string[] = ['sha256'];
   #nowMs: number;
 
-  constructor(options: SimulatorOptions) {
-    this.#nowMs = options.nowMs;
+  constructor({ nowMs, consistent = true }: SimulatorOptions) {
+    this.#nowMs = nowMs;
     this.keys = {
-      root: [makeKey(), makeKey(), makeKey()],
-      timestamp: [makeKey()],
-      snapshot: [makeKey()],
-      targets: [makeKey()],
+      root: makeKeys(3),
+      timestamp: makeKeys(1),
+      snapshot: makeKeys(1),
+      targets: makeKeys(1),
     };
-    const base = (type: TopLevelRole, days: number) => ({
-      _type: type,
-      spec_version: '1.0.34',
-      version: 1,
-      expires: isoTime(options.nowMs + days * dayMs),
-    });
-    this.root = {
-      ...base('root', 365),
-      consistent_snapshot: options.consistent ?? true,
-      keys: {},
-      roles: {},
+    this.root = { ...newSigned('root', nowMs + 365 * dayMs), keys: {}, roles: {} };
+    if (consistent !== 'absent') this.root.consistent_snapshot = consistent;
+    this.timestamp = {
+      ...newSigned('timestamp', nowMs + 7 * dayMs),
+      meta: {},
+      writ: { signedAt: isoTime(nowMs) },
     };
-    this.timestamp = { ...base('timestamp', 7), meta: {}, writ: { signedAt: isoTime(options.nowMs) } };
-    this.snapshot = { ...base('snapshot', 30), meta: {} };
-    this.targets = { ...base('targets', 365), targets: {} };
+    this.snapshot = { ...newSigned('snapshot', nowMs + 30 * dayMs), meta: {} };
+    this.targets = { ...newSigned('targets', nowMs + 365 * dayMs), targets: {} };
     this.listKeys('root', 2);
     for (const role of ['timestamp', 'snapshot', 'targets'] as const) this.listKeys(role, 1);
     this.writeRoot();
@@ -113,6 +106,21 @@ export class RepositorySimulator {
     this.files.set(metadata(name), Buffer.from(bytes));
   }
 
+  withhold(name: string): void {
+    if (!this.files.delete(metadata(name))) throw new Error(`the simulator has no ${name}`);
+  }
+
+  /** The name under which the present version of a role is served. */
+  nameOf(role: string): string {
+    const versioned = role === 'root' || (role !== 'timestamp' && this.root.consistent_snapshot === true);
+    return versioned ? `${this.signedOf(role).version}.${role}.json` : `${role}.json`;
+  }
+
+  /** The state of a role, top-level or delegated, as it will be signed. */
+  signedOf(role: string): Loose {
+    return isTopLevel(role) ? this[role] : this.#delegatedRole(role).signed;
+  }
+
   /** Time passes for the publisher: later files are signed, and end, later. */
   moveTime(byMs: number): void {
     this.#nowMs += byMs;
@@ -128,36 +136,43 @@ export class RepositorySimulator {
     this.root.roles[role] = roleKeys;
   }
 
-  /** Gives a role new keys, writes the next root, and re-signs the role under them. */
+  /** Gives a role other keys and another threshold in the root that will be written next. */
+  setKeys(role: TopLevelRole, keys: readonly SimulatedKey[], threshold: number): void {
+    this.keys[role] = [...keys];
+    this.listKeys(role, threshold);
+  }
+
+  /** Gives a role new keys of the same types, and writes the next root. */
   rotate(role: TopLevelRole): void {
     const outgoing = this.keys.root;
-    this.keys[role] = this.keys[role].map(makeKey);
-    this.listKeys(role, this.root.roles[role].threshold);
+    this.setKeys(role, this.keys[role].map(makeSuccessor), this.root.roles[role].threshold);
     this.bumpRoot(role === 'root' ? [...outgoing, ...this.keys.root] : outgoing);
   }
 
   /** Writes the next root; signed by the present root keys unless told otherwise. */
-  bumpRoot(signers: readonly SimulatedKey[] = this.keys.root): void {
+  bumpRoot(signers?: readonly SimulatedKey[]): void {
     this.root.version += 1;
     this.writeRoot(signers);
   }
 
-  writeRoot(signers: readonly SimulatedKey[] = this.keys.root): void {
+  writeRoot(signers: readonly SimulatedKey[] = this.signersOf('root')): void {
     this.serve(`${this.root.version}.root.json`, encodeEnvelope(signWith(signers, this.root), this.root));
   }
 
-  /** Writes targets as they are now, and all that names them. */
+  /** Writes targets and delegated roles as they are now, and all that names them. */
   writeTargets(): void {
-    const bytes = this.seal('targets');
-    this.snapshot.meta['targets.json'] = this.describe(this.targets.version, bytes);
-    this.serve(this.#name('targets', this.targets.version), bytes);
+    for (const role of [...this.delegated.keys(), 'targets']) {
+      const bytes = this.seal(role);
+      this.snapshot.meta[`${role}.json`] = this.describe(this.signedOf(role).version, bytes);
+      this.serve(this.nameOf(role), bytes);
+    }
     this.writeSnapshot();
   }
 
   writeSnapshot(): void {
     const bytes = this.seal('snapshot');
     this.timestamp.meta['snapshot.json'] = this.describe(this.snapshot.version, bytes);
-    this.serve(this.#name('snapshot', this.snapshot.version), bytes);
+    this.serve(this.nameOf('snapshot'), bytes);
     this.writeTimestamp();
   }
 
@@ -177,7 +192,7 @@ export class RepositorySimulator {
     this.writeSnapshot();
   }
 
-  /** A publish: targets, snapshot and timestamp each one version on. */
+  /** A publish: targets, snapshot and timestamp each one version on; delegated roles at the version they have. */
   publish(): void {
     this.targets.version += 1;
     this.snapshot.version += 1;
@@ -185,12 +200,52 @@ export class RepositorySimulator {
     this.writeTargets();
   }
 
+  /** Lets `delegator` list a role, which is made with one new key if it is not there yet. */
+  delegate(delegator: string, delegation: Delegation): SimulatedRole {
+    const known = this.delegated.get(delegation.name);
+    const keys = delegation.keys ?? known?.keys ?? makeKeys(1);
+    const signed = known?.signed ?? { ...newSigned('targets', this.#nowMs + 365 * dayMs), targets: {} };
+    const role = known ?? { signed, keys: [...keys] };
+    this.delegated.set(delegation.name, role);
+    appendDelegation(this.signedOf(delegator), { ...delegation, keys });
+    return role;
+  }
+
+  /** Lists a target, and serves it under every name that a client may ask for; publish() makes it known. */
+  addTarget(path: string, bytes: Buffer, target: AddedTarget = {}): void {
+    const { listedBy = 'targets', digests = ['sha256'], custom } = target;
+    const hashes = digestsOf(bytes, digests);
+    this.signedOf(listedBy).targets[path] = {
+      length: bytes.length,
+      hashes,
+      ...(custom === undefined ? {} : { custom }),
+    };
+    const segments = path.split('/');
+    const name = segments.pop() ?? '';
+    const prefixes =
+      this.root.consistent_snapshot === true ? Object.values(hashes).map((hex) => `${hex}.`) : [''];
+    for (const prefix of prefixes) {
+      this.files.set(encodePath('targets', ...segments, `${prefix}${name}`), bytes);
+    }
+  }
+
   /** Publishes an archive under a bundle and channel, with all that Writ signs about it. */
   publishRelease(
     release: Partial<ReleaseInfo> & Pick<ReleaseInfo, 'bundle' | 'channel'>,
     archive: Buffer,
+    target: AddedTarget = {},
   ): void {
-    const hex = createHash('sha256').update(archive).digest('hex');
+    this.addRelease(release, archive, target);
+    this.publish();
+  }
+
+  /** As publishRelease, before publish(). */
+  addRelease(
+    release: Partial<ReleaseInfo> & Pick<ReleaseInfo, 'bundle' | 'channel'>,
+    archive: Buffer,
+    target: AddedTarget = {},
+  ): void {
+    const hex = digestsOf(archive, ['sha256'])['sha256'] ?? '';
     const info = {
       serial: 1,
       revision: 'test',
@@ -199,27 +254,30 @@ export class RepositorySimulator {
       withdrawn: [],
       ...release,
     };
-    this.targets.targets[targetPath(info.bundle, info.channel)] = {
-      length: archive.length,
-      hashes: { sha256: hex },
-      custom: { writ: encodeReleaseInfo(info) },
-    };
-    const prefix = this.root.consistent_snapshot ? `${hex}.` : '';
-    this.files.set(`targets/${info.bundle}/${prefix}${info.channel}.tar.br`, archive);
-    this.publish();
+    const custom = { writ: encodeReleaseInfo(info) };
+    this.addTarget(targetPath(info.bundle, info.channel), archive, { custom, ...target });
   }
 
-  seal(role: Exclude<TopLevelRole, 'root'>): Buffer {
-    return encodeEnvelope(signWith(this.keys[role], this[role]), this[role]);
+  /** Serves a changed copy of a role under its present name, signed like the role itself; the state stays. */
+  alter(role: string, change: (signed: Loose) => void): void {
+    const signed = structuredClone(this.signedOf(role));
+    const name = this.nameOf(role);
+    change(signed);
+    this.serve(name, this.seal(role, signed));
+  }
+
+  seal(role: string, signed: unknown = this.signedOf(role)): Buffer {
+    const signatures = signWith(this.signersOf(role), signed);
+    return encodeEnvelope([...signatures, ...(this.extraSignatures.get(role) ?? [])], signed);
+  }
+
+  signersOf(role: string): readonly SimulatedKey[] {
+    return this.signers.get(role) ?? (isTopLevel(role) ? this.keys[role] : this.#delegatedRole(role).keys);
   }
 
   describe(version: number, bytes: Buffer): MetaFile {
     if (!this.pinned) return { version };
-    return {
-      version,
-      length: bytes.length,
-      hashes: { sha256: createHash('sha256').update(bytes).digest('hex') },
-    };
+    return { version, length: bytes.length, hashes: digestsOf(bytes, this.digests) };
   }
 
   /** Empties and returns the list of requests. */
@@ -227,33 +285,20 @@ export class RepositorySimulator {
     return this.requests.splice(0);
   }
 
-  /** A source that serves the present files; ETags are digests of content. */
+  /** A source that serves the present files. */
   source(): RepositorySource {
-    return {
-      location: 'memory:',
-      fetch: async (path, { maxBytes, etag }) => {
-        this.requests.push(`GET ${path}${etag === undefined ? '' : ' if-none-match'}`);
-        const bytes = this.files.get(path);
-        if (bytes === undefined) return { kind: 'absent' };
-        const current = createHash('sha256').update(bytes).digest('hex');
-        if (etag === current) return { kind: 'not-modified' };
-        if (bytes.length > maxBytes) throw tooLarge(path, maxBytes, bytes.length);
-        return { kind: 'found', bytes, etag: current };
-      },
-      stream: (path, { length, offset = 0 }) => {
-        this.requests.push(`STREAM ${path} from ${offset}`);
-        const bytes = this.files.get(path) ?? Buffer.alloc(0);
-        return exactLength(chunksOf(bytes.subarray(offset)), { expected: length - offset, what: path });
-      },
-      close: async () => undefined,
-    };
+    return simulatedSource(this.files, this.requests);
   }
 
-  #name(role: string, version: number): string {
-    return this.root.consistent_snapshot ? `${version}.${role}.json` : `${role}.json`;
+  #delegatedRole(name: string): SimulatedRole {
+    const role = this.delegated.get(name);
+    if (role === undefined) throw new Error(`the simulator has no role ${name}`);
+    return role;
   }
 }
 
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
+const metadata = (name: string): string => encodePath('metadata', name);
+
+function isTopLevel(role: string): role is TopLevelRole {
+  return role === 'root' || role === 'timestamp' || role === 'snapshot' || role === 'targets';
 }
