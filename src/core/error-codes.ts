@@ -334,6 +334,17 @@ export const errorCodes = {
     'Do not use this machine to sign; report it.',
   ),
 
+  SIGNER_FAILED: row(
+    'failed',
+    'The command of an external signer gave no signature; nothing was written.',
+    'Run it by hand; it reads the bytes on stdin and as the file WRIT_SIGN_FILE.',
+  ),
+  SIGNER_WRONG: row(
+    'failed',
+    'What an external signer wrote verifies under no key of the role; nothing was written.',
+    'Let it write the raw signature or its hex, made with a key that the role lists.',
+  ),
+
   // server
   LISTEN_FAILED: row('failed', 'The server cannot listen on this address.', 'Choose another --listen.'),
   TLS_INVALID: row('config', 'The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),

@@ -15,6 +15,10 @@ export interface CommandOptions {
   /** Descriptors for the child beyond 0-2, in order: the first is its 3. */
   readonly extraDescriptors?: readonly number[];
   readonly input?: Uint8Array;
+  /** `latin1` keeps every byte of stdout as one character, for commands that answer in binary. */
+  readonly stdoutEncoding?: 'utf8' | 'latin1';
+  /** Sees stderr as it comes, for a command that talks to a person; what is beyond the bound is left out. */
+  readonly onStderr?: (text: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -72,8 +76,9 @@ function watch(
   startedMs: number,
   resolve: (result: CommandResult) => void,
 ): void {
-  const stdout = collect(child.stdout, options.maxOutputBytes);
-  const stderr = collect(child.stderr, options.maxOutputBytes);
+  const { maxOutputBytes: maxBytes, stdoutEncoding: encoding = 'utf8', onStderr } = options;
+  const stdout = collect(child.stdout, { maxBytes, encoding });
+  const stderr = collect(child.stderr, { maxBytes, encoding: 'utf8', ...(onStderr && { onText: onStderr }) });
   const output = (): CommandOutput => ({
     stdout: stdout.text(),
     stderr: stderr.text(),
@@ -156,17 +161,27 @@ interface Collector {
   truncated(): boolean;
 }
 
-function collect(stream: NodeJS.ReadableStream | null, maxBytes: number): Collector {
+interface CollectOptions {
+  readonly maxBytes: number;
+  readonly encoding: 'utf8' | 'latin1';
+  readonly onText?: (text: string) => void;
+}
+
+function collect(stream: NodeJS.ReadableStream | null, options: CollectOptions): Collector {
+  const { maxBytes, encoding, onText } = options;
   const chunks: Buffer[] = [];
   let kept = 0;
   let truncated = false;
   stream?.on('data', (chunk: Buffer) => {
     const room = maxBytes - kept;
     if (chunk.length > room) truncated = true;
-    if (room > 0) chunks.push(chunk.subarray(0, room));
+    if (room > 0) {
+      chunks.push(chunk.subarray(0, room));
+      onText?.(chunk.subarray(0, room).toString('utf8'));
+    }
     kept += Math.min(chunk.length, Math.max(room, 0));
   });
-  return { text: () => Buffer.concat(chunks).toString('utf8'), truncated: () => truncated };
+  return { text: () => Buffer.concat(chunks).toString(encoding), truncated: () => truncated };
 }
 
 function reasonOf(error: unknown): string {

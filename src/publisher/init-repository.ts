@@ -19,7 +19,7 @@ import {
 import { layoutOf, metadataName, type RepositoryLayout } from './repository-layout.js';
 import { anchorName } from './repository-state.js';
 import { createWriter } from './repository-writer.js';
-import { createSigner, type Signer, signMetadata } from './signer.js';
+import { createSigner, type KeySigner, signMetadataNow } from './signer.js';
 
 export interface InitOptions {
   readonly repository: string;
@@ -108,7 +108,7 @@ function rolesOf({ keysDirectory, rootKeys, rootThreshold }: InitOptions): reado
 }
 
 interface Holder {
-  readonly signers: readonly Signer[];
+  readonly signers: readonly KeySigner[];
   readonly threshold: number;
 }
 
@@ -146,7 +146,7 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
   const nowMs = clock.nowMs();
   const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, lifeMs: lives[role] });
   const sign = (role: TopLevelRole, content: object): Buffer => {
-    const bytes = signMetadata(content, holders[role].signers);
+    const bytes = signMetadataNow(content, holders[role].signers);
     // What we could not read ourselves must not be written.
     parseEnvelope(bytes, role);
     return bytes;

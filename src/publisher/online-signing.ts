@@ -68,12 +68,12 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
     const version = writer.nextVersion('snapshot', snapshot.version);
     const named = { version: targets.signed.version, bytes: targets.bytes };
     const content = snapshotContent({ version, nowMs, lifeMs: lives.snapshot }, named);
-    snapshot = { version, bytes: signMetadata(content, signers.snapshot) };
+    snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
   const version = live.timestamp.signed.version + 1;
   const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
-  const timestamp = signMetadata(content, signers.timestamp);
+  const timestamp = await signMetadata(content, signers.timestamp);
   await verifyAsClient({ state, timestamp, clock });
   writer.goLive(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };

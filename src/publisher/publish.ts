@@ -147,7 +147,7 @@ async function addRelease(addition: Addition, options: PublishOptions): Promise<
   const version = writer.nextVersion('targets', before.live.targets.signed.version);
   const targets = withRelease(before.targets.signed.targets, { release, archiveDigest, archiveBytes });
   const edition = { version, nowMs: options.clock.nowMs(), lifeMs: livesOf(before.live.root.signed).targets };
-  const bytes = signMetadata(targetsContent(edition, targets), addition.signers);
+  const bytes = await signMetadata(targetsContent(edition, targets), addition.signers);
   const file = parseEnvelope(bytes, 'targets');
   writer.writeMetadata('targets', version, bytes);
   return { state: { ...before, targets: file }, release: { ...common, release } };

@@ -136,7 +136,7 @@ async function oldTimestamp(host: InstalledHost): Promise<void> {
   const { timestamp } = await openOnlineSigners(host.repository, { path: host.keys, passphrases });
   const daysAgo = (days: number): string => isoTime(Date.now() - days * 86_400_000);
   const old = { version: signed.version + 1, expires: daysAgo(1), writ: { signedAt: daysAgo(8) } };
-  writeFileSync(path, signMetadata({ ...signed, ...old }, timestamp));
+  writeFileSync(path, await signMetadata({ ...signed, ...old }, timestamp));
 }
 
 table('a repository that somebody has touched', [
