@@ -64,19 +64,32 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
   const lives = livesOf(live.root.signed);
   const waiting = targets.signed.version > live.targets.signed.version;
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  if (waiting || options.roles.includes('snapshot')) {
-    const version = writer.nextVersion('snapshot', snapshot.version);
+  if (waiting || options.roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+    const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
     const named = { version: targets.signed.version, bytes: targets.bytes };
     const content = snapshotContent({ version, nowMs, lifeMs: lives.snapshot }, named);
     snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
-  const version = live.timestamp.signed.version + 1;
+  const version = liveVersion(state, 'timestamp') + 1;
   const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
   await verifyAsClient({ state, timestamp, clock });
   writer.goLive(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
+}
+
+/** No honest count of signatures gets there: 30,000 years of one a second. */
+const maxHonestVersion = 1e12;
+
+/**
+ * Fast-forward attack: a stolen key signed a version so high that none comes after it. A root that takes the key
+ * away makes hosts forget both files (specification 5.3.11), so that counting may begin anew.
+ */
+function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
+  const { version } = live[role].signed;
+  const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
+  return forgotten && version > maxHonestVersion ? 0 : version;
 }
 
 export interface ResignOptions {

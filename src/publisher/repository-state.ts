@@ -27,6 +27,21 @@ export interface RepositoryState {
   readonly targets: ParsedFile<'targets'>;
   /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
   readonly ignored: readonly string[];
+  /** Every root from the anchor to the newest, which is that of `live`. */
+  readonly roots: readonly ParsedFile<'root'>[];
+  /** Roles whose live file an older root vouches for and the newest does not: hosts wait for them. */
+  readonly outdated: readonly LaterRole[];
+}
+
+/** What a root puts in charge, beside itself. */
+export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
+
+export interface ReadStateOptions {
+  /**
+   * `accepted` only where they are signed anew and shown to a person: targets of a key that the root no longer
+   * lists may be those of a thief, and must never be built on unseen.
+   */
+  readonly outdatedTargets?: 'accepted';
 }
 
 /** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
@@ -37,17 +52,63 @@ export const anchorName = 'root.json';
  *   first root is believed
  * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
  */
-export function readRepositoryState(layout: RepositoryLayout, keysDirectory?: string): RepositoryState {
-  const anchor = readAnchor(layout, keysDirectory);
+export function readRepositoryState(
+  layout: RepositoryLayout,
+  keysDirectory?: string,
+  options: ReadStateOptions = {},
+): RepositoryState {
+  const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
-    const { root } = followRoots(layout, anchor);
     const timestamp = parseEnvelope(readRequired(layout.timestamp, limits.maxTimestampBytes), 'timestamp');
-    requireThreshold(timestamp, root.signed, 'timestamp');
-    const snapshot = readNamed(layout, 'snapshot', timestamp.signed.meta['snapshot.json'], root);
-    const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], root);
+    requireVoucher(timestamp, roots);
+    const snapshot = readNamed(layout, 'snapshot', timestamp.signed.meta['snapshot.json'], roots);
+    const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
+    const root = newestOf(roots);
+    const outdated = [timestamp, snapshot, targets].filter((file) => !isVouched(file, root));
     const newest = findNewest(layout, targets, root);
-    return { layout, anchor, live: { root, timestamp, snapshot, targets }, ...newest };
+    if (options.outdatedTargets === undefined && !isVouched(newest.targets, root)) throw outdatedTargets();
+    const live = { root, timestamp, snapshot, targets };
+    return { layout, anchor, live, ...newest, roots, outdated: outdated.map(({ role }) => role) };
   });
+}
+
+/**
+ * The chain of roots alone, for ceremonies: it holds when every other role is lost or expired.
+ * @returns the anchor as it lies there, and every root from it on
+ * @throws WritError REPOSITORY_INVALID
+ */
+export function readRoots(
+  layout: RepositoryLayout,
+  keysDirectory?: string,
+): { readonly anchor: Buffer; readonly roots: readonly ParsedFile<'root'>[] } {
+  const anchor = readAnchor(layout, keysDirectory);
+  return { anchor, roots: asInvalid(() => followRoots(layout, anchor)) };
+}
+
+function newestOf(roots: readonly ParsedFile<'root'>[]): ParsedFile<'root'> {
+  const root = roots.at(-1);
+  if (root !== undefined) return root;
+  throw new WritError('INTERNAL', 'a chain of roots is empty');
+}
+
+/**
+ * A rotation puts the new root there before what its new keys sign; a crash in between, or keys that are
+ * elsewhere, must not make the repository unreadable to those who are to finish it.
+ */
+function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
+  if (roots.some((root) => isVouched(file, root))) return;
+  requireThreshold(file, newestOf(roots).signed, file.role);
+}
+
+function outdatedTargets(): WritError {
+  return new WritError(
+    'SIGNATURE_THRESHOLD',
+    'the targets are signed by keys that the root no longer lists',
+    {
+      facts: { role: 'targets' },
+      hint: 'Bring the new targets key, and run `writ root commit` with it again.',
+    },
+  );
 }
 
 function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined): Buffer {
@@ -62,27 +123,29 @@ function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined)
   });
 }
 
-function followRoots(layout: RepositoryLayout, anchor: Buffer): TrustedSet {
+function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root'>[] {
   let set = trustFirstRoot(anchor);
+  const roots = [set.root];
   for (let rotation = 0; rotation < limits.maxRootRotations; rotation += 1) {
     const name = metadataName('root', set.root.signed.version + 1);
     const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxRootBytes);
-    if (bytes === undefined) return set;
+    if (bytes === undefined) return roots;
     set = trustNextRoot(set, bytes);
+    roots.push(set.root);
   }
-  return set;
+  return roots;
 }
 
 function readNamed<Role extends 'snapshot' | 'targets'>(
   layout: RepositoryLayout,
   role: Role,
   meta: MetaFile | undefined,
-  root: ParsedFile<'root'>,
+  roots: readonly ParsedFile<'root'>[],
 ): ParsedFile<Role> {
   const name = metadataName(role, meta?.version ?? 0);
   const maxBytes = role === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
   const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
-  requireThreshold(file, root.signed, role);
+  requireVoucher(file, roots);
   if (meta !== undefined && isNamedBy(meta, file)) return file;
   throw new WritError('METADATA_MIX', `${name} is not the one that is named`, { facts: { name } });
 }

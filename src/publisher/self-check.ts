@@ -16,13 +16,16 @@ export interface SelfCheckOptions {
   readonly state: RepositoryState;
   /** Not live yet; everything that it leads to lies in its place already. */
   readonly timestamp: Uint8Array;
+  /** Not live yet either: the next root of a ceremony, by its name in metadata/. */
+  readonly pending?: ReadonlyMap<string, Uint8Array>;
   readonly clock: Clock;
 }
 
 /** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
-export async function verifyAsClient({ state, timestamp, clock }: SelfCheckOptions): Promise<void> {
+export async function verifyAsClient({ state, timestamp, pending, clock }: SelfCheckOptions): Promise<void> {
   const location = pathToFileURL(state.layout.directory).href;
-  const overlay = new Map([['metadata/timestamp.json', timestamp]]);
+  const waiting = [...(pending ?? []), ['timestamp.json', timestamp] as const];
+  const overlay = new Map(waiting.map(([name, bytes]) => [`metadata/${name}`, bytes]));
   const source = overlaySource(openRepositorySource(location, { clock, version: 'self-check' }), overlay);
   try {
     const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });

@@ -73,7 +73,7 @@ interface RoleRow {
   readonly verdict: 'ok' | 'warn' | 'FAIL';
 }
 
-function describeRoles({ live }: RepositoryState, nowMs: number, failWithinMs: number): RoleRow[] {
+function describeRoles({ live, outdated }: RepositoryState, nowMs: number, failWithinMs: number): RoleRow[] {
   const lives = livesOf(live.root.signed);
   return topLevelRoles.map((role) => {
     const { signed, signatures, expiresAtMs } = live[role];
@@ -81,6 +81,7 @@ function describeRoles({ live }: RepositoryState, nowMs: number, failWithinMs: n
     const leftMs = expiresAtMs - nowMs;
     // A role that lives for a week would warn for ever of ending within a month.
     const soon = leftMs < Math.min(failWithinMs, lives[role] / 4);
+    const vouched = role === 'root' || !outdated.includes(role);
     return {
       role,
       version: signed.version,
@@ -89,7 +90,7 @@ function describeRoles({ live }: RepositoryState, nowMs: number, failWithinMs: n
       keyIds: keyids,
       expiresMs: expiresAtMs,
       leftMs,
-      verdict: leftMs <= 0 ? 'FAIL' : soon ? 'warn' : 'ok',
+      verdict: leftMs <= 0 || !vouched ? 'FAIL' : soon ? 'warn' : 'ok',
     };
   });
 }
@@ -121,6 +122,9 @@ function answer(state: RepositoryState, roles: readonly RoleRow[], flags: RepoSt
 
 function verdictLine(outcome: string, worst: RoleRow | undefined, waiting: boolean): string {
   const word = outcome.toUpperCase();
+  if (worst?.verdict === 'FAIL' && worst.leftMs > 0) {
+    return `${word} ${worst.role} is signed by keys that the root no longer lists: hosts refuse it`;
+  }
   if (worst?.verdict === 'FAIL') return `${word} ${worst.role} has expired: hosts take nothing new`;
   if (worst !== undefined) return `${word} ${worst.role} expires in ${timeLeft(worst.leftMs)}`;
   return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
