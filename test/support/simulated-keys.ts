@@ -21,7 +21,7 @@ export function makeKey(type: KeyType = 'ed25519'): SimulatedKey {
 }
 
 /** A new key of the same type. */
-export function makeSuccessor({ key }: SimulatedKey): SimulatedKey {
+export function makeSuccessor(key: SimulatedKey): SimulatedKey {
   return makeKey(typeOf(key));
 }
 
@@ -57,11 +57,20 @@ function publicText(type: KeyType, publicKey: KeyObject): string {
   return publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex');
 }
 
-function typeOf({ keytype }: MetadataKey): KeyType {
-  return keytype === 'rsa' || keytype === 'ecdsa' ? keytype : 'ed25519';
+/** Of the key itself, whatever a test makes the metadata say about it. */
+function typeOf({ secret }: SimulatedKey): KeyType {
+  switch (secret.asymmetricKeyType) {
+    case 'ec':
+      return 'ecdsa';
+    case 'rsa':
+      return 'rsa';
+    default:
+      return 'ed25519';
+  }
 }
 
-function signBytes({ key, secret }: SimulatedKey, bytes: Buffer): Buffer {
+function signBytes(key: SimulatedKey, bytes: Buffer): Buffer {
+  const { secret } = key;
   switch (typeOf(key)) {
     case 'ed25519':
       return sign(null, bytes, secret);
