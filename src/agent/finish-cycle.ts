@@ -3,6 +3,7 @@
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../core/cycle-report.js';
 import { errorCodes } from '../core/error-codes.js';
 import { exitCodeOfKind, isSystemError, type WritError } from '../core/errors.js';
+import type { Attempt } from '../core/freshness.js';
 import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../core/sync-machine.js';
 import type { MoveResult } from './activate.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
@@ -22,6 +23,8 @@ export interface CycleFindings {
   fromGeneration?: number | undefined;
   /** What ended the cycle as a whole. */
   error?: WritError;
+  /** How the refresh ended; absent when it was not tried, or we ended it ourselves. */
+  refresh?: Attempt;
 }
 
 export function emptyFindings(fromGeneration?: number): CycleFindings {

@@ -1,31 +1,85 @@
-// How fresh what a host trusts is, after each cycle: reached, not reached, or reached and frozen. Pure.
+// What this host remembers of its attempts to reach the repository, while it runs and over a restart. Core judges;
+// this holds the memory. Nothing is written for it: the last success comes from status.json, which is there anyway,
+// or from the signature of the trusted timestamp.
 import type { StatusReport } from '../core/control-protocol.js';
 import type { CycleResult } from '../core/cycle-report.js';
+import {
+  type Attempt,
+  type Contact,
+  contactAfter,
+  type FreshnessReport,
+  judgeFreshness,
+  troubleOf,
+} from '../core/freshness.js';
+import type { Clock } from '../platform/clock.js';
+import type { Host } from './host.js';
 
-/** Codes that say that the server was not reached, or answered with nothing of use. */
-const unreachedCodes: ReadonlySet<string> = new Set([
-  'SERVER_UNREACHABLE',
-  'SERVER_ERROR',
-  'SERVER_BUSY',
-  'REDIRECT_REFUSED',
-  'DOWNLOAD_TIMEOUT',
-]);
+export interface ContactMemory {
+  readonly contact: Contact;
+  /** Since the last success, by a clock that nobody sets; left out when this process has seen none. */
+  readonly elapsedMs?: number;
+}
 
-/** @returns the freshness after a cycle that ended so */
-export function freshnessAfter(
-  before: StatusReport['freshness'],
-  result: CycleResult,
-  nowMs: number,
-): StatusReport['freshness'] {
-  const codes = result.problems.map((one) => one.code);
-  // Ended by us, before or after the server was reached: nothing new is known about it.
-  if (codes.includes('INTERRUPTED')) return before;
-  if (isUnreached(result)) return { ...before, state: 'stale' };
-  if (codes.includes('METADATA_EXPIRED')) return { state: 'frozen', lastContactMs: nowMs };
-  return { state: 'fresh', lastContactMs: nowMs };
+export interface ContactKeeper {
+  /** @param attempt left out for a cycle that did not come to a refresh, or was ended by us */
+  note(attempt: Attempt | undefined): void;
+  read(): ContactMemory;
+}
+
+/** @param known the last report of this host, if there is one */
+export function keepContact(
+  known: StatusReport | undefined,
+  clock: Pick<Clock, 'monotonicMs'>,
+): ContactKeeper {
+  let contact = contactIn(known);
+  let verifiedMonotonicMs: number | undefined;
+  return {
+    note: (attempt) => {
+      if (attempt === undefined) return;
+      contact = contactAfter(contact, attempt);
+      if (attempt.error === undefined) verifiedMonotonicMs = clock.monotonicMs();
+    },
+    read: () =>
+      verifiedMonotonicMs === undefined
+        ? { contact }
+        : { contact, elapsedMs: Math.round(clock.monotonicMs() - verifiedMonotonicMs) },
+  };
+}
+
+/** The part of a report that outlives the process; the rest is judged anew. */
+export function contactIn(known: StatusReport | undefined): Contact {
+  const { lastContactMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
+  return {
+    ...(lastContactMs === undefined ? {} : { lastContactMs }),
+    ...(verifiedAtMs === undefined ? {} : { verifiedAtMs }),
+    ...(failing === undefined ? {} : { failing }),
+    ...(refused === undefined ? {} : { refused }),
+  };
+}
+
+/** The parts of a host by which freshness is judged; a host without an agent has them too. */
+export interface FreshnessView {
+  readonly config: Pick<Host['config'], 'freshness'>;
+  readonly clock: Pick<Host['clock'], 'nowMs'>;
+  readonly client: Pick<Host['client'], 'status'>;
+}
+
+/** @throws WritError what reading the trust store throws */
+export function freshnessOf(host: FreshnessView, memory: ContactMemory): FreshnessReport {
+  const { roles = {}, signedAtMs, clockFloorMs } = host.client.status() ?? {};
+  const { staleAfterMs, maxStaleMs } = host.config.freshness;
+  return judgeFreshness({
+    ...memory,
+    nowMs: host.clock.nowMs(),
+    roles: Object.entries(roles).map(([role, one]) => ({ role, ...one })),
+    staleAfterMs,
+    ...(maxStaleMs === undefined ? {} : { maxStaleMs }),
+    ...(signedAtMs === undefined ? {} : { signedAtMs }),
+    ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
+  });
 }
 
 /** True when the server was not reached, or not to the end: the next poll comes later. */
 export function isUnreached(result: CycleResult): boolean {
-  return result.problems.some((one) => unreachedCodes.has(one.code));
+  return result.problems.some((one) => troubleOf(one.code) === 'unreached');
 }

@@ -6,6 +6,7 @@ import { createDurableFs } from '../platform/durable-fs.js';
 import { findTarget } from '../trust/signed-target.js';
 import { describeTrust } from '../trust/trust-report.js';
 import { openTrustStore } from '../trust/trust-store.js';
+import { contactIn } from './freshness.js';
 import { readHistory } from './history.js';
 import { openLedger } from './ledger.js';
 import { loadConfig } from './load-config.js';
@@ -37,7 +38,7 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
   const report = statusReport(host, {
     version: options.version,
     state: 'stop',
-    freshness: known?.freshness ?? { state: 'stale' },
+    contact: { contact: contactIn(known) },
     problems: known?.problems ?? [],
   });
   return { ...report, ...(known?.last ? { last: known.last } : {}) };

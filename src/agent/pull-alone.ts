@@ -1,14 +1,14 @@
 // The commands of a host without a running agent: the same cycle, rollback and resume, under the same lock.
 // Recovers first, as the agent does at its start.
 import type { AgentConfig } from '../core/config.js';
-import type { ResumeResult, StatusReport } from '../core/control-protocol.js';
+import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
-import { freshnessAfter } from './freshness.js';
+import { contactIn, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { loadConfig } from './load-config.js';
@@ -40,20 +40,21 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const { by, signal, onEvent } = options;
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
-    const freshness = freshnessAfter(lastFreshness(host), end.result, host.clock.nowMs());
-    publishStatus(host, { version: options.version, freshness, last: end.result });
+    const contact = keepContact(readStatusFile(host.paths), host.clock);
+    contact.note(end.refresh);
+    publishStatus(host, { version: options.version, contact: contact.read(), last: end.result });
     return end.result;
   });
 }
 
-function lastFreshness(host: Host): StatusReport['freshness'] {
-  return readStatusFile(host.paths)?.freshness ?? { state: 'stale' };
+function lastContact(host: Host): AgentFacts['contact'] {
+  return { contact: contactIn(readStatusFile(host.paths)) };
 }
 
 /** So that `writ status` knows when the server was last reached, and how it went. */
 function publishStatus(
   host: Host,
-  facts: Pick<AgentFacts, 'version' | 'freshness'> & { readonly last?: CycleResult },
+  facts: Pick<AgentFacts, 'version' | 'contact'> & { readonly last?: CycleResult },
 ): void {
   const known = readStatusFile(host.paths)?.last;
   const report = statusReport(host, { ...facts, state: 'stop', problems: [] });
@@ -68,7 +69,7 @@ export function rollbackAlone(
     const end = await runRollback(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
-    publishStatus(host, { version: options.version, freshness: lastFreshness(host), last: end.result });
+    publishStatus(host, { version: options.version, contact: lastContact(host), last: end.result });
     return end.result;
   });
 }
@@ -77,7 +78,7 @@ export function rollbackAlone(
 export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
   return withHost(options, 'resume', async (host) => {
     const result = resume(host);
-    publishStatus(host, { version: options.version, freshness: lastFreshness(host) });
+    publishStatus(host, { version: options.version, contact: lastContact(host) });
     return result;
   });
 }

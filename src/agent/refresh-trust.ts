@@ -23,10 +23,14 @@ export async function refreshTrust(
       findings.warnings.push(
         ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
       );
+      findings.refresh = { atMs: host.clock.nowMs() };
       const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}`;
       return { value: undefined, text, verdict: warnings.length > 0 ? 'warn' : 'ok' };
     } catch (error) {
       noteRetryAfter(host, error);
+      // Ended by us, before or after the server was reached: nothing new is known about it.
+      if (isWritError(error) && error.code !== 'INTERRUPTED')
+        findings.refresh = { atMs: host.clock.nowMs(), error };
       throw error;
     }
   });

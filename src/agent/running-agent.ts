@@ -12,7 +12,7 @@ import { isWritError, toWritError, WritError } from '../core/errors.js';
 import { openControlSocket, type SendAnswer } from './control-socket.js';
 import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
-import { freshnessAfter, isUnreached } from './freshness.js';
+import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
@@ -47,7 +47,7 @@ export class RunningAgent {
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #freshness: StatusReport['freshness'];
+  readonly #contact: ContactKeeper;
   #nextPollAtMs: number | undefined;
   /** What is wrong with the active trees, until a cycle has replaced them. */
   #damage: Problem | undefined;
@@ -60,14 +60,13 @@ export class RunningAgent {
     this.#options = options;
     this.#host = host;
     // As it was at the last end: the first poll says what has become of it.
-    this.#freshness = readStatusFile(host.paths)?.freshness ?? { state: 'stale' };
+    this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#recorder = createRecorder();
     this.#runner = createCycleRunner(async (run) => {
       // Asked for before the end was: who waits is told, and no server is asked in vain.
       this.#refuseWhenStopping();
       const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
-      const nowMs = this.#options.clock.nowMs();
-      this.#freshness = freshnessAfter(this.#freshness, end.result, nowMs);
+      this.#contact.note(end.refresh);
       this.#note(end, run.by === undefined ? {} : { by: run.by });
       return end.result;
     });
@@ -129,7 +128,7 @@ export class RunningAgent {
     while (!stop.aborted) {
       this.#polling = new AbortController();
       const host = this.#host;
-      const lastSuccessMs = this.#freshness.lastContactMs;
+      const lastSuccessMs = this.#contact.read().contact.verifiedAtMs;
       const pollOptions = {
         poll: host.config.poll,
         hostId: host.config.host.id,
@@ -228,7 +227,7 @@ export class RunningAgent {
     return statusReport(this.#host, {
       version: this.#options.version,
       state: this.#state,
-      freshness: this.#freshness,
+      contact: this.#contact.read(),
       problems: [this.#damage, this.#notReloaded].filter((one) => one !== undefined),
       ...(this.#last ? { last: this.#last } : {}),
       ...(this.#nextPollAtMs === undefined ? {} : { nextPollAtMs: this.#nextPollAtMs }),

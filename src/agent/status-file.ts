@@ -39,7 +39,11 @@ function publicPart(report: StatusReport): StatusReport {
 /** The report without what changes at every poll. */
 function newsOf(report: StatusReport): string {
   const { atMs: _, nextPollAtMs: _next, freshness, last, ...rest } = report;
-  return JSON.stringify({ ...rest, freshness: freshness.state, outcome: last?.outcome });
+  const { state, failing, refused, expired, overdueSinceMs } = freshness;
+  // The first failure of a kind is news, the next ones like it are not.
+  const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];
+  const clock = rest.clock === undefined ? 'right' : 'behind';
+  return JSON.stringify({ ...rest, clock, freshness: state, codes, outcome: last?.outcome });
 }
 
 /** @returns the last report, or undefined when there is none that can be read */

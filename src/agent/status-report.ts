@@ -2,18 +2,14 @@
 // into one report. Reads only; with an agent or without one.
 import * as fs from 'node:fs';
 import type { BundleConfig } from '../core/config.js';
-import type {
-  AgentState,
-  BundleStatus,
-  Freshness,
-  StatusReport,
-  WorkerStatus,
-} from '../core/control-protocol.js';
+import type { AgentState, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError } from '../core/errors.js';
 import type { ReleaseInfo } from '../core/release.js';
+import { toleratedSkewMs } from '../trust/trust-report.js';
 import { type ActiveBundle, readActivePolicy } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
+import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 
@@ -22,7 +18,7 @@ export interface AgentFacts {
   readonly version: string;
   readonly state: AgentState;
   readonly last?: CycleResult;
-  readonly freshness: { readonly state: Freshness; readonly lastContactMs?: number };
+  readonly contact: ContactMemory;
   readonly nextPollAtMs?: number;
   /** What the agent met outside a cycle, as a damaged tree at its start. */
   readonly problems: readonly Problem[];
@@ -66,7 +62,8 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
       ),
     ),
     workers,
-    freshness: facts.freshness,
+    freshness: attempt(() => freshnessOf(host, facts.contact), { state: 'stale' }),
+    ...attempt(() => clockOf(host), {}),
     ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
     trust: attempt(() => trustOf(host), []),
     refusals: host.refusals
@@ -141,6 +138,13 @@ function trustOf(host: HostView): StatusReport['trust'] {
     const one = roles[role];
     return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs }];
   });
+}
+
+/** As of now: it is gone as soon as the clock is right. */
+function clockOf(host: HostView): Pick<StatusReport, 'clock'> {
+  const floorMs = host.client.status()?.clockFloorMs ?? 0;
+  const behindMs = floorMs - host.clock.nowMs();
+  return behindMs > toleratedSkewMs ? { clock: { floorMs, behindMs } } : {};
 }
 
 function blockedProblem(ledger: Ledger): Problem[] {

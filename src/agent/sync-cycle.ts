@@ -2,6 +2,7 @@
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
+import type { Attempt } from '../core/freshness.js';
 import { performMove } from './activate.js';
 import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
@@ -39,6 +40,8 @@ export interface CycleRequest {
 export interface CycleEnd {
   readonly result: CycleResult;
   readonly story: CycleStory;
+  /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
+  readonly refresh?: Attempt;
 }
 
 /** Runs one cycle. Never rejects: whatever happens is in the result. */
@@ -60,7 +63,8 @@ export async function syncCycle(host: Host, request: CycleRequest): Promise<Cycl
   } finally {
     area.remove(host.log);
   }
-  return { result: finishCycle(host, story, findings), story };
+  const { refresh } = findings;
+  return { result: finishCycle(host, story, findings), story, ...(refresh ? { refresh } : {}) };
 }
 
 interface Cycle {

@@ -9,7 +9,7 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     const set = given.some((one) => one === pointer || one.startsWith(`${pointer}/`));
     return [key, value, set ? 'file' : 'default'];
   };
-  const { poll, limits } = config;
+  const { poll, limits, freshness } = config;
   const rows = [
     row('repository', config.repository.join(', ')),
     ...(config.repositoryCa === undefined ? [] : [row('repository.ca', config.repositoryCa)]),
@@ -26,6 +26,11 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('keep.generations', String(config.keep.generations)),
     row('keep.grace', roughly(config.keep.graceMs)),
     row('refusals.retry', roughly(config.refusals.retryMs)),
+    row('staleAfter', roughly(freshness.staleAfterMs)),
+    row('maxStale', freshness.maxStaleMs === undefined ? 'none' : roughly(freshness.maxStaleMs)),
+    ...(freshness.onStale === undefined ? [] : [row('onStale', freshness.onStale.run.join(' '))]),
+    ...(freshness.onFresh === undefined ? [] : [row('onFresh', freshness.onFresh.run.join(' '))]),
+    row('untrusted', config.untrusted),
     row('limits.archive', `${limits.maxArchiveBytes} B`),
     row('limits.entries', String(limits.maxEntries)),
     row('limits.file', `${limits.maxFileBytes} B`),

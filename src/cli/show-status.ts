@@ -1,19 +1,31 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
 import type { Bounded, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
+import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
-import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
+import { clockTime, counted, indented, minuteTime, table, truncatedLines } from './show-text.js';
 
-export type StatusWord = 'active' | 'degraded' | 'blocked' | 'frozen' | 'empty' | 'stopped';
+export type StatusWord =
+  | 'active'
+  | 'degraded'
+  | 'blocked'
+  | 'alarm'
+  | 'frozen'
+  | 'stale'
+  | 'empty'
+  | 'stopped';
 
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): StatusWord {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
+  // Metadata that was refused is an attack or a fault, and never passes for a host at rest.
+  if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
   if (report.generation === undefined) return 'empty';
   const missed = report.last?.outcome === 'degraded' || notTold(report.workers).length > 0;
-  return missed ? 'degraded' : 'active';
+  if (missed) return 'degraded';
+  return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 
 export function showStatus(given: Bounded<StatusReport>): Block {
@@ -26,7 +38,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       firstLine(report),
       ...bundleLines(report),
       ...workerLines(report),
-      `  freshness ${freshnessText(report)}`,
+      ...freshnessLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...report.refusals.flatMap((one) => [
         `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
@@ -120,17 +132,6 @@ function answerText(worker: WorkerStatus): string {
     case 'refused':
       return `WORKER_REFUSED at ${at}`;
   }
-}
-
-function freshnessText(report: StatusReport): string {
-  const { state, lastContactMs } = report.freshness;
-  const contact =
-    lastContactMs === undefined
-      ? 'server not reached yet'
-      : `server reached ${roughly(report.atMs - lastContactMs)} ago`;
-  const poll =
-    report.nextPollAtMs === undefined ? '' : `, next poll in ${roughly(report.nextPollAtMs - report.atMs)}`;
-  return `${state}: ${contact}${poll}`;
 }
 
 function trustText(report: StatusReport): string {

@@ -21,6 +21,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...pathRules(file, options),
     ...pollRules(file, options),
     ...durationRules(file),
+    ...staleRules(file),
     ...bundleRules(file),
     ...togetherRules(file),
     ...workerRules(file, options),
@@ -111,6 +112,10 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
   ['poll.every', 1000, 30 * dayMs],
   ['keep.grace', 0, 30 * dayMs],
   ['refusals.retry', 1000, dayMs],
+  ['staleAfter', 1000, 365 * dayMs],
+  ['maxStale', 1000, 365 * dayMs],
+  ['onStale.timeout', 1, hourMs],
+  ['onFresh.timeout', 1, hourMs],
   ['bundles.*.checks.*.timeout', 1, hourMs],
   ['workers.*.load.timeout', 1, hourMs],
   ['workers.*.reset.timeout', 1, hourMs],
@@ -123,6 +128,23 @@ function* durationRules(file: Group): Generator<Finding> {
       const durationMs = typeof value === 'string' ? parseDuration(value) : undefined;
       if (durationMs === undefined || (durationMs >= minMs && durationMs <= maxMs)) continue;
       yield at(path, `must be from ${minMs / 1000} to ${maxMs / 1000} seconds; it is ${durationMs / 1000}`);
+    }
+  }
+}
+
+/** A command that nothing would ever run is a mistake that shows only in the night in which it is needed. */
+function* staleRules(file: Group): Generator<Finding> {
+  for (const [key, needed] of [
+    ['onStale', 'maxStale'],
+    ['onFresh', 'onStale'],
+  ] as const) {
+    if (file[key] === undefined) continue;
+    if (file[needed] === undefined) yield at([key], `is only used with \`${needed}\``);
+    const { run } = group(file[key]);
+    yield* programRule(run, [key, 'run']);
+    for (const [index, argument] of list(run).entries()) {
+      if (typeof argument !== 'string' || !/\{(candidate|bundle)\}/.test(argument)) continue;
+      yield at([key, 'run', index], 'may have {current} and {scratch} only');
     }
   }
 }

@@ -184,6 +184,11 @@ export const configSchema: Schema = object(
     workers: list(worker, { min: 0, max: 256 }),
     keep: object({ generations: whole(2, 1000), grace: duration }),
     refusals: object({ retry: duration }),
+    staleAfter: duration,
+    maxStale: duration,
+    onStale: object({ run: command, timeout: duration }, ['run']),
+    onFresh: object({ run: command, timeout: duration }, ['run']),
+    untrusted: { type: 'string', enum: ['keep', 'rollback'], description: 'keep or rollback' },
     limits: object({
       archive: size,
       entries: whole(1, 10_000_000),

@@ -4,6 +4,7 @@ import type {
   AgentConfig,
   BundleConfig,
   CheckConfig,
+  FreshnessConfig,
   HookConfig,
   ParseCheckConfig,
   PollConfig,
@@ -63,6 +64,11 @@ export interface ConfigFile {
   readonly workers?: readonly WorkerFile[];
   readonly keep?: { readonly generations?: number; readonly grace?: string };
   readonly refusals?: { readonly retry?: string };
+  readonly staleAfter?: string;
+  readonly maxStale?: string;
+  readonly onStale?: HookFile;
+  readonly onFresh?: HookFile;
+  readonly untrusted?: 'keep' | 'rollback';
   readonly limits?: Readonly<Partial<Record<'archive' | 'file' | 'tree', string>>> &
     Readonly<Partial<Record<'entries' | 'depth' | 'ratio', number>>>;
 }
@@ -90,11 +96,15 @@ const defaultDurations = {
   probe: '10s',
   grace: '10m',
   refusal: '1h',
+  staleHook: '30s',
+  staleAfterOfCron: '1d',
 } as const;
 const defaultCheckMemory = '256MB';
 const defaultMode = '0644';
 const defaultChannel = 'stable';
 const defaultKeptGenerations = 3;
+/** A poll or two may fail without a word. */
+const defaultStaleIntervals = 3;
 
 interface BuildOptions {
   readonly drivers: readonly DriverSchema[];
@@ -121,6 +131,8 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
       graceMs: durationMs(file.keep?.grace ?? defaultDurations.grace),
     },
     refusals: { retryMs: durationMs(file.refusals?.retry ?? defaultDurations.refusal) },
+    freshness: buildFreshness(file),
+    untrusted: file.untrusted ?? 'keep',
     limits: buildLimits(file.limits ?? {}),
   };
 }
@@ -140,6 +152,24 @@ function buildPoll(poll: ConfigFile['poll']): PollConfig {
   }
   const { cron: expression, timeZone } = poll;
   return { kind: 'cron', expression, ...(timeZone === undefined ? {} : { timeZone }) };
+}
+
+function buildFreshness(file: ConfigFile): FreshnessConfig {
+  const { maxStale, onStale, onFresh } = file;
+  return {
+    staleAfterMs: file.staleAfter === undefined ? defaultStaleAfter(file.poll) : durationMs(file.staleAfter),
+    ...(maxStale === undefined ? {} : { maxStaleMs: durationMs(maxStale) }),
+    ...(onStale === undefined ? {} : { onStale: buildHook(onStale, defaultDurations.staleHook) }),
+    ...(onFresh === undefined ? {} : { onFresh: buildHook(onFresh, defaultDurations.staleHook) }),
+  };
+}
+
+/** A cron expression has no one interval. */
+function defaultStaleAfter(poll: ConfigFile['poll']): number {
+  const built = buildPoll(poll);
+  return built.kind === 'cron'
+    ? durationMs(defaultDurations.staleAfterOfCron)
+    : defaultStaleIntervals * built.everyMs;
 }
 
 function buildBundle(bundle: BundleFile): BundleConfig {

@@ -64,6 +64,17 @@ export type PollConfig =
   | { readonly kind: 'every'; readonly everyMs: number }
   | { readonly kind: 'cron'; readonly expression: string; readonly timeZone?: string };
 
+/** How old what this host trusts may become, and what is run then. */
+export interface FreshnessConfig {
+  /** Not proven current for longer than this is `stale`. */
+  readonly staleAfterMs: number;
+  /** Older than this is critical; left out: never. */
+  readonly maxStaleMs?: number;
+  readonly onStale?: HookConfig;
+  /** Run when it is fresh again after `onStale` was run. */
+  readonly onFresh?: HookConfig;
+}
+
 export interface AgentConfig {
   /** Mirrors, tried in order; one for now. */
   readonly repository: readonly [string, ...string[]];
@@ -83,5 +94,8 @@ export interface AgentConfig {
   readonly workers: readonly WorkerGroupConfig[];
   readonly keep: { readonly generations: number; readonly graceMs: number };
   readonly refusals: { readonly retryMs: number };
+  readonly freshness: FreshnessConfig;
+  /** What follows when the active release is no longer vouched for by keys that this host trusts. */
+  readonly untrusted: 'keep' | 'rollback';
   readonly limits: ArchiveLimits;
 }

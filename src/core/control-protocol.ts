@@ -6,6 +6,7 @@
 //   anything that cannot be done -> one ControlError
 import type { CycleEventLine, CycleResult, Problem, Trigger, WorkerState } from './cycle-report.js';
 import { WritError } from './errors.js';
+import type { FreshnessReport } from './freshness.js';
 import { maxSocketLineBytes } from './limits.js';
 import type { SocketMessage } from './socket-protocol.js';
 import type { Outcome, Step } from './sync-machine.js';
@@ -68,7 +69,6 @@ export interface HistoryEntry {
 }
 
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
-export type Freshness = 'fresh' | 'stale' | 'frozen';
 
 export interface BundleStatus {
   readonly bundle: string;
@@ -137,7 +137,13 @@ export interface StatusReport {
   readonly activeSinceMs?: number;
   readonly bundles: readonly BundleStatus[];
   readonly workers: readonly WorkerStatus[];
-  readonly freshness: { readonly state: Freshness; readonly lastContactMs?: number };
+  readonly freshness: FreshnessReport;
+  /** Left out while the clock of this host is right, or nothing signed tells. */
+  readonly clock?: {
+    /** Greatest time that the repository has signed; it is used for expiry. */
+    readonly floorMs: number;
+    readonly behindMs: number;
+  };
   readonly nextPollAtMs?: number;
   /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
   readonly trust: readonly {

@@ -13,6 +13,8 @@ export interface TrustStatus {
   readonly roles: Readonly<Partial<Record<TopLevelRole, RoleStatus>>>;
   /** When the server signed the timestamp in use, epoch milliseconds; absent with other publishers. */
   readonly signedAtMs?: number;
+  /** Greatest `signedAt` accepted, epoch milliseconds: the world is at least that old. */
+  readonly clockFloorMs?: number;
 }
 
 export interface RefreshWarning {
@@ -44,7 +46,12 @@ export function describeTrust(set: TrustedSet): TrustStatus {
     return status === undefined ? [] : [[role, status] as const];
   });
   const signedAtMs = signedAtMsOf(set.timestamp);
-  return { roles: Object.fromEntries(entries), ...(signedAtMs === undefined ? {} : { signedAtMs }) };
+  const { clockFloorMs } = set;
+  return {
+    roles: Object.fromEntries(entries),
+    ...(signedAtMs === undefined ? {} : { signedAtMs }),
+    ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
+  };
 }
 
 export function describeRefresh({ before, after, nowMs, requests }: RefreshFacts): RefreshResult {
@@ -60,7 +67,7 @@ export function describeRefresh({ before, after, nowMs, requests }: RefreshFacts
 }
 
 /** Server and host may disagree a little without anything being wrong; the floor counts all the same. */
-const toleratedSkewMs = 60_000;
+export const toleratedSkewMs = 60_000;
 
 function clockWarnings({ clockFloorMs = 0 }: TrustedSet, nowMs: number): readonly RefreshWarning[] {
   const behindMs = clockFloorMs - nowMs;

@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { freshnessAfter, isUnreached } from '../../src/agent/freshness.js';
+import { isUnreached, keepContact } from '../../src/agent/freshness.js';
 import type { Host } from '../../src/agent/host.js';
 import { readStatusFile, writeStatusFile } from '../../src/agent/status-file.js';
 import { type AgentFacts, statusReport } from '../../src/agent/status-report.js';
-import { type ErrorCode, WritError } from '../../src/core/errors.js';
+import { WritError } from '../../src/core/errors.js';
 import { cycleResult, problem } from '../support/cycle-results.js';
+import { fakeClock } from '../support/fake-clock.js';
 import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
 import { statusReport as sampleReport } from '../support/status-reports.js';
 import { testHost } from '../support/test-host.js';
 
-const facts: AgentFacts = { version: '0.1.0', state: 'run', freshness: { state: 'fresh' }, problems: [] };
+const facts: AgentFacts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] };
 
 describe('the status of a host', () => {
   it('that is new is short and has no problem', () => {
@@ -151,31 +152,44 @@ describe('status.json', () => {
   });
 });
 
-describe('freshness', () => {
-  const before = { state: 'fresh', lastContactMs: 5 } as const;
-  const after = (code?: ErrorCode) =>
-    freshnessAfter(before, cycleResult('failed', { problems: code ? [problem(code, '')] : [] }), 9);
-
-  it('is fresh when the server was reached, whatever else went wrong', () => {
-    assert.deepEqual(
-      [after(), after('CHECK_FAILED')],
-      [
-        { state: 'fresh', lastContactMs: 9 },
-        { state: 'fresh', lastContactMs: 9 },
-      ],
-    );
+describe('the memory of contacts', () => {
+  it('has the age of the last success by a clock that nobody sets, once there was one', async () => {
+    const clock = fakeClock();
+    const keeper = keepContact(undefined, clock);
+    assert.deepEqual(keeper.read(), { contact: {} });
+    keeper.note({ atMs: 5 });
+    await clock.advance(1000);
+    assert.deepEqual(keeper.read(), { contact: { lastContactMs: 5, verifiedAtMs: 5 }, elapsedMs: 1000 });
+    keeper.note(undefined);
+    assert.equal(keeper.read().elapsedMs, 1000);
   });
 
-  it('is stale when it was not, and remembers when it was', () => {
-    assert.deepEqual(after('SERVER_UNREACHABLE'), { state: 'stale', lastContactMs: 5 });
+  it('outlives a restart in status.json', () => {
+    const refused = { code: 'METADATA_MIX', sinceMs: 1, atMs: 2, times: 3 } as const;
+    const known = sampleReport({
+      freshness: { state: 'refused', lastContactMs: 2, verifiedAtMs: 0, refused },
+    });
+    assert.deepEqual(keepContact(known, fakeClock()).read(), {
+      contact: { lastContactMs: 2, verifiedAtMs: 0, refused },
+    });
+  });
+
+  it('makes the next poll later when the server was not reached', () => {
     assert.ok(isUnreached(cycleResult('failed', { problems: [problem('SERVER_BUSY', '')] })));
+    assert.ok(!isUnreached(cycleResult('failed', { problems: [problem('METADATA_MIX', '')] })));
   });
+});
 
-  it('is frozen when what the server has is too old', () => {
-    assert.deepEqual(after('METADATA_EXPIRED'), { state: 'frozen', lastContactMs: 9 });
-  });
-
-  it('is what it was when we ended the cycle ourselves', () => {
-    assert.deepEqual(after('INTERRUPTED'), before);
+describe('a clock that is behind', () => {
+  it('is told with how far, until it is right', async () => {
+    using test = testHost();
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const floorMs = test.clock.nowMs();
+    test.clock.setWallTime(floorMs - 7_200_000);
+    assert.deepEqual(statusReport(test.host, facts).clock, { floorMs, behindMs: 7_200_000 });
+    assert.deepEqual(statusReport(test.reopen(), facts).clock, { floorMs, behindMs: 7_200_000 });
+    test.clock.setWallTime(floorMs - 1000);
+    assert.equal(statusReport(test.host, facts).clock, undefined);
   });
 });

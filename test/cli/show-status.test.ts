@@ -69,9 +69,66 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
   frozen: [
     'frozen',
     statusReport({
-      freshness: { state: 'frozen', lastContactMs: startedAtMs },
+      freshness: {
+        state: 'frozen',
+        lastContactMs: startedAtMs,
+        ageMs: 86_400_000,
+        sinceMs: startedAtMs,
+        expired: { role: 'timestamp', version: 1310, expiresAtMs: startedAtMs },
+        failing: {
+          code: 'METADATA_EXPIRED',
+          role: 'timestamp',
+          sinceMs: startedAtMs,
+          atMs: startedAtMs,
+          times: 1,
+        },
+      },
       trust: [{ role: 'timestamp', version: 1310, expiresAtMs: startedAtMs }],
       problems: [problem('METADATA_EXPIRED', 'timestamp v1310 has expired')],
+    }),
+  ],
+  alarm: [
+    'alarm',
+    statusReport({
+      freshness: {
+        state: 'refused',
+        lastContactMs: startedAtMs,
+        verifiedAtMs: startedAtMs - 7_200_000,
+        ageMs: 7_240_000,
+        sinceMs: startedAtMs - 600_000,
+        failing: {
+          code: 'SERVER_UNREACHABLE',
+          sinceMs: startedAtMs - 600_000,
+          atMs: startedAtMs,
+          times: 3,
+        },
+        refused: {
+          code: 'SIGNATURE_THRESHOLD',
+          role: 'timestamp',
+          sinceMs: startedAtMs - 600_000,
+          atMs: startedAtMs - 300_000,
+          times: 2,
+        },
+      },
+    }),
+  ],
+  stale: [
+    'stale',
+    statusReport({
+      freshness: {
+        state: 'stale',
+        lastContactMs: startedAtMs - 7_200_000,
+        ageMs: 7_240_000,
+        sinceMs: startedAtMs - 6_300_000,
+        overdueSinceMs: startedAtMs - 3_600_000,
+        failing: {
+          code: 'SERVER_UNREACHABLE',
+          sinceMs: startedAtMs - 6_900_000,
+          atMs: startedAtMs,
+          times: 23,
+        },
+      },
+      clock: { floorMs: startedAtMs + 3_600_000, behindMs: 3_560_000 },
     }),
   ],
   blocked: [

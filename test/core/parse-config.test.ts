@@ -69,6 +69,10 @@ workers:
     reset: { native: portal }
 keep: { generations: 5, grace: 1m }
 refusals: { retry: 2h }
+maxStale: 3d
+onStale: { run: [systemctl, stop, portal] }
+onFresh: { run: [systemctl, start, portal], timeout: 1m }
+untrusted: rollback
 limits: { archive: 2GB, entries: 7, depth: 8, ratio: 9, file: 10MB, tree: 11kB }
 `;
 
@@ -91,6 +95,8 @@ describe('a configuration', () => {
       workers: [],
       keep: { generations: 3, graceMs: 600_000 },
       refusals: { retryMs: 3_600_000 },
+      freshness: { staleAfterMs: 900_000 },
+      untrusted: 'keep',
     });
     assert.equal(limits.maxArchiveBytes, 1_000_000_000);
     assert.equal(limits.maxEntries, 100_000);
@@ -145,6 +151,13 @@ describe('a configuration', () => {
     assert.deepEqual(config.together, [['dns-edge', 'access']]);
     assert.deepEqual(config.keep, { generations: 5, graceMs: 60_000 });
     assert.equal(config.refusals.retryMs, 7_200_000);
+    assert.deepEqual(config.freshness, {
+      staleAfterMs: 86_400_000,
+      maxStaleMs: 259_200_000,
+      onStale: { run: ['systemctl', 'stop', 'portal'], timeoutMs: 30_000 },
+      onFresh: { run: ['systemctl', 'start', 'portal'], timeoutMs: 60_000 },
+    });
+    assert.equal(config.untrusted, 'rollback');
     assert.deepEqual(
       [config.limits.maxArchiveBytes, config.limits.maxFileBytes, config.limits.maxTreeBytes],
       [2_000_000_000, 10_000_000, 11_000],

@@ -170,7 +170,13 @@ describe('polls', () => {
     await again.ready;
     const { nextPollAtMs, freshness } = await again.status();
     assert.ok(Number(nextPollAtMs) > site.clock.nowMs());
-    assert.deepEqual(freshness, { state: 'fresh', lastContactMs: site.clock.nowMs() - minuteMs });
+    const lastMs = site.clock.nowMs() - minuteMs;
+    assert.deepEqual(freshness, {
+      state: 'fresh',
+      lastContactMs: lastMs,
+      verifiedAtMs: lastMs,
+      ageMs: minuteMs,
+    });
     assert.deepEqual(again.cycles(), []);
   });
 

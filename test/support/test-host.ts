@@ -168,6 +168,8 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
     workers: Object.entries(options.groups ?? {}).map(([name, group]) => testGroup(name, names, group)),
     keep: { generations: 3, graceMs: 600_000 },
     refusals: { retryMs: 3_600_000 },
+    freshness: { staleAfterMs: 900_000 },
+    untrusted: 'keep',
     limits: defaultArchiveLimits,
     ...options.config,
   };
