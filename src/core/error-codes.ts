@@ -328,6 +328,21 @@ export const errorCodes = {
     'SOURCE holds something that cannot be published.',
     'Remove it, or publish another directory.',
   ),
+  RELEASE_UNKNOWN: row(
+    'usage',
+    'The repository never listed this release.',
+    'See `writ repo status` for bundles, channels and serials.',
+  ),
+  RELEASE_UNAVAILABLE: row(
+    'usage',
+    'There is no release left that the channel could point at, or its archive is gone.',
+    'Publish a good tree first: it gets the next serial.',
+  ),
+  RELEASE_REFUSED: row(
+    'usage',
+    'Hosts would refuse this release on this channel, so it is not signed.',
+    'Publish the tree again: it gets the next serial.',
+  ),
   SIGNATURE_DISAGREEMENT: row(
     'failed',
     'The two implementations of Ed25519 disagree about a signature; nothing was published.',

@@ -15,6 +15,16 @@ export interface ReleaseInfo {
   readonly manifest: { readonly digest: Digest; readonly length: number };
   /** Serials taken back by a signed act, ascending; cumulative over releases. */
   readonly withdrawn: readonly number[];
+  /** The act that pointed the channel here, for people; the next release does not carry it on. */
+  readonly withdrawal?: Withdrawal;
+}
+
+export interface Withdrawal {
+  readonly serials: readonly number[];
+  /** Epoch milliseconds. */
+  readonly atMs: number;
+  /** As a revision: at most 200 characters. */
+  readonly reason: string;
 }
 
 const maxWithdrawn = 10_000;
@@ -29,7 +39,12 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     createdAt: new Date(info.createdAtMs).toISOString(),
     manifest: { sha256: info.manifest.digest.slice('sha256:'.length), length: info.manifest.length },
     withdrawn: [...info.withdrawn],
+    ...(info.withdrawal === undefined ? {} : { withdrawal: encodeWithdrawal(info.withdrawal) }),
   };
+}
+
+function encodeWithdrawal({ serials, atMs, reason }: Withdrawal): Record<string, unknown> {
+  return { serials: [...serials], at: new Date(atMs).toISOString(), reason };
 }
 
 /**
@@ -58,10 +73,24 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   if (typeof revision !== 'string' || revision.length > 200) return fail('revision');
   if (createdAtMs === undefined) return fail('createdAt');
   if (digest === undefined || !isSerial(length)) return fail('manifest');
-  if (!Array.isArray(withdrawn) || withdrawn.length > maxWithdrawn || !withdrawn.every(isSerial)) {
-    return fail('withdrawn');
-  }
-  return { bundle, channel, serial, revision, createdAtMs, manifest: { digest, length }, withdrawn };
+  if (!isSerials(withdrawn)) return fail('withdrawn');
+  const release = { bundle, channel, serial, revision, createdAtMs, manifest: { digest, length }, withdrawn };
+  const note = member(writ, 'withdrawal');
+  if (note === undefined) return release;
+  const withdrawal = parseWithdrawal(note);
+  return withdrawal === undefined ? fail('withdrawal') : { ...release, withdrawal };
+}
+
+function parseWithdrawal(note: unknown): Withdrawal | undefined {
+  const serials = member(note, 'serials');
+  const atMs = parseIsoTime(member(note, 'at'));
+  const reason = member(note, 'reason');
+  const whole = isSerials(serials) && atMs !== undefined && typeof reason === 'string';
+  return whole && reason.length <= 200 ? { serials, atMs, reason } : undefined;
+}
+
+function isSerials(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length <= maxWithdrawn && value.every(isSerial);
 }
 
 function isSerial(value: unknown): value is number {

@@ -32,6 +32,11 @@ export interface DurableFs {
   appendFile(op: string, path: string, text: string, mode: number): void;
   /** Renames inside one file system and flushes both directories. */
   rename(op: string, from: string, to: string): void;
+  /**
+   * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
+   * all. A file that has the name already is replaced.
+   */
+  linkFile(op: string, from: string, to: string): void;
   /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
   replaceLink(op: string, path: string, target: string, temporaryName: string): void;
   /** Creates a link that must not exist; nothing is flushed. */
@@ -111,6 +116,17 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
+    linkFile: (op, from, to) => {
+      const temporary = join(dirname(to), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
+      try {
+        run(`${op}:link`, to, () => linkOrCopy(from, temporary));
+        rename(`${op}:rename`, temporary, to);
+      } finally {
+        // Two names of one file are not renamed onto each other: then the temporary one stays.
+        fs.rmSync(temporary, { force: true });
+      }
+      flushDirectory(`${op}:flush-directory`, dirname(to));
+    },
     replaceLink: (op, path, target, temporaryName) => {
       const temporary = join(dirname(path), temporaryName);
       run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
@@ -133,6 +149,24 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
     flushDirectory,
     flushTree: (op, path) => flushTree(op, path, observer),
   };
+}
+
+/** What a file system without hard links, or with a quota on them, answers. */
+const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
+
+function linkOrCopy(from: string, temporary: string): void {
+  try {
+    fs.linkSync(from, temporary);
+  } catch (error) {
+    if (!isSystemError(error) || !noLink.includes(error.code ?? '')) throw error;
+    fs.copyFileSync(from, temporary, fs.constants.COPYFILE_EXCL);
+    const descriptor = fs.openSync(temporary, fs.constants.O_RDONLY);
+    try {
+      fs.fsyncSync(descriptor);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  }
 }
 
 function makeDirectory(path: string, mode: number): void {

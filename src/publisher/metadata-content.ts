@@ -175,19 +175,24 @@ export function nextSerial(targets: TargetsSigned, bundle: string): number {
   return used.reduce((highest, serial) => Math.max(highest, serial), 0) + 1;
 }
 
-const maxRevisionCharacters = 200;
+const maxTextCharacters = 200;
 // Canonical JSON writes control characters as they are, and no JSON parser takes them back.
-const revisionCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
+const textCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
 /** @throws WritError USAGE for a text that hosts would refuse, or that could drive a terminal */
 export function requireRevision(revision: string): void {
-  if (revision.length > maxRevisionCharacters) {
-    throw new WritError('USAGE', 'the revision is too long', {
-      facts: { expected: maxRevisionCharacters, actual: revision.length },
+  requireText(revision, 'the revision');
+}
+
+/** @param what names the text in the message. @throws WritError USAGE, as requireRevision */
+export function requireText(text: string, what: string): void {
+  if (text.length > maxTextCharacters) {
+    throw new WritError('USAGE', `${what} is too long`, {
+      facts: { expected: maxTextCharacters, actual: text.length },
     });
   }
-  if (revisionCharacters.test(revision)) return;
-  throw new WritError('USAGE', 'the revision has a control or format character', {
-    hint: 'Give one line of plain text, as a git commit.',
+  if (textCharacters.test(text)) return;
+  throw new WritError('USAGE', `${what} has a control or format character`, {
+    hint: 'Give one line of plain text.',
   });
 }

@@ -6,7 +6,8 @@ import { diffManifests, type ManifestDifference } from '../core/manifest.js';
 import type { ReleaseInfo } from '../core/release.js';
 import { readManifestOf } from './archive-reader.js';
 import { packBundle } from './build-bundle.js';
-import { headOf, nextSerial, requireRevision } from './metadata-content.js';
+import { findHead, nextSerial } from './listing.js';
+import { requireRevision } from './metadata-content.js';
 import type { PublishOptions } from './publish.js';
 import { layoutOf } from './repository-layout.js';
 import { readRepositoryState } from './repository-state.js';
@@ -29,13 +30,13 @@ export async function previewPublish(options: PublishOptions): Promise<PreviewRe
   const { bundle, channel, limits } = options;
   const layout = layoutOf(options.repository);
   const tree = readSourceTree(options.source, limits);
-  const { targets, live } = readRepositoryState(layout, options.keys.path);
-  const head = headOf(targets.signed, bundle, channel);
+  const state = readRepositoryState(layout, options.keys.path);
+  const head = findHead(state, bundle, channel)?.release;
   if (head?.manifest.digest === tree.manifestDigest) return { kind: 'nothing-new', release: head };
-  const before = head && (await readManifestOf(layout, live.targets.signed, head, limits));
+  const before = head && (await readManifestOf(layout, state.live.targets.signed, head, limits));
   return {
     kind: 'would-publish',
-    serial: nextSerial(targets.signed, bundle),
+    serial: nextSerial(state, bundle),
     tree,
     archiveBytes: await packedBytes(tree, options),
     ...(head === undefined ? {} : { previousSerial: head.serial }),

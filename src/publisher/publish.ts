@@ -11,10 +11,9 @@ import type { DurableFs } from '../platform/durable-fs.js';
 import { readManifestOf } from './archive-reader.js';
 import { type PackedBundle, packBundle } from './build-bundle.js';
 import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
+import { findHead, nextSerial } from './listing.js';
 import {
-  headOf,
   livesOf,
-  nextSerial,
   requireRevision,
   targetsContent,
   withRelease,
@@ -107,7 +106,7 @@ function sameRelease(
   tree: SourceTree,
   { bundle, channel, withdraw = [] }: PublishOptions,
 ): ReleaseInfo | undefined {
-  const head = headOf(state.targets.signed, bundle, channel);
+  const head = findHead(state, bundle, channel)?.release;
   if (head === undefined || head.manifest.digest !== tree.manifestDigest) return undefined;
   return withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
@@ -127,7 +126,7 @@ interface Added {
 async function addRelease(addition: Addition, options: PublishOptions): Promise<Added> {
   const { writer, before, tree } = addition;
   const { bundle, channel, report } = options;
-  const previous = headOf(before.live.targets.signed, bundle, channel);
+  const previous = XX;
   report.begin('pack', options.source);
   const archive = await placeArchive(addition, options);
   const { archiveBytes, archiveDigest } = archive;
@@ -155,11 +154,11 @@ async function addRelease(addition: Addition, options: PublishOptions): Promise<
 
 function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
   const { bundle, channel, revision, clock, withdraw = [] } = options;
-  const head = headOf(before.targets.signed, bundle, channel);
+  const head = findHead(before, bundle, channel)?.release;
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = [...new Set([...(head?.withdrawn ?? []), ...withdraw])].sort((a, b) => a - b);
   const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
-  const serial = nextSerial(before.targets.signed, bundle);
+  const serial = nextSerial(before, bundle);
   return { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
 }
 

@@ -24,6 +24,8 @@ export interface RepositoryWriter {
   temporaryPath(): string;
   /** Moves a packed and flushed archive to its place. */
   placeArchive(temporaryPath: string, archive: ArchivePlace): void;
+  /** Gives an archive that is there the name that it has on another channel of its bundle. */
+  copyArchive(from: ArchivePlace, channel: string): void;
   /** @returns a version above every one that was ever used for this role */
   nextVersion(role: 'targets' | 'snapshot', liveVersion: number): number;
   writeMetadata(role: 'root' | 'targets' | 'snapshot', version: number, bytes: Uint8Array): void;
@@ -89,6 +91,11 @@ export function createWriter(
         durableFs.flushDirectory('repo.bundle-directory:flush', layout.targets);
       }
       durableFs.rename('repo.archive', from, join(directory, archiveName(channel, digest)));
+    },
+    copyArchive: ({ bundle, channel: from, digest }, channel) => {
+      const directory = join(layout.targets, bundle);
+      const [source, copy] = [from, channel].map((name) => join(directory, archiveName(name, digest)));
+      if (source !== undefined && copy !== undefined) durableFs.linkFile('repo.archive-copy', source, copy);
     },
     nextVersion: (role, liveVersion) => Math.max(liveVersion, ...versionsOnDisk(layout, role).slice(-1)) + 1,
     writeMetadata: (role, version, bytes) => {

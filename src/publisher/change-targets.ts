@@ -1,0 +1,164 @@
+// One change of what the repository lists, without a new tree: decided on a state that verifies, signed by the
+// roles that list the paths, taken live where the online keys are at hand. `writ withdraw` and `writ promote`
+// decide; the order of writing is here and in online-signing.
+import { parseEnvelope, type TargetFile } from '../core/tuf-metadata.js';
+import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
+import { roleOfPath } from './listing.js';
+import { livesOf, targetsContent } from './metadata-content.js';
+import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
+import { layoutOf } from './repository-layout.js';
+import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { type ArchivePlace, type RepositoryWriter, withRepository } from './repository-writer.js';
+import { type Signer, signMetadata } from './signer.js';
+
+export interface TargetsChange<Info> {
+  /** New entries by path; the role that lists each path signs it. */
+  readonly entries: Readonly<Record<string, TargetFile>>;
+  /** Archives that have to be there under the name of another channel too. */
+  readonly copies: readonly ArchiveCopy[];
+  readonly info: Info;
+}
+
+export interface ArchiveCopy {
+  readonly from: ArchivePlace;
+  readonly channel: string;
+}
+
+export interface ChangeOptions {
+  readonly repository: string;
+  readonly keys: KeyDirectory;
+  /** For whoever finds the lock held, as `withdraw`. */
+  readonly holder: string;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  readonly lockWaitMs: number;
+  readonly report: { begin(step: string, text?: string): void };
+  readonly signal?: AbortSignal;
+}
+
+/** A role and the version of it that was signed. */
+export interface SignedRole {
+  readonly role: string;
+  readonly version: number;
+}
+
+export type ChangeResult<Info> =
+  | { readonly kind: 'nothing-new' }
+  | {
+      readonly kind: 'live';
+      /** Absent when there was nothing to change, and what waited went live. */
+      readonly info?: Info;
+      readonly signed: readonly SignedRole[];
+      readonly versions: SignedVersions;
+    }
+  | {
+      readonly kind: 'waiting';
+      readonly info?: Info;
+      readonly signed: readonly SignedRole[];
+      readonly missing: readonly OnlineRole[];
+    };
+
+/**
+ * @param plan asked twice: before a key is opened, and again under the lock; undefined when nothing is to be changed
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went
+ *   live), SIGNATURE_DISAGREEMENT, DISK_*, and what plan throws
+ */
+export async function changeTargets<Info>(
+  options: ChangeOptions,
+  plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
+): Promise<ChangeResult<Info>> {
+  const { keys, report } = options;
+  const seen = readRepositoryState(layoutOf(options.repository), keys.path);
+  const first = plan(seen);
+  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  if (first === undefined && seen.targets === seen.live.targets) return { kind: 'nothing-new' };
+  const signers = await openSigners(keys, seen, first);
+  const online = await findOnlineSigners(keys, seen);
+  return withRepository(options, async (writer) => {
+    const before = readRepositoryState(writer.layout, keys.path);
+    const change = plan(before);
+    const done =
+      change === undefined
+        ? { state: before, signed: [] }
+        : apply({ writer, before, signers, change }, options);
+    const common = { signed: done.signed, ...(change === undefined ? {} : { info: change.info }) };
+    if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
+    report.begin('sign', 'snapshot, timestamp');
+    const roles = ['snapshot', 'timestamp'] as const;
+    const { clock } = options;
+    const versions = await signOnline({ writer, state: done.state, signers: online.signers, roles, clock });
+    return { ...common, kind: 'live', versions };
+  });
+}
+
+type RoleSigners = ReadonlyMap<string, readonly Signer[]>;
+
+async function openSigners(
+  keys: KeyDirectory,
+  state: RepositoryState,
+  change: TargetsChange<unknown> | undefined,
+): Promise<RoleSigners> {
+  const signers = new Map<string, readonly Signer[]>();
+  for (const role of rolesOf(state, change)) {
+    signers.set(role, await requireRoleKeys(keys, 'targets', state.live.root.signed));
+  }
+  return signers;
+}
+
+function rolesOf(state: RepositoryState, change: TargetsChange<unknown> | undefined): string[] {
+  const paths = Object.keys(change?.entries ?? {});
+  return [...new Set(paths.map((path) => roleOfPath(state, path)))];
+}
+
+interface Application<Info> {
+  readonly writer: RepositoryWriter;
+  readonly before: RepositoryState;
+  readonly signers: RoleSigners;
+  readonly change: TargetsChange<Info>;
+}
+
+function apply<Info>(
+  { writer, before, signers, change }: Application<Info>,
+  { clock, report }: ChangeOptions,
+): { state: RepositoryState; signed: SignedRole[] } {
+  for (const { from, channel } of change.copies) writer.copyArchive(from, channel);
+  const signed: SignedRole[] = [];
+  let state = before;
+  for (const role of rolesOf(before, change)) {
+    report.begin('sign', role);
+    const own = Object.entries(change.entries).filter(([path]) => roleOfPath(before, path) === role);
+    const entries = Object.fromEntries(own);
+    state = signTargets({ writer, state, role, entries, signers: signers.get(role) ?? [], clock });
+    signed.push({ role, version: state.targets.signed.version });
+  }
+  return { state, signed };
+}
+
+export interface TargetsSigning {
+  readonly writer: RepositoryWriter;
+  readonly state: RepositoryState;
+  readonly role: string;
+  /** By path; they take the place of the role's entries of the same paths. */
+  readonly entries: Readonly<Record<string, TargetFile>>;
+  readonly signers: readonly Signer[];
+  readonly clock: Clock;
+}
+
+/**
+ * Signs and writes the next version of a role that lists releases; hosts do not see it before the snapshot.
+ * @returns the state with the new file as the role's newest
+ * @throws WritError SIGNATURE_DISAGREEMENT, REPOSITORY_INVALID, DISK_*
+ */
+export function signTargets({ writer, state, entries, signers, clock }: TargetsSigning): RepositoryState {
+  const version = writer.nextVersion('targets', state.live.targets.signed.version);
+  const edition = { version, nowMs: clock.nowMs(), lifeMs: livesOf(state.live.root.signed).targets };
+  const bytes = signMetadata(
+    targetsContent(edition, { ...state.targets.signed.targets, ...entries }),
+    signers,
+  );
+  const file = parseEnvelope(bytes, 'targets');
+  writer.writeMetadata('targets', version, bytes);
+  return { ...state, targets: file };
+}
