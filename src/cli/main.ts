@@ -21,6 +21,16 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/publish.js'),
   },
   {
+    name: 'withdraw',
+    summary: 'take a bad release back: its channel goes to an older one',
+    load: () => import('./commands/withdraw.js'),
+  },
+  {
+    name: 'promote',
+    summary: 'give the release of one channel to another',
+    load: () => import('./commands/promote.js'),
+  },
+  {
     name: 'refresh',
     summary: 'sign snapshot and timestamp of a repository anew',
     load: () => import('./commands/refresh.js'),

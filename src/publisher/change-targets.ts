@@ -82,7 +82,7 @@ export async function changeTargets<Info>(
     const done =
       change === undefined
         ? { state: before, signed: [] }
-        : apply({ writer, before, signers, change }, options);
+        : await apply({ writer, before, signers, change }, options);
     const common = { signed: done.signed, ...(change === undefined ? {} : { info: change.info }) };
     if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
@@ -119,10 +119,10 @@ interface Application<Info> {
   readonly change: TargetsChange<Info>;
 }
 
-function apply<Info>(
+async function apply<Info>(
   { writer, before, signers, change }: Application<Info>,
   { clock, report }: ChangeOptions,
-): { state: RepositoryState; signed: SignedRole[] } {
+): Promise<{ state: RepositoryState; signed: SignedRole[] }> {
   for (const { from, channel } of change.copies) writer.copyArchive(from, channel);
   const signed: SignedRole[] = [];
   let state = before;
@@ -130,7 +130,7 @@ function apply<Info>(
     report.begin('sign', role);
     const own = Object.entries(change.entries).filter(([path]) => roleOfPath(before, path) === role);
     const entries = Object.fromEntries(own);
-    state = signTargets({ writer, state, role, entries, signers: signers.get(role) ?? [], clock });
+    state = await signTargets({ writer, state, role, entries, signers: signers.get(role) ?? [], clock });
     signed.push({ role, version: state.targets.signed.version });
   }
   return { state, signed };
@@ -151,10 +151,16 @@ export interface TargetsSigning {
  * @returns the state with the new file as the role's newest
  * @throws WritError SIGNATURE_DISAGREEMENT, REPOSITORY_INVALID, DISK_*
  */
-export function signTargets({ writer, state, entries, signers, clock }: TargetsSigning): RepositoryState {
+export async function signTargets({
+  writer,
+  state,
+  entries,
+  signers,
+  clock,
+}: TargetsSigning): Promise<RepositoryState> {
   const version = writer.nextVersion('targets', state.live.targets.signed.version);
   const edition = { version, nowMs: clock.nowMs(), lifeMs: livesOf(state.live.root.signed).targets };
-  const bytes = signMetadata(
+  const bytes = await signMetadata(
     targetsContent(edition, { ...state.targets.signed.targets, ...entries }),
     signers,
   );

@@ -167,14 +167,6 @@ export function releasesOf(
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** @returns a serial above every one this bundle ever had, on any channel, withdrawn ones included */
-export function nextSerial(targets: TargetsSigned, bundle: string): number {
-  const used = releasesOf(targets)
-    .filter(({ release }) => release.bundle === bundle)
-    .flatMap(({ release }) => [release.serial, ...release.withdrawn]);
-  return used.reduce((highest, serial) => Math.max(highest, serial), 0) + 1;
-}
-
 const maxTextCharacters = 200;
 // Canonical JSON writes control characters as they are, and no JSON parser takes them back.
 const textCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;

@@ -12,12 +12,7 @@ import { readManifestOf } from './archive-reader.js';
 import { type PackedBundle, packBundle } from './build-bundle.js';
 import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
 import { findHead, nextSerial } from './listing.js';
-import {
-  livesOf,
-  requireRevision,
-  targetsContent,
-  withRelease,
-} from './metadata-content.js';
+import { headOf, livesOf, requireRevision, targetsContent, withRelease } from './metadata-content.js';
 import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
@@ -126,7 +121,7 @@ interface Added {
 async function addRelease(addition: Addition, options: PublishOptions): Promise<Added> {
   const { writer, before, tree } = addition;
   const { bundle, channel, report } = options;
-  const previous = XX;
+  const previous = headOf(before.live.targets.signed, bundle, channel);
   report.begin('pack', options.source);
   const archive = await placeArchive(addition, options);
   const { archiveBytes, archiveDigest } = archive;

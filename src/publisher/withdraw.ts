@@ -201,7 +201,7 @@ export function requireArchive(layout: RepositoryLayout, { release, file }: List
   const digest = digestFromHex(file.hashes['sha256']);
   const { bundle, channel, serial } = release;
   const path = digest && join(layout.targets, bundle, archiveName(channel, digest));
-  const status = path && fs.statSync(path, { throwIfNoEntry: false });
+  const status = path === undefined ? undefined : fs.statSync(path, { throwIfNoEntry: false });
   if (status?.isFile() && status.size === file.length) return;
   throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is not there any more`, {
     facts: { bundle, channel, serial, path },

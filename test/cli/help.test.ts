@@ -23,6 +23,7 @@ async function commandsBelow(words: readonly string[]): Promise<string[][]> {
   return (await Promise.all(below)).flat();
 }
 
+const publisherCommands = ['withdraw', 'promote'];
 const agentCommands = ['agent', 'pull', 'status', 'history', 'rollback', 'resume', 'config show'];
 
 describe('the help', () => {
@@ -43,7 +44,7 @@ describe('the help', () => {
     }
   });
 
-  for (const name of agentCommands) {
+  for (const name of [...agentCommands, ...publisherCommands]) {
     it(`of ${name} is as people know it`, async () => {
       matchesFile(`test/golden/help/${name.replace(' ', '-')}.txt`, await helpOf(name.split(' ')));
     });

@@ -1,9 +1,11 @@
 // A signed repository in a temporary directory, made by the publisher itself, with keys that need no passphrase.
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../src/core/limits.js';
 import type { Clock } from '../../src/platform/clock.js';
 import { createDurableFs, type DurableFs } from '../../src/platform/durable-fs.js';
+import type { ChangeOptions } from '../../src/publisher/change-targets.js';
 import { type InitResult, initRepository } from '../../src/publisher/init-repository.js';
 import type { KeyDirectory } from '../../src/publisher/key-directory.js';
 import { defaultLives, type RoleLives } from '../../src/publisher/metadata-content.js';
@@ -55,6 +57,30 @@ export interface SampleRepositoryOptions {
 }
 
 const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
+/** What the commands that change targets are given. */
+export function changeOptions(
+  repository: SampleRepository,
+  given: { readonly keys?: string; readonly durableFs?: DurableFs } = {},
+): ChangeOptions {
+  return {
+    repository: repository.directory,
+    keys: { path: given.keys ?? repository.keys, passphrases: noPassphrases },
+    holder: 'test',
+    clock: repository.clock,
+    durableFs: given.durableFs ?? createDurableFs(),
+    lockWaitMs: 0,
+    report: noReport,
+  };
+}
+
+/** @returns a directory with some of the repository's keys */
+export function someKeys(dir: TempDir, repository: SampleRepository, ...names: readonly string[]): string {
+  const path = dir.join(`keys-${names.join('-')}`);
+  fs.mkdirSync(path, { recursive: true });
+  for (const name of names) fs.copyFileSync(join(repository.keys, name), join(path, name));
+  return path;
+}
+
 export const noReport = { begin: () => undefined };
 
 /** @returns a repository without a release in `repo/` below `dir`, its keys in `keys/` */

@@ -41,6 +41,8 @@ export interface TestHostOptions {
   readonly observer?: OperationObserver;
   /** Epoch milliseconds at the start; 2026-11-01 by default. */
   readonly nowMs?: number;
+  /** The bootstrap root of another repository than the simulator; `source` then leads there. */
+  readonly bootstrapRoot?: Uint8Array;
   /** Stands between the client and the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
 }
@@ -73,7 +75,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   const dir = tempDir();
   const clock = fakeClock({ nowMs: options.nowMs ?? Date.UTC(2026, 10, 1), mode: 'skip' });
   const repository = new RepositorySimulator({ nowMs: clock.nowMs() });
-  fs.writeFileSync(dir.join('root.json'), repository.bootstrapRoot);
+  fs.writeFileSync(dir.join('root.json'), options.bootstrapRoot ?? repository.bootstrapRoot);
   const open = (more: TestHostOptions): Host =>
     makeHost(dir.path, clock, repository, { ...options, ...more });
   const host = open({});
