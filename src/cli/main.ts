@@ -46,6 +46,26 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/repo-status.js'),
   },
   {
+    name: 'key new',
+    summary: 'make a signing key and its public file',
+    load: () => import('./commands/key-new.js'),
+  },
+  {
+    name: 'key list',
+    summary: 'the keys of a directory and the roles they hold',
+    load: () => import('./commands/key-list.js'),
+  },
+  {
+    name: 'key show',
+    summary: 'what a key file or a public key is',
+    load: () => import('./commands/key-show.js'),
+  },
+  {
+    name: 'key passphrase',
+    summary: 'put a key under another passphrase',
+    load: () => import('./commands/key-passphrase.js'),
+  },
+  {
     name: 'serve',
     summary: 'serve a repository over HTTP or HTTPS',
     load: () => import('./commands/serve.js'),

@@ -49,6 +49,20 @@ function validSigner(count: SignerCount, id: string, sig: string): string | unde
   if (key === undefined || !isIdOf(id, key)) return undefined;
   const publicKey = loadPublicKey(key);
   if (publicKey === undefined || !verifyWith(publicKey, key.scheme, count.signedBytes, sig)) return undefined;
+  return identityOf(publicKey);
+}
+
+/**
+ * @returns the same text for the same public key under whatever key id; undefined for a key whose signatures
+ *   would never count here (unknown type or scheme, another curve, a short modulus)
+ */
+export function publicKeyIdentity(key: MetadataKey): string | undefined {
+  const publicKey = loadPublicKey(key);
+  if (publicKey === undefined || verifierOf(publicKey, key.scheme) === undefined) return undefined;
+  return identityOf(publicKey);
+}
+
+function identityOf(publicKey: KeyObject): string {
   return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
@@ -98,8 +112,12 @@ function loadPem(key: MetadataKey, pem: string): KeyObject | undefined {
 function verifyWith(publicKey: KeyObject, scheme: string, bytes: Uint8Array, sigHex: string): boolean {
   if (sigHex === '' || sigHex.length % 2 !== 0 || !/^[0-9a-f]+$/i.test(sigHex)) return false;
   const signature = Buffer.from(sigHex, 'hex');
-  const verifier = verifiers[`${publicKey.asymmetricKeyType} ${scheme}`];
-  return verifier?.(publicKey, bytes, signature) ?? false;
+  return verifierOf(publicKey, scheme)?.(publicKey, bytes, signature) ?? false;
+}
+
+function verifierOf(publicKey: KeyObject, scheme: string): Verifier | undefined {
+  const name = `${publicKey.asymmetricKeyType} ${scheme}`;
+  return Object.hasOwn(verifiers, name) ? verifiers[name] : undefined;
 }
 
 type Verifier = (key: KeyObject, bytes: Uint8Array, signature: Buffer) => boolean;

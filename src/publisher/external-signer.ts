@@ -13,8 +13,8 @@ import type { Signer } from './signer.js';
 export interface ExternalCommand {
   /** As typed, for `sh -c`: `openssl pkeyutl -sign -inkey k.pem -rawin -in "$WRIT_SIGN_FILE"`. */
   readonly command: string;
-  /** The roles that it may be asked for; absent: any. */
-  readonly roles?: readonly string[];
+  /** Says of a role by name whether it may be asked to sign it. */
+  readonly serves: (role: string) => boolean;
   /** The environment of the person; such programs need HOME, sockets and tokens of theirs. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** From start to signature; people have to find and touch a device. */
@@ -34,11 +34,6 @@ export interface ExternalRequest {
   readonly role: string;
   /** The signature must be by one of these. */
   readonly keys: readonly MetadataKey[];
-}
-
-/** True if the command may be asked to sign this role. */
-export function servesRole({ roles }: ExternalCommand, role: string): boolean {
-  return roles === undefined || roles.includes(role);
 }
 
 /**

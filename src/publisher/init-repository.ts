@@ -7,7 +7,7 @@ import { WritError } from '../core/errors.js';
 import { parseEnvelope, type TopLevelRole } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
+import { requireNoKeys } from './key-file.js';
 import {
   type Edition,
   type RoleLives,
@@ -16,16 +16,21 @@ import {
   targetsContent,
   timestampContent,
 } from './metadata-content.js';
+import { writeKeyPair } from './new-key.js';
+import { publicPathOf } from './public-key.js';
 import { layoutOf, metadataName, type RepositoryLayout } from './repository-layout.js';
 import { anchorName } from './repository-state.js';
 import { createWriter } from './repository-writer.js';
-import { createSigner, type KeySigner, signMetadataNow } from './signer.js';
+import { type KeySigner, signMetadataNow } from './signer.js';
+import { isSignerName } from './signer-names.js';
 
 export interface InitOptions {
   readonly repository: string;
   readonly keysDirectory: string;
   readonly rootKeys: number;
   readonly rootThreshold: number;
+  /** Of the people who will hold the root keys, in their order; `root-N` for those left out. */
+  readonly rootNames?: readonly string[];
   /** One lost root key would then be the end of the repository: must be said on purpose. */
   readonly spareRootKey: 'required' | 'waived';
   readonly lives: RoleLives;
@@ -49,25 +54,36 @@ export interface InitRole {
   readonly threshold: number;
   readonly expiresMs: number;
   readonly keyFiles: readonly string[];
+  /** Names of who holds them, in the same order. */
+  readonly signers: readonly string[];
 }
 
 /** @throws WritError USAGE, REPOSITORY_EXISTS, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions): InitResult {
   requireThresholdOf(options);
+  requireNames(options);
   const layout = layoutOf(options.repository);
   if (fs.existsSync(layout.metadata)) {
     const facts = { path: options.repository };
     throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
   }
   const roles = rolesOf(options);
-  requireNoKeys(roles.flatMap(({ paths }) => paths));
+  requireNoKeys(roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)])));
   const holders = makeKeys(roles, options);
   makeDirectories(layout, options.durableFs);
   const rootBytes = writeFirstVersions(layout, holders, options);
   return {
-    roles: roles.map(({ role, threshold, paths }) => {
+    roles: roles.map(({ role, threshold, keys }) => {
       const expiresMs = options.clock.nowMs() + options.lives[role];
-      return { role, keys: paths.length, threshold, expiresMs, keyFiles: paths };
+      const keyFiles = keys.map(({ path }) => path);
+      return {
+        role,
+        keys: keys.length,
+        threshold,
+        expiresMs,
+        keyFiles,
+        signers: keys.map(({ name }) => name),
+      };
     }),
     rootPath: join(layout.metadata, metadataName('root', 1)),
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
@@ -91,24 +107,52 @@ function requireThresholdOf({ rootKeys, rootThreshold, spareRootKey }: InitOptio
   );
 }
 
+function requireNames({ rootKeys, rootNames = [] }: InitOptions): void {
+  const wrong = rootNames.find((name): boolean => !isSignerName(name));
+  if (wrong !== undefined) {
+    throw new WritError(
+      'USAGE',
+      'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one',
+      {
+        facts: { actual: wrong.slice(0, 100) },
+      },
+    );
+  }
+  if (new Set(rootNames).size === rootNames.length && rootNames.length <= rootKeys) return;
+  throw new WritError('USAGE', 'each root key has one name of its own', {
+    facts: { expected: rootKeys, actual: rootNames.length },
+  });
+}
+
+interface KeyPlan {
+  readonly path: string;
+  readonly name: string;
+}
+
 interface RolePlan {
   readonly role: TopLevelRole;
   readonly threshold: number;
-  readonly paths: readonly string[];
+  readonly keys: readonly KeyPlan[];
 }
 
-function rolesOf({ keysDirectory, rootKeys, rootThreshold }: InitOptions): readonly RolePlan[] {
-  const rootPaths = Array.from({ length: rootKeys }, (_, index) =>
-    join(keysDirectory, `root-${index + 1}.key`),
-  );
-  const others = (['targets', 'snapshot', 'timestamp'] as const).map((role) => {
-    return { role, threshold: 1, paths: [join(keysDirectory, `${role}.key`)] };
+function rolesOf(options: InitOptions): readonly RolePlan[] {
+  const { keysDirectory, rootKeys, rootThreshold, rootNames = [] } = options;
+  const key = (file: string, name: string): KeyPlan => ({ path: join(keysDirectory, `${file}.key`), name });
+  const rootKeyPlans = Array.from({ length: rootKeys }, (_, index) => {
+    const file = `root-${index + 1}`;
+    return key(file, rootNames[index] ?? file);
   });
-  return [{ role: 'root', threshold: rootThreshold, paths: rootPaths }, ...others];
+  return [
+    { role: 'root', threshold: rootThreshold, keys: rootKeyPlans },
+    { role: 'targets', threshold: 1, keys: [key('targets', 'targets')] },
+    { role: 'snapshot', threshold: 1, keys: [key('snapshot', 'server')] },
+    { role: 'timestamp', threshold: 1, keys: [key('timestamp', 'server')] },
+  ];
 }
 
 interface Holder {
   readonly signers: readonly KeySigner[];
+  readonly names: readonly string[];
   readonly threshold: number;
 }
 
@@ -118,13 +162,10 @@ function makeKeys(roles: readonly RolePlan[], options: InitOptions): Holders {
   const { keysDirectory, durableFs, passphrase } = options;
   fs.mkdirSync(dirname(keysDirectory), { recursive: true });
   durableFs.ensureDirectory('keys.directory', keysDirectory, 0o700);
-  const holders = roles.map(({ role, threshold, paths }) => {
-    const signers = paths.map((path) => {
-      const seed = newSeed();
-      createKeyFile({ path, seed, durableFs, ...(passphrase === undefined ? {} : { passphrase }) });
-      return createSigner(seed);
-    });
-    return [role, { signers, threshold }] as const;
+  const locked = passphrase === undefined ? {} : { passphrase };
+  const holders = roles.map(({ role, threshold, keys }) => {
+    const signers = keys.map((key) => writeKeyPair({ ...key, durableFs, ...locked }));
+    return [role, { signers, threshold, names: keys.map(({ name }) => name) }] as const;
   });
   // Before anything is signed with them: a repository whose keys a power cut took is lost.
   durableFs.flushDirectory('keys.flush', keysDirectory);
@@ -152,8 +193,8 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
     return bytes;
   };
   const keysOf = (role: TopLevelRole) => {
-    const { signers, threshold } = holders[role];
-    return { keys: signers.map((signer) => signer.key), threshold };
+    const { signers, threshold, names } = holders[role];
+    return { keys: signers.map((signer) => signer.key), names, threshold };
   };
   const rootHolders = {
     root: keysOf('root'),

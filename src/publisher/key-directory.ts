@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { keyId } from '../core/signature-schemes.js';
 import type { MetadataKey, RoleKeys, RootSigned, TopLevelRole } from '../core/tuf-metadata.js';
-import { createExternalSigner, type ExternalCommand, servesRole } from './external-signer.js';
+import { createExternalSigner, type ExternalCommand } from './external-signer.js';
 import { type KeyFile, readKeyFile, unlockKey } from './key-file.js';
 import { createSigner, type KeySigner, metadataKey, type Signer } from './signer.js';
 
@@ -87,7 +87,7 @@ function externalSigners(
     return key === undefined || taken.has(id) ? [] : [key];
   });
   return external
-    .filter((command) => servesRole(command, name))
+    .filter((command) => command.serves(name))
     .map((command) => createExternalSigner(command, { role: name, keys: left }));
 }
 

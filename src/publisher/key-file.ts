@@ -1,17 +1,20 @@
 // One secret key in one file: Ed25519, under a passphrase (scrypt and tweetnacl's secretbox) or, where asked for,
 // in the clear. Owns the format of the file and the bounds on what it may ask of this machine; signing is
-// signer's. A key file is created once and never overwritten.
+// signer's. A key file is created once, and replaced only by the same key under another passphrase.
 import { randomBytes, scryptSync } from 'node:crypto';
 import * as fs from 'node:fs';
 import nacl from 'tweetnacl';
 import { isSystemError, WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { isSignerName } from './signer-names.js';
 
 /** What is written in a key file, understood but still locked. */
 export interface KeyFile {
   readonly path: string;
   /** Hex; not secret. */
   readonly publicKey: string;
+  /** Of the person or device that holds it, for people. */
+  readonly name?: string;
   readonly secret: PlainSecret | LockedSecret;
 }
 
@@ -51,6 +54,7 @@ export interface CreateKeyOptions {
   readonly seed: Uint8Array;
   /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
   readonly passphrase?: string;
+  readonly name?: string;
   readonly durableFs: DurableFs;
 }
 
@@ -58,12 +62,29 @@ export interface CreateKeyOptions {
  * Writes a new key file, mode 0600; its directory is the caller's to flush.
  * @throws WritError KEY_EXISTS, DISK_*
  */
-export function createKeyFile({ path, seed, passphrase, durableFs }: CreateKeyOptions): void {
-  const publicKey = publicKeyOf(seed);
-  const secret = passphrase === undefined ? { secret: base64(seed) } : lock(seed, passphrase);
-  const text = { 'writ-key': formatVersion, scheme: 'ed25519', public: publicKey, ...secret };
+export function createKeyFile(options: CreateKeyOptions): void {
+  const { path, durableFs } = options;
   if (fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw keyExists(path);
-  durableFs.createFile('keys.create', path, `${JSON.stringify(text, null, 2)}\n`, 0o600);
+  durableFs.createFile('keys.create', path, keyFileText(options), 0o600);
+}
+
+/**
+ * Writes the same secret under another passphrase, in one rename: there is always one whole file, the old or the new.
+ * @throws WritError KEY_UNREADABLE when what would be written does not open again (nothing is written), DISK_*
+ */
+export function replaceKeyFile(options: CreateKeyOptions): void {
+  const { path, seed, passphrase, durableFs } = options;
+  const text = keyFileText(options);
+  const again = unlockKey(parseKeyFile(path, JSON.parse(text)), passphrase);
+  if (!Buffer.from(again).equals(seed)) throw unreadable(path, 'the new file would not open');
+  durableFs.writeFile('keys.replace', path, text, 0o600);
+}
+
+function keyFileText({ seed, passphrase, name }: CreateKeyOptions): string {
+  const secret = passphrase === undefined ? { secret: base64(seed) } : lock(seed, passphrase);
+  const named = name === undefined ? {} : { name };
+  const file = { 'writ-key': formatVersion, ...named, scheme: 'ed25519', public: publicKeyOf(seed) };
+  return `${JSON.stringify({ ...file, ...secret }, null, 2)}\n`;
 }
 
 /** @throws WritError KEY_EXISTS if any of the paths is taken */
@@ -136,7 +157,8 @@ function parseKeyFile(path: string, value: unknown): KeyFile {
     throw unreadable(path, 'it has no public key');
   }
   const secret = file['secret'] === undefined ? parseLocked(path, file) : parsePlain(path, file['secret']);
-  return { path, publicKey, secret };
+  const name = file['name'];
+  return { path, publicKey, secret, ...(isSignerName(name) ? { name } : {}) };
 }
 
 function parsePlain(path: string, secret: unknown): PlainSecret {

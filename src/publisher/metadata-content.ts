@@ -40,6 +40,8 @@ export type Ours<Signed> = Signed & { readonly writ: object };
 
 export interface RoleHolders {
   readonly keys: readonly MetadataKey[];
+  /** Of the people who hold them, in the same order; recorded for people under `writ.signers`. */
+  readonly names?: readonly string[];
   readonly threshold: number;
 }
 
@@ -56,7 +58,11 @@ export function rootContent(
   });
   return {
     ...base('root', edition),
-    writ: { ...signedAt(edition), livesMs: lives },
+    writ: {
+      ...signedAt(edition),
+      livesMs: lives,
+      signers: namesOf(topLevelRoles.map((name) => holders[name])),
+    },
     consistent_snapshot: true,
     keys: Object.fromEntries(keys),
     roles: {
@@ -66,6 +72,17 @@ export function rootContent(
       timestamp: role('timestamp'),
     },
   };
+}
+
+/** @returns names by key id, of the keys that have one */
+function namesOf(holders: readonly RoleHolders[]): Record<string, string> {
+  const named = holders.flatMap(({ keys, names = [] }) =>
+    keys.flatMap((key, index) => {
+      const name = names[index];
+      return name === undefined ? [] : [[keyId(key), name] as const];
+    }),
+  );
+  return Object.fromEntries(named);
 }
 
 /** @returns the lives that the root records; the defaults in roots of other publishers */

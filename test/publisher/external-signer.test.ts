@@ -6,11 +6,7 @@ import { tmpdir } from 'node:os';
 import { describe, it } from 'node:test';
 import { keyId, verifySignature } from '../../src/core/signature-schemes.js';
 import type { MetadataKey } from '../../src/core/tuf-metadata.js';
-import {
-  createExternalSigner,
-  type ExternalCommand,
-  servesRole,
-} from '../../src/publisher/external-signer.js';
+import { createExternalSigner, type ExternalCommand } from '../../src/publisher/external-signer.js';
 import { newSeed } from '../../src/publisher/key-file.js';
 import { createSigner } from '../../src/publisher/signer.js';
 import { rejectsCode } from '../support/assert-code.js';
@@ -23,7 +19,7 @@ const bytes = Uint8Array.from(Buffer.from('{"_type":"root"}'));
 const stranger = createSigner(newSeed());
 
 function command(text: string, given: Partial<ExternalCommand> = {}): ExternalCommand {
-  return { command: text, env: process.env, timeoutMs: 20_000, ...given };
+  return { command: text, env: process.env, serves: () => true, timeoutMs: 20_000, ...given };
 }
 
 function signWith(text: string, keys: readonly MetadataKey[], given: Partial<ExternalCommand> = {}) {
@@ -105,14 +101,6 @@ describe('an external signer', openssl, () => {
     };
     await rejectsCode('SIGNER_WRONG', signWith('echo "touch your key" >&2', [stranger.key], { onStderr }));
     assert.equal(heard, 'touch your key\n');
-  });
-});
-
-describe('servesRole', () => {
-  it('asks a command for its roles only', () => {
-    assert.ok(servesRole(command('x'), 'root'));
-    assert.ok(servesRole(command('x', { roles: ['targets'] }), 'targets'));
-    assert.ok(!servesRole(command('x', { roles: ['targets'] }), 'snapshot'));
   });
 });
 

@@ -51,12 +51,18 @@ describe('initRepository', () => {
     const names = fs.readdirSync(keys).sort();
     const wanted = [
       'root-1.key',
+      'root-1.pub',
       'root-2.key',
+      'root-2.pub',
       'root-3.key',
+      'root-3.pub',
       'root.json',
       'snapshot.key',
+      'snapshot.pub',
       'targets.key',
+      'targets.pub',
       'timestamp.key',
+      'timestamp.pub',
     ];
     assert.deepEqual(names, wanted);
     for (const name of names.filter((one) => one.endsWith('.key'))) {

@@ -20,12 +20,14 @@ interface InitFlags extends PassphraseFlags {
   readonly targetsLife: number;
   readonly snapshotLife: number;
   readonly timestampLife: number;
+  readonly name?: readonly string[];
   readonly yes?: boolean;
 }
 
 export const command: CommandDefinition<InitFlags> = {
   examples: [
     'writ init --repository repo --keys keys',
+    'writ init --repository repo --keys keys --name anna --name ben --name carol',
     'writ init --repository repo --keys keys --root-keys 5 --root-threshold 3 --timestamp-life 1d',
   ],
   exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or something is there already'],
@@ -37,6 +39,7 @@ export const command: CommandDefinition<InitFlags> = {
       .option('--no-passphrase', 'leave the key files unencrypted')
       .option('--root-keys <n>', 'how many root keys to make', numberFlag(1, 20), 3)
       .option('--root-threshold <k>', 'how many of them must sign a root', numberFlag(1, 20), 2)
+      .option('--name <name>', 'who will hold the next root key, as anna; may be repeated', collectNames)
       .option('-y, --yes', 'accept that one lost root key ends the repository');
     addPassphraseFlag(init);
     for (const role of ['root', 'targets', 'snapshot', 'timestamp'] as const) addLife(init, role);
@@ -48,6 +51,7 @@ export const command: CommandDefinition<InitFlags> = {
       keysDirectory: flags.keys,
       rootKeys: flags.rootKeys,
       rootThreshold: flags.rootThreshold,
+      rootNames: flags.name ?? [],
       spareRootKey: flags.yes ? 'waived' : 'required',
       lives: {
         root: flags.rootLife,
@@ -62,6 +66,10 @@ export const command: CommandDefinition<InitFlags> = {
     return answer(result, flags, context, chosen);
   },
 };
+
+function collectNames(name: string, before: readonly string[] = []): string[] {
+  return [...before, name];
+}
 
 function addLife(init: Command, role: keyof typeof defaultLives): void {
   const lifeMs = defaultLives[role];
@@ -94,8 +102,8 @@ function answer(
       root: result.rootPath,
       rootDigest: `sha256:${result.rootDigestHex}`,
       encrypted: flags.passphrase,
-      roles: result.roles.map(({ role, threshold, expiresMs, keyFiles }) => {
-        return { role, threshold, expires: new Date(expiresMs).toISOString(), keyFiles };
+      roles: result.roles.map(({ role, threshold, expiresMs, keyFiles, signers }) => {
+        return { role, threshold, expires: new Date(expiresMs).toISOString(), keyFiles, signers };
       }),
     },
     lines: [
@@ -104,7 +112,7 @@ function answer(
       `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
       ...secretLines(chosen),
       warning(flags),
-      '  1. give the root keys to different people or devices, and keep a copy of each',
+      `  1. give each root key to another person or device, with a copy of ${flags.keys}/root.json`,
       `  2. copy ${result.rootPath} to each host as /etc/writ/root.json`,
       '  3. publish:',
     ],

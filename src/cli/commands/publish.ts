@@ -11,8 +11,9 @@ import { durationFlag, nameFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
 import { byteSize, shellWord, shortDigest } from '../show-repository.js';
 import { counted } from '../show-text.js';
+import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from '../signer-flags.js';
 
-interface PublishFlags extends PassphraseFlags {
+interface PublishFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;
   readonly keys: string;
   readonly bundle: string;
@@ -46,6 +47,7 @@ export const command: CommandDefinition<PublishFlags> = {
       .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
       .option('--dry-run', 'say what would be published, and write nothing');
     addPassphraseFlag(publish);
+    addSignerFlags(publish);
   },
   run: async ([source = ''], flags, context) => {
     const options = publishOptions(source, flags, context);
@@ -58,10 +60,12 @@ export const command: CommandDefinition<PublishFlags> = {
 
 function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
   const { clock, reporter } = context;
+  // Targets and delegated roles: a device at hand is not asked for what the server signs.
+  const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
   return {
     source,
     repository: flags.repository,
-    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context) },
+    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external },
     bundle: flags.bundle,
     channel: flags.channel,
     revision: flags.revision,

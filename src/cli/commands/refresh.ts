@@ -4,8 +4,9 @@ import { openOnlineSigners, type ResignResult, resignOnline } from '../../publis
 import type { Answer, CommandDefinition } from '../command.js';
 import { durationFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
+import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from '../signer-flags.js';
 
-interface RefreshFlags extends PassphraseFlags {
+interface RefreshFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;
   readonly keys: string;
   readonly lockWait: number;
@@ -29,9 +30,11 @@ export const command: CommandDefinition<RefreshFlags> = {
       .requiredOption('--keys <dir>', 'directory with the snapshot and timestamp keys')
       .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
     addPassphraseFlag(refresh);
+    addSignerFlags(refresh);
   },
   run: async (_args, flags, context) => {
-    const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context) };
+    const external = externalCommands(flags, context, isOnlineRole);
+    const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context), external };
     const signers = await openOnlineSigners(flags.repository, keys);
     context.reporter.begin('sign', 'snapshot, timestamp');
     const result = await resignOnline({
