@@ -3,7 +3,7 @@
 import type { HistoryEntry, StatusReport } from '../core/control-protocol.js';
 import { recallFiles } from '../core/trusted-set.js';
 import { createDurableFs } from '../platform/durable-fs.js';
-import { findTarget } from '../trust/signed-target.js';
+import { knownTarget } from '../trust/find-target.js';
 import { describeTrust } from '../trust/trust-report.js';
 import { openTrustStore } from '../trust/trust-store.js';
 import { contactIn } from './freshness.js';
@@ -50,7 +50,8 @@ function storedTrust(directory: string, bootstrapRoot: string): HostView['client
   const load = (): ReturnType<typeof recallFiles> => recallFiles(store.loadRoot(), store.loadFiles());
   return {
     status: () => (store.isEmpty() ? undefined : describeTrust(load())),
-    target: (bundle, channel) => findTarget(load(), bundle, channel),
+    knownTarget: (bundle, channel) =>
+      store.isEmpty() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
   };
 }
 

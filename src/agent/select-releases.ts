@@ -33,22 +33,27 @@ export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
   /** Holds and the memory of refusals are ignored, and a current release is fetched again. */
   readonly force: 'yes' | 'no';
+  readonly signal: AbortSignal;
   /** Bundles refused earlier in this very cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;
 }
 
 /** @returns one selection per configured bundle, in the order of the configuration */
-export function selectReleases(host: Host, options: SelectOptions): Selection[] {
-  const selections = host.config.bundles.map((bundle): Selection => {
+export async function selectReleases(host: Host, options: SelectOptions): Promise<Selection[]> {
+  const selections: Selection[] = [];
+  // One after the other: bundles of one team share the delegated metadata that the first of them fetches.
+  for (const bundle of host.config.bundles) {
     const refused = options.refusedNow.get(bundle.name);
-    return refused ? { kind: 'keep', bundle, result: refused } : selectOne(host, bundle, options);
-  });
+    selections.push(
+      refused ? { kind: 'keep', bundle, result: refused } : await selectOne(host, bundle, options),
+    );
+  }
   return holdBackSets(selections, host.config.together);
 }
 
-function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Selection {
+async function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Promise<Selection> {
   const active = options.active.get(bundle.name);
-  const found = findOffer(host, bundle);
+  const found = await findOffer(host, bundle, options.signal);
   const target = found instanceof WritError ? undefined : found;
   const base = baseResult(bundle, active, target);
   const keep = (error: WritError, more: Partial<BundleResult> = {}): Selection => {
@@ -65,10 +70,17 @@ function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Se
   return judgeMemory(host, target, keep) ?? { kind: 'take', bundle, target, result: base };
 }
 
-/** @returns what the repository offers. An entry that cannot be read concerns its own bundle, not the others. */
-function findOffer(host: Host, bundle: BundleConfig): SignedTarget | WritError | undefined {
+/**
+ * @returns what the repository offers. An entry that cannot be read, or a delegated role that has expired or
+ *   cannot be had, concerns the bundles that depend on it, not the others.
+ */
+async function findOffer(
+  host: Host,
+  bundle: BundleConfig,
+  signal: AbortSignal,
+): Promise<SignedTarget | WritError | undefined> {
   try {
-    return host.client.target(bundle.name, bundle.channel);
+    return await host.client.target(bundle.name, bundle.channel, { signal });
   } catch (error) {
     if (isWritError(error)) return error;
     throw error;

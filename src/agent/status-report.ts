@@ -27,7 +27,7 @@ export interface AgentFacts {
 /** The parts of a host that a report is made of; a host without an agent has them too. */
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
-  readonly client: Pick<Host['client'], 'status' | 'target'>;
+  readonly client: Pick<Host['client'], 'status' | 'knownTarget'>;
 }
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
@@ -99,7 +99,7 @@ function activeSince(host: HostView): number {
 }
 
 function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo | undefined {
-  return host.client.status() === undefined ? undefined : host.client.target(name, channel)?.release;
+  return host.client.knownTarget(name, channel)?.release;
 }
 
 function bundleStatus(

@@ -120,11 +120,12 @@ function requireNotStopped(signal: AbortSignal): void {
 
 function select(cycle: Cycle, active: ActivePolicy | undefined): Promise<Selection[]> {
   const { host, request, refusedNow, findings } = cycle;
-  return cycle.story.step('select', () => {
-    const value = selectReleases(host, {
+  return cycle.story.step('select', async () => {
+    const value = await selectReleases(host, {
       active: active?.bundles ?? new Map(),
       force: request.force,
       refusedNow,
+      signal: request.signal,
     });
     noteResults(findings, value);
     return { value, text: selectText(value) };

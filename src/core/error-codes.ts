@@ -72,8 +72,13 @@ export const errorCodes = {
   ),
   SIGNATURE_THRESHOLD: row(
     'failed',
-    'Fewer valid signatures than the role needs: wrong key, changed bytes, or an attack.',
+    'Fewer valid signatures than the role needs: changed bytes, a signer missing, or an attack.',
     'Compare the repository and its keys with the root this host trusts.',
+  ),
+  SIGNATURE_WRONG_KEY: row(
+    'failed',
+    'A metadata file is signed, but by no key of its role: another repository, revoked keys, or an attack.',
+    'Compare the repository URL and its keys with the root this host trusts.',
   ),
   SIGNATURE_DUPLICATE: row(
     'failed',
@@ -99,6 +104,11 @@ export const errorCodes = {
     'failed',
     'The server has no such metadata file.',
     'Check the repository URL and its upload.',
+  ),
+  DELEGATION_LIMIT: row(
+    'failed',
+    'Too many delegated roles would have to be asked for one bundle; whether it is listed is not known.',
+    'Let fewer delegations match the path of the bundle, or put its own first and make it terminating.',
   ),
   ROOT_CHAIN_TOO_LONG: row(
     'failed',

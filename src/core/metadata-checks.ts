@@ -3,16 +3,23 @@
 import { createHash } from 'node:crypto';
 import { WritError } from './errors.js';
 import { countValidSigners } from './signature-schemes.js';
-import type { MetaFile, ParsedFile, RootSigned, TopLevelRole } from './tuf-metadata.js';
+import type {
+  DelegatedRole,
+  MetadataKey,
+  MetaFile,
+  ParsedFile,
+  RoleKeys,
+  TopLevelRole,
+} from './tuf-metadata.js';
 
 /** @throws WritError METADATA_EXPIRED, at the instant of `expires` already */
 export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void {
   // 5.x "expires is at or before the fixed start time": equal is expired.
   if (file.expiresAtMs > atMs) return;
   const { expires, version } = file.signed;
-  throw new WritError('METADATA_EXPIRED', `${file.role} version ${version} expired at ${expires}`, {
+  throw new WritError('METADATA_EXPIRED', `${file.name} version ${version} expired at ${expires}`, {
     facts: {
-      role: file.role,
+      role: file.name,
       version,
       expires,
       expiredForMs: atMs - file.expiresAtMs,
@@ -21,31 +28,78 @@ export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void
   });
 }
 
-/** @throws WritError SIGNATURE_THRESHOLD when too few keys of the role signed */
-export function requireThreshold(
-  file: ParsedFile<TopLevelRole>,
-  delegator: RootSigned,
-  role: TopLevelRole,
-): void {
-  const { threshold } = delegator.roles[role];
-  const actual = validSigners(file, delegator, role);
+/** Whoever vouches for a file: the keys and the threshold that it names, and its own name and version. */
+export interface Authority {
+  readonly name: string;
+  readonly version: number;
+  readonly keys: Readonly<Record<string, MetadataKey>>;
+  readonly role: RoleKeys;
+}
+
+/** The root's word about a top-level role. */
+export function rootAuthority(root: Pick<ParsedFile<'root'>, 'signed'>, role: TopLevelRole): Authority {
+  const { keys, roles, version } = root.signed;
+  return { name: 'root', version, keys, role: roles[role] };
+}
+
+/**
+ * The word of one targets file about a role that it delegates to. Another file's word about the same name
+ * counts nothing here (specification 5.6.7: keys and threshold of the delegator on the way).
+ */
+export function delegationAuthority(
+  delegator: Pick<ParsedFile<'targets'>, 'name' | 'signed'>,
+  role: DelegatedRole,
+): Authority {
+  const { version, delegations } = delegator.signed;
+  return { name: delegator.name, version, keys: delegations?.keys ?? {}, role };
+}
+
+type SignedFile = Pick<ParsedFile<TopLevelRole>, 'name' | 'signatures' | 'signedBytes'>;
+
+/**
+ * @throws WritError SIGNATURE_WRONG_KEY when there are signatures, but none by a key of the role;
+ *   SIGNATURE_THRESHOLD when too few keys of the role signed
+ */
+export function requireThreshold(file: SignedFile, authority: Authority): void {
+  const { threshold, keyids } = authority.role;
+  const actual = validSigners(file, authority);
   // Arbitrary installation: fewer signers than the delegator asks for are nobody.
   if (actual >= threshold) return;
-  throw new WritError(
-    'SIGNATURE_THRESHOLD',
-    `${role}: ${actual} valid signatures, root version ${delegator.version} asks for ${threshold}`,
-    { facts: { role, expected: threshold, actual, rootVersion: delegator.version } },
-  );
+  const { name, version } = authority;
+  const rootVersion = name === 'root' ? { rootVersion: version } : {};
+  const facts = {
+    role: file.name,
+    expected: threshold,
+    actual,
+    by: name,
+    byVersion: version,
+    ...rootVersion,
+  };
+  const isStranger =
+    file.signatures.length > 0 && !file.signatures.some(({ keyid }) => keyids.includes(keyid));
+  if (isStranger) {
+    const text = `${file.name}: signed by none of the keys that ${name} version ${version} lists`;
+    throw new WritError('SIGNATURE_WRONG_KEY', text, { facts });
+  }
+  const text = `${file.name}: ${actual} valid signatures, ${name} version ${version} asks for ${threshold}`;
+  throw new WritError('SIGNATURE_THRESHOLD', text, { facts });
 }
 
-function validSigners(file: ParsedFile<TopLevelRole>, delegator: RootSigned, role: TopLevelRole): number {
-  const { signatures, signedBytes } = file;
-  return countValidSigners({ keys: delegator.keys, role: delegator.roles[role], signatures, signedBytes });
+function validSigners({ signatures, signedBytes }: SignedFile, { keys, role }: Authority): number {
+  return countValidSigners({ keys, role, signatures, signedBytes });
 }
 
-/** As requireThreshold for the role itself, as a question. */
-export function isVouched(file: ParsedFile<TopLevelRole>, root: ParsedFile<'root'>): boolean {
-  return validSigners(file, root.signed, file.role) >= root.signed.roles[file.role].threshold;
+/** As requireThreshold, as a question. */
+export function isVouched(file: SignedFile, authority: Authority): boolean {
+  return validSigners(file, authority) >= authority.role.threshold;
+}
+
+/** As isVouched, for a top-level role in the eyes of a root. */
+export function isVouchedByRoot(
+  file: SignedFile & Pick<ParsedFile<TopLevelRole>, 'role'>,
+  root: Pick<ParsedFile<'root'>, 'signed'>,
+): boolean {
+  return isVouched(file, rootAuthority(root, file.role));
 }
 
 /** True if the file is exactly the one that the entry names. */
@@ -54,14 +108,14 @@ export function isNamedBy(meta: MetaFile, file: ParsedFile<'snapshot' | 'targets
 }
 
 /** @throws WritError METADATA_MIX */
-export function requireVersion(role: TopLevelRole, meta: MetaFile, actual: number): void {
+export function requireVersion(role: string, meta: MetaFile, actual: number): void {
   // Mix-and-match: parts of two publishes, each well signed, would make a policy that never existed.
   if (actual !== meta.version)
     throw mix(role, `version ${actual}, ${meta.version} is named`, meta.version, actual);
 }
 
 /** Length, and every digest known here. @throws WritError METADATA_MIX */
-export function requireDigests(role: TopLevelRole, meta: MetaFile, bytes: Uint8Array): void {
+export function requireDigests(role: string, meta: MetaFile, bytes: Uint8Array): void {
   const mismatch = digestMismatch(meta, bytes);
   if (mismatch === undefined) return;
   throw mix(role, `${mismatch.name} differs from the one that is named`, mismatch.expected, mismatch.actual);
@@ -106,4 +160,18 @@ export function mix(
   actual: string | number,
 ): WritError {
   return new WritError('METADATA_MIX', `${role}: ${message}`, { facts: { role, expected, actual } });
+}
+
+/**
+ * 5.5.5, rollback: no targets role may go back to an older version, or vanish and return with one.
+ * @throws WritError METADATA_ROLLBACK
+ */
+export function refuseShrunkSnapshot(
+  before: Readonly<Record<string, MetaFile>>,
+  after: Readonly<Record<string, MetaFile>>,
+): void {
+  for (const [name, { version }] of Object.entries(before)) {
+    const actual = Object.hasOwn(after, name) ? (after[name]?.version ?? 0) : 0;
+    if (actual < version) throw rollback(name.replace(/\.json$/, ''), version, actual);
+  }
 }

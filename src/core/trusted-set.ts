@@ -1,16 +1,18 @@
 // The rule engine of trust (TUF 1.0.34 section 5): bytes and a time in; a new trusted set, or a coded refusal,
 // out. Pure: it never fetches, stores or asks the time. A set is immutable, so that a refused file changes
-// nothing. Delegated roles join here as further files, judged with the keys of their delegator.
+// nothing. Delegated roles are further files, each judged with the keys of the delegator on the way to it.
 import { isWritError, WritError } from './errors.js';
 import {
   isNamedBy,
-  isVouched,
+  isVouchedByRoot,
   mix,
+  refuseShrunkSnapshot,
   requireDigests,
   requireFresh,
   requireThreshold,
   requireVersion,
   rollback,
+  rootAuthority,
 } from './metadata-checks.js';
 import { parseIsoTime } from './release.js';
 import {
@@ -26,31 +28,33 @@ export interface TrustedSet {
   readonly timestamp?: ParsedFile<'timestamp'>;
   readonly snapshot?: ParsedFile<'snapshot'>;
   readonly targets?: ParsedFile<'targets'>;
+  /** By name, as last trusted on some way: trusted-delegations asks again on every other. */
+  readonly delegated?: ReadonlyMap<string, ParsedFile<'targets'>>;
   /** Greatest `writ.signedAt` accepted, epoch milliseconds: the world is at least that old. */
   readonly clockFloorMs?: number;
 }
 
 /**
  * Trusts a root because it was shipped with the host (5.2); its expiry is not asked.
- * @throws WritError METADATA_MALFORMED, SIGNATURE_DUPLICATE, SIGNATURE_THRESHOLD
+ * @throws WritError METADATA_MALFORMED, SIGNATURE_*
  */
 export function trustFirstRoot(bytes: Uint8Array): TrustedSet {
   const root = parseEnvelope(bytes, 'root');
-  requireThreshold(root, root.signed, 'root');
+  requireThreshold(root, rootAuthority(root, 'root'));
   return { root };
 }
 
 /**
  * Follows the chain by one root (5.3.4 to 5.3.8). The expiry of roots in between is not asked (5.3.7), or a
  * host that slept for a year could never come back.
- * @throws WritError METADATA_MALFORMED, SIGNATURE_DUPLICATE, SIGNATURE_THRESHOLD, METADATA_ROLLBACK, METADATA_MIX
+ * @throws WritError METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK, METADATA_MIX
  */
 export function trustNextRoot(set: TrustedSet, bytes: Uint8Array): TrustedSet {
   const root = parseEnvelope(bytes, 'root');
   // 5.3.4, stolen or invented root: the keys trusted so far must vouch for the new ones ...
-  requireThreshold(root, set.root.signed, 'root');
+  requireThreshold(root, rootAuthority(set.root, 'root'));
   // ... and the new ones for themselves: nobody is put in charge who cannot sign.
-  requireThreshold(root, root.signed, 'root');
+  requireThreshold(root, rootAuthority(root, 'root'));
   // 5.3.5, rollback: an old root would bring back keys that were revoked since.
   const expected = set.root.signed.version + 1;
   const actual = root.signed.version;
@@ -67,11 +71,15 @@ export function trustNextRoot(set: TrustedSet, bytes: Uint8Array): TrustedSet {
  * memory of snapshot versions), and the clock floor with them.
  */
 export function settleRoot(set: TrustedSet): TrustedSet {
-  const { timestamp, snapshot, targets, root } = set;
-  const settled = targets !== undefined && isVouched(targets, root) ? { root, targets } : { root };
-  if (timestamp !== undefined && !isVouched(timestamp, root)) return settled;
-  if (snapshot !== undefined && !isVouched(snapshot, root)) return settled;
-  const { clockFloorMs } = set;
+  const { timestamp, snapshot, targets, root, delegated, clockFloorMs } = set;
+  const settled = {
+    root,
+    ...(targets !== undefined && isVouchedByRoot(targets, root) ? { targets } : {}),
+    // Each is asked again on the way to it.
+    ...(delegated === undefined ? {} : { delegated }),
+  };
+  if (timestamp !== undefined && !isVouchedByRoot(timestamp, root)) return settled;
+  if (snapshot !== undefined && !isVouchedByRoot(snapshot, root)) return settled;
   return {
     ...settled,
     ...(timestamp === undefined ? {} : { timestamp }),
@@ -103,12 +111,14 @@ export function recallFiles(set: TrustedSet, stored: StoredFiles): TrustedSet {
   return settleRoot(timestamp === undefined ? recalled : withTimestamp(recalled, timestamp));
 }
 
-function recallFile<Role extends TopLevelRole>(
+/** @returns undefined for a file that is damaged. */
+export function recallFile<Role extends TopLevelRole>(
   bytes: Uint8Array | undefined,
   role: Role,
+  name: string = role,
 ): ParsedFile<Role> | undefined {
   try {
-    return bytes === undefined ? undefined : parseEnvelope(bytes, role);
+    return bytes === undefined ? undefined : parseEnvelope(bytes, role, name);
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;
@@ -126,11 +136,11 @@ export function requireFreshRoot(set: TrustedSet, nowMs: number): void {
 /**
  * Judges a timestamp from the server (5.4).
  * @returns the new set, or the same one when the version is the trusted one (5.4.3.1: normal, not an error)
- * @throws WritError METADATA_MALFORMED, SIGNATURE_DUPLICATE, SIGNATURE_THRESHOLD, METADATA_ROLLBACK, METADATA_EXPIRED
+ * @throws WritError METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK, METADATA_EXPIRED
  */
 export function trustTimestamp(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
   const file = parseEnvelope(bytes, 'timestamp');
-  requireThreshold(file, set.root.signed, 'timestamp');
+  requireThreshold(file, rootAuthority(set.root, 'timestamp'));
   const trusted = set.timestamp?.signed;
   // 5.4.3.1, rollback: a replayed timestamp would hide every release since.
   if (trusted !== undefined && file.signed.version < trusted.version) {
@@ -163,7 +173,7 @@ export function isSnapshotCurrent(set: TrustedSet): boolean {
 
 /**
  * Judges a snapshot from the server (5.5) against the timestamp and the snapshot trusted before.
- * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_DUPLICATE, SIGNATURE_THRESHOLD, METADATA_ROLLBACK,
+ * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_ROLLBACK,
  *   METADATA_EXPIRED
  */
 export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
@@ -171,22 +181,11 @@ export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number)
   // 5.5.2: digests before parsing, so that the parser meets only bytes that were meant.
   requireDigests('snapshot', meta, bytes);
   const file = parseEnvelope(bytes, 'snapshot');
-  requireThreshold(file, set.root.signed, 'snapshot');
+  requireThreshold(file, rootAuthority(set.root, 'snapshot'));
   requireVersion('snapshot', meta, file.signed.version);
   refuseShrunkSnapshot(set.snapshot?.signed.meta ?? {}, file.signed.meta);
   requireFresh(file, judgedAtMs(set, nowMs));
   return { ...set, snapshot: file };
-}
-
-/** 5.5.5, rollback: no targets role may go back to an older version, or vanish and return with one. */
-function refuseShrunkSnapshot(
-  before: Readonly<Record<string, MetaFile>>,
-  after: Readonly<Record<string, MetaFile>>,
-): void {
-  for (const [name, { version }] of Object.entries(before)) {
-    const actual = Object.hasOwn(after, name) ? (after[name]?.version ?? 0) : 0;
-    if (actual < version) throw rollback(name.replace(/\.json$/, ''), version, actual);
-  }
 }
 
 /** @returns true if the targets at hand are those that the snapshot names; then they need not be fetched. */
@@ -196,13 +195,13 @@ export function areTargetsCurrent(set: TrustedSet): boolean {
 
 /**
  * Judges the top-level targets from the server (5.6).
- * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_DUPLICATE, SIGNATURE_THRESHOLD, METADATA_EXPIRED
+ * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_EXPIRED
  */
 export function trustTargets(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
   const meta = targetsMeta(set);
   requireDigests('targets', meta, bytes);
   const file = parseEnvelope(bytes, 'targets');
-  requireThreshold(file, set.root.signed, 'targets');
+  requireThreshold(file, rootAuthority(set.root, 'targets'));
   // 5.6.4, mix-and-match: rollback of targets is refused here, as the snapshot's versions only grow.
   requireVersion('targets', meta, file.signed.version);
   requireFresh(file, judgedAtMs(set, nowMs));
@@ -238,7 +237,7 @@ function withTimestamp(set: TrustedSet, timestamp: ParsedFile<'timestamp'>): Tru
 }
 
 /** A clock set back would make expired metadata fresh again: time never runs behind what was signed. */
-function judgedAtMs(set: TrustedSet, nowMs: number): number {
+export function judgedAtMs(set: TrustedSet, nowMs: number): number {
   return Math.max(nowMs, set.clockFloorMs ?? 0);
 }
 
@@ -252,12 +251,12 @@ function targetsMeta(set: TrustedSet): MetaFile {
   throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
 
-function required<Role extends 'timestamp' | 'snapshot' | 'targets'>(
+/** @throws WritError INTERNAL when it is not there: the order of the workflow is the caller's duty */
+export function required<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   set: TrustedSet,
   role: Role,
 ): ParsedFile<Role> {
   const file = set[role];
-  // The order of the workflow is the caller's duty.
   if (file === undefined) throw new WritError('INTERNAL', `no ${role} is trusted yet`);
   return file as unknown as ParsedFile<Role>;
 }

@@ -1,7 +1,19 @@
 // TUF metadata as types (specification 1.0.34 section 4), and the parsers that make them from bytes.
 // Owns shapes only: signatures are signature-schemes' and the order of trust is trusted-set's.
 import { canonicalBytes } from './canonical-json.js';
+import { checkDelegations } from './delegations.js';
 import { WritError } from './errors.js';
+import {
+  arrayAt,
+  checkKey,
+  checkRoleKeys,
+  countAt,
+  type FileName,
+  malformed,
+  objectAt,
+  optionalBooleanAt,
+  stringAt,
+} from './metadata-members.js';
 import { parseIsoTime } from './release.js';
 import { type JsonObject, type JsonValue, parseStrictJson } from './strict-json.js';
 
@@ -67,9 +79,26 @@ export interface TargetFile {
   readonly custom?: unknown;
 }
 
+/** One targets role that another targets role lets speak for a part of the paths (specification 4.5). */
+export interface DelegatedRole extends RoleKeys {
+  readonly name: string;
+  /** Absent is false: what this role does not list may be looked for behind it. */
+  readonly terminating?: boolean;
+  /** Patterns of `*` and `?`; exactly one of this and path_hash_prefixes is there. */
+  readonly paths?: readonly string[];
+  /** Lower-case hex; beginnings of the SHA-256 of a path. */
+  readonly path_hash_prefixes?: readonly string[];
+}
+
+export interface Delegations {
+  readonly keys: Readonly<Record<string, MetadataKey>>;
+  /** In the order in which they are searched. */
+  readonly roles: readonly DelegatedRole[];
+}
+
 export interface TargetsSigned extends SignedBase<'targets'> {
   readonly targets: Readonly<Record<string, TargetFile>>;
-  readonly delegations?: unknown;
+  readonly delegations?: Delegations;
 }
 
 export interface SignedOf {
@@ -82,6 +111,8 @@ export interface SignedOf {
 /** A metadata file whose shape is right; nothing is known about its signatures yet. */
 export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf[Role]> {
   readonly role: Role;
+  /** Who speaks: the role itself, or the name of a delegated targets role. */
+  readonly name: string;
   /** As received: what the trust store keeps. */
   readonly bytes: Uint8Array;
   /** Canonical form of `signed` with every member received: what the signatures are over. */
@@ -91,20 +122,29 @@ export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf
 
 /**
  * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
+ * @param role what the file must be: its `_type`
+ * @param name of a delegated role, whose `_type` is `targets`
  * @throws WritError METADATA_MALFORMED naming the role and the member that is wrong; SIGNATURE_DUPLICATE when a
  *   key id signs twice
  */
-export function parseEnvelope<Role extends TopLevelRole>(bytes: Uint8Array, role: Role): ParsedFile<Role> {
+export function parseEnvelope<Role extends TopLevelRole>(
+  bytes: Uint8Array,
+  role: Role,
+  name: string = role,
+): ParsedFile<Role> {
   const json = parseStrictJson(bytes);
-  if (json.kind === 'refused') throw malformed(role, `JSON: ${json.reason} at ${json.offset}`);
-  const envelope = objectAt(role, json.value, 'the file');
-  const signed = objectAt(role, envelope['signed'], 'signed');
-  const expiresAtMs = checkBase(role, signed);
-  checks[role](signed);
+  if (json.kind === 'refused') throw malformed(name, `JSON: ${json.reason} at ${json.offset}`);
+  const envelope = objectAt(name, json.value, 'the file');
+  const signed = objectAt(name, envelope['signed'], 'signed');
+  // A snapshot signed by the right keys must not pass for a timestamp.
+  if (signed['_type'] !== role) throw malformed(name, '_type');
+  const expiresAtMs = checkBase(name, signed);
+  checks[role](signed, name);
   return {
     role,
+    name,
     bytes,
-    signatures: readSignatures(role, envelope['signatures']),
+    signatures: readSignatures(name, envelope['signatures']),
     // The checks above are what makes this cast true.
     signed: signed as unknown as SignedOf[Role],
     signedBytes: canonicalBytes(signed),
@@ -112,40 +152,38 @@ export function parseEnvelope<Role extends TopLevelRole>(bytes: Uint8Array, role
   };
 }
 
-function readSignatures(role: TopLevelRole, value: JsonValue | undefined): MetadataSignature[] {
+function readSignatures(name: FileName, value: JsonValue | undefined): MetadataSignature[] {
   const seen = new Set<string>();
-  return arrayAt(role, value, 'signatures').map((item) => {
-    const signature = objectAt(role, item, 'signatures[]');
-    const keyid = stringAt(role, signature['keyid'], 'signatures[].keyid');
+  return arrayAt(name, value, 'signatures').map((item) => {
+    const signature = objectAt(name, item, 'signatures[]');
+    const keyid = stringAt(name, signature['keyid'], 'signatures[].keyid');
     // 4.2.1: unique in the file, or a naive count would take one signer for two.
-    if (seen.has(keyid)) throw duplicate(role, keyid);
+    if (seen.has(keyid)) throw duplicate(name, keyid);
     seen.add(keyid);
-    return { keyid, sig: stringAt(role, signature['sig'], 'signatures[].sig') };
+    return { keyid, sig: stringAt(name, signature['sig'], 'signatures[].sig') };
   });
 }
 
-function duplicate(role: TopLevelRole, keyid: string): WritError {
+function duplicate(name: FileName, keyid: string): WritError {
   const id = keyid.slice(0, 64);
-  return new WritError('SIGNATURE_DUPLICATE', `${role}: key ${id} signs twice`, {
-    facts: { role, keyid: id },
+  return new WritError('SIGNATURE_DUPLICATE', `${name}: key ${id} signs twice`, {
+    facts: { role: name, keyid: id },
   });
 }
 
 /** @returns the expiry in epoch milliseconds */
-function checkBase(role: TopLevelRole, signed: JsonObject): number {
-  // A snapshot signed by the right keys must not pass for a timestamp.
-  if (signed['_type'] !== role) throw malformed(role, '_type');
-  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(role, signed['spec_version'], 'spec_version'))) {
-    throw malformed(role, 'spec_version');
+function checkBase(name: FileName, signed: JsonObject): number {
+  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(name, signed['spec_version'], 'spec_version'))) {
+    throw malformed(name, 'spec_version');
   }
-  countAt(role, signed['version'], 'version');
+  countAt(name, signed['version'], 'version');
   const expiresAtMs = parseIsoTime(signed['expires']);
   // An expiry that cannot be read must never become "never".
-  if (expiresAtMs === undefined) throw malformed(role, 'expires');
+  if (expiresAtMs === undefined) throw malformed(name, 'expires');
   return expiresAtMs;
 }
 
-const checks: Readonly<Record<TopLevelRole, (signed: JsonObject) => void>> = {
+const checks: Readonly<Record<TopLevelRole, (signed: JsonObject, name: FileName) => void>> = {
   root: checkRoot,
   timestamp: checkTimestamp,
   snapshot: checkSnapshot,
@@ -155,29 +193,12 @@ const checks: Readonly<Record<TopLevelRole, (signed: JsonObject) => void>> = {
 export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
 
 function checkRoot(signed: JsonObject): void {
-  const consistent = signed['consistent_snapshot'];
-  if (consistent !== undefined && typeof consistent !== 'boolean') {
-    throw malformed('root', 'consistent_snapshot');
-  }
+  optionalBooleanAt('root', signed['consistent_snapshot'], 'consistent_snapshot');
   for (const [id, value] of Object.entries(objectAt('root', signed['keys'], 'keys'))) {
     checkKey('root', value, `keys.${id.slice(0, 12)}`);
   }
   const roles = objectAt('root', signed['roles'], 'roles');
   for (const name of topLevelRoles) checkRoleKeys('root', roles[name], `roles.${name}`);
-}
-
-function checkKey(role: TopLevelRole, value: JsonValue, where: string): void {
-  const key = objectAt(role, value, where);
-  stringAt(role, key['keytype'], `${where}.keytype`);
-  stringAt(role, key['scheme'], `${where}.scheme`);
-  stringAt(role, objectAt(role, key['keyval'], `${where}.keyval`)['public'], `${where}.keyval.public`);
-}
-
-function checkRoleKeys(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
-  const keys = objectAt(role, value, where);
-  for (const id of arrayAt(role, keys['keyids'], `${where}.keyids`)) stringAt(role, id, `${where}.keyids[]`);
-  // A threshold of 0 would make unsigned metadata valid.
-  countAt(role, keys['threshold'], `${where}.threshold`);
 }
 
 function checkTimestamp(signed: JsonObject): void {
@@ -206,46 +227,19 @@ function checkMetaFile(role: TopLevelRole, value: JsonValue | undefined, where: 
   if (file['hashes'] !== undefined) checkHashes(role, file['hashes'], `${where}.hashes`);
 }
 
-function checkTargets(signed: JsonObject): void {
-  for (const [path, value] of Object.entries(objectAt('targets', signed['targets'], 'targets'))) {
-    const file = objectAt('targets', value, path);
+function checkTargets(signed: JsonObject, name: FileName): void {
+  for (const [path, value] of Object.entries(objectAt(name, signed['targets'], 'targets'))) {
+    const file = objectAt(name, value, path);
     const length = file['length'];
-    if (typeof length !== 'number' || length < 0) throw malformed('targets', `${path}: length`);
-    checkHashes('targets', file['hashes'], `${path}: hashes`);
+    if (typeof length !== 'number' || length < 0) throw malformed(name, `${path}: length`);
+    checkHashes(name, file['hashes'], `${path}: hashes`);
   }
+  if (signed['delegations'] !== undefined) checkDelegations(name, signed['delegations']);
 }
 
-function checkHashes(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
-  const hashes = objectAt(role, value, where);
-  for (const hex of Object.values(hashes)) stringAt(role, hex, where);
+function checkHashes(name: FileName, value: JsonValue | undefined, where: string): void {
+  const hashes = objectAt(name, value, where);
+  for (const hex of Object.values(hashes)) stringAt(name, hex, where);
   // No digest at all would let every content pass.
-  if (Object.keys(hashes).length === 0) throw malformed(role, where);
-}
-
-function objectAt(role: TopLevelRole, value: JsonValue | undefined, where: string): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw malformed(role, where);
-}
-
-function arrayAt(role: TopLevelRole, value: JsonValue | undefined, where: string): readonly JsonValue[] {
-  if (Array.isArray(value)) return value;
-  throw malformed(role, where);
-}
-
-function stringAt(role: TopLevelRole, value: JsonValue | undefined, where: string): string {
-  if (typeof value === 'string') return value;
-  throw malformed(role, where);
-}
-
-/** Versions, lengths and thresholds; the parser has already refused what is no safe integer. */
-function countAt(role: TopLevelRole, value: JsonValue | undefined, where: string): number {
-  if (typeof value === 'number' && value >= 1) return value;
-  throw malformed(role, where);
-}
-
-function malformed(role: TopLevelRole, where: string): WritError {
-  const member = where.slice(0, 200);
-  return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, {
-    facts: { role, member },
-  });
+  if (Object.keys(hashes).length === 0) throw malformed(name, where);
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { isWritError } from '../core/errors.js';
 import { defaultMetadataLimits as limits } from '../core/limits.js';
-import { isVouched } from '../core/metadata-checks.js';
+import { isVouchedByRoot } from '../core/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
 import { type ListedRelease, listingsOf } from './listing.js';
 import { releasesOf } from './metadata-content.js';
@@ -48,5 +48,5 @@ function readVouched({ layout, live }: RepositoryState, version: number): Parsed
   const bytes = readRepositoryFile(path, limits.maxTargetsBytes);
   if (bytes === undefined) return undefined;
   const file = parseEnvelope(bytes, 'targets');
-  return isVouched(file, live.root) ? file : undefined;
+  return isVouchedByRoot(file, live.root) ? file : undefined;
 }

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { isWritError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits as limits } from '../core/limits.js';
-import { isNamedBy, isVouched, requireThreshold } from '../core/metadata-checks.js';
+import { isNamedBy, isVouchedByRoot, requireThreshold, rootAuthority } from '../core/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../core/trusted-set.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
 import {
@@ -15,7 +15,7 @@ import {
 } from './repository-layout.js';
 
 /** All four roles are there and belong together. */
-export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
+export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs' | 'delegated'>>;
 
 export interface RepositoryState {
   readonly layout: RepositoryLayout;
@@ -64,9 +64,10 @@ export function readRepositoryState(
     const snapshot = readNamed(layout, 'snapshot', timestamp.signed.meta['snapshot.json'], roots);
     const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
     const root = newestOf(roots);
-    const outdated = [timestamp, snapshot, targets].filter((file) => !isVouched(file, root));
+    const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
     const newest = findNewest(layout, targets, root);
-    if (options.outdatedTargets === undefined && !isVouched(newest.targets, root)) throw outdatedTargets();
+    if (options.outdatedTargets === undefined && !isVouchedByRoot(newest.targets, root))
+      throw outdatedTargets();
     const live = { root, timestamp, snapshot, targets };
     return { layout, anchor, live, ...newest, roots, outdated: outdated.map(({ role }) => role) };
   });
@@ -96,8 +97,8 @@ function newestOf(roots: readonly ParsedFile<'root'>[]): ParsedFile<'root'> {
  * elsewhere, must not make the repository unreadable to those who are to finish it.
  */
 function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
-  if (roots.some((root) => isVouched(file, root))) return;
-  requireThreshold(file, newestOf(roots).signed, file.role);
+  if (roots.some((root) => isVouchedByRoot(file, root))) return;
+  requireThreshold(file, rootAuthority(newestOf(roots), file.role));
 }
 
 function outdatedTargets(): WritError {
@@ -180,7 +181,7 @@ function readPending(
     const path = join(layout.metadata, metadataName('targets', version));
     const file = parseEnvelope(readRequired(path, limits.maxTargetsBytes), 'targets');
     // A copy of older targets under a newer name is not newer.
-    return isVouched(file, root) && file.signed.version === version ? file : undefined;
+    return isVouchedByRoot(file, root) && file.signed.version === version ? file : undefined;
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;

@@ -49,7 +49,7 @@ function changedReleases({ live, targets }: RepositoryState): { bundle: string; 
 }
 
 async function verifyArchive(client: RepositoryClient, bundle: string, channel: string): Promise<void> {
-  const target = client.target(bundle, channel);
+  const target = await client.target(bundle, channel);
   if (target === undefined) {
     throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not listed`, {
       facts: { bundle, channel },

@@ -18,9 +18,8 @@ import {
   trustTargets,
   trustTimestamp,
 } from '../core/trusted-set.js';
-import type { MetaFile } from '../core/tuf-metadata.js';
-import type { FetchOptions, FetchVerdict, RepositorySource } from './repository-source.js';
-import { encodePath } from './source-path.js';
+import { createRequester, fetchNamed, type Requester, requireFound } from './metadata-requests.js';
+import type { RepositorySource } from './repository-source.js';
 import type { TrustStore } from './trust-store.js';
 
 export interface KnownEtag {
@@ -49,7 +48,7 @@ export interface Refreshed {
 
 /** @throws WritError every code of the trust and transport sections */
 export async function refreshTrust(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
-  const requester = createRequester(context);
+  const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));
   context.store.requireLinked();
   requireFreshRoot(rooted, context.nowMs);
@@ -136,47 +135,6 @@ async function refreshTargets(
   const next = trustTargets(set, bytes, context.nowMs);
   context.accept(next);
   return next;
-}
-
-interface NamedFile {
-  readonly set: TrustedSet;
-  readonly role: string;
-  readonly meta: MetaFile;
-  readonly maxBytes: number;
-}
-
-/** Fetches what other metadata names: under its version where snapshots are consistent, under its length if signed. */
-async function fetchNamed(file: NamedFile, requester: Requester): Promise<Buffer> {
-  const { set, role, meta } = file;
-  const consistent = set.root.signed.consistent_snapshot === true;
-  const name = consistent ? `${meta.version}.${role}.json` : `${role}.json`;
-  // The signed length may only make the bound tighter: a stolen key must not fill the memory.
-  const maxBytes = Math.min(meta.length ?? file.maxBytes, file.maxBytes);
-  return requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes;
-}
-
-interface Requester {
-  fetch(name: string, options: FetchOptions): Promise<FetchVerdict>;
-  requests(): number;
-}
-
-function createRequester({ source, signal }: RefreshContext): Requester {
-  let requests = 0;
-  return {
-    fetch: (name, options) => {
-      requests += 1;
-      const path = encodePath('metadata', name);
-      return source.fetch(path, signal === undefined ? options : { ...options, signal });
-    },
-    requests: () => requests,
-  };
-}
-
-type Found = Extract<FetchVerdict, { kind: 'found' }>;
-
-function requireFound(verdict: FetchVerdict, role: string, name: string): Found {
-  if (verdict.kind === 'found') return verdict;
-  throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts: { role, name } });
 }
 
 function chainTooLong(maxRootRotations: number, set: TrustedSet): WritError {

@@ -4,9 +4,11 @@
 import { defaultMetadataLimits, type MetadataLimits } from '../core/limits.js';
 import { recallFiles, type TrustedSet } from '../core/trusted-set.js';
 import type { Clock } from '../platform/clock.js';
+import { knownTarget, loadDelegated, signedTarget } from './find-target.js';
+import { createRequester } from './metadata-requests.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import type { RepositorySource } from './repository-source.js';
-import { findTarget, type SignedTarget } from './signed-target.js';
+import type { SignedTarget } from './signed-target.js';
 import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
 import type { TrustStore } from './trust-store.js';
 
@@ -26,11 +28,26 @@ export interface RepositoryClient {
   refresh(options?: RefreshOptions): Promise<RefreshResult>;
   /** What is trusted now, without the network and without a write; undefined before the first refresh. */
   status(): TrustStatus | undefined;
-  /** The head of a channel in the trusted targets. @throws WritError TARGET_MALFORMED */
-  target(bundle: string, channel: string): SignedTarget | undefined;
+  /**
+   * The head of a channel: looked for in the trusted targets, then in the roles they delegate to. A delegated
+   * role is fetched when it is first needed and whenever the snapshot names another one, and must be fresh at
+   * every call; its trouble is that of the bundles on its way alone.
+   * @returns undefined if no role lists it, or nothing is trusted yet
+   * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, every code of trust (naming the role) and of transport
+   */
+  target(bundle: string, channel: string, options?: TargetOptions): Promise<SignedTarget | undefined>;
+  /**
+   * As target, from what is stored, whether or not it has expired: without the network and without a write.
+   * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
+   */
+  knownTarget(bundle: string, channel: string): SignedTarget | undefined;
   /** Yields exactly `target.length - offset` bytes; the caller digests. @throws WritError as RepositorySource.stream */
   streamTarget(target: SignedTarget, options?: StreamTargetOptions): AsyncIterable<Buffer>;
   close(): Promise<void>;
+}
+
+export interface TargetOptions {
+  readonly signal?: AbortSignal;
 }
 
 export interface StreamTargetOptions {
@@ -50,30 +67,45 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   const { source, store, clock, limits = defaultMetadataLimits } = options;
   let trusted: TrustedSet | undefined;
   let knownEtag: KnownEtag | undefined;
+  let refreshedAtMs: number | undefined;
   const load = (): TrustedSet => {
     trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
     return trusted;
   };
+  const accept = (next: TrustedSet): void => {
+    persistChanges(store, load(), next);
+    trusted = next;
+  };
+  const isNew = (): boolean => trusted === undefined && store.isEmpty();
 
   return {
     source,
     refresh: async ({ conditional = 'yes', signal } = {}) => {
       const before = load();
       const nowMs = clock.nowMs();
+      refreshedAtMs = nowMs;
       // At first use this puts the bootstrap root into the history; after a crash it heals root.json.
       store.saveRoot(before.root.signed.version, before.root.bytes);
-      const accept = (next: TrustedSet): void => {
-        persistChanges(store, trusted ?? before, next);
-        trusted = next;
-      };
       const etag = conditional === 'yes' ? knownEtag : undefined;
       const refreshed = await refreshTrust(before, { source, store, limits, nowMs, accept, etag, signal });
       knownEtag = refreshed.etag;
       return describeRefresh({ before, after: refreshed.set, nowMs, requests: refreshed.requests });
     },
-    status: () => (trusted === undefined && store.isEmpty() ? undefined : describeTrust(load())),
-    target: (bundle, channel) =>
-      trusted === undefined && store.isEmpty() ? undefined : findTarget(load(), bundle, channel),
+    status: () => (isNew() ? undefined : describeTrust(load())),
+    target: async (bundle, channel, { signal } = {}) => {
+      if (isNew() || load().targets === undefined) return undefined;
+      const context = {
+        limits,
+        nowMs: refreshedAtMs ?? clock.nowMs(),
+        requester: createRequester(source, signal),
+        stored: store.loadDelegated,
+        current: load,
+        accept,
+      };
+      return signedTarget(load, { bundle, channel }, (wanted) => loadDelegated(context, wanted));
+    },
+    knownTarget: (bundle, channel) =>
+      isNew() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
     streamTarget: (target, streamOptions = {}) =>
       source.stream(target.archivePath, { length: target.length, ...streamOptions }),
     close: () => source.close(),
@@ -86,5 +118,9 @@ function persistChanges(store: TrustStore, before: TrustedSet, next: TrustedSet)
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
     const file = next[role];
     if (file !== undefined && file !== before[role]) store.saveFile(role, file.bytes);
+  }
+  if (next.delegated === before.delegated) return;
+  for (const [name, file] of next.delegated ?? []) {
+    if (file !== before.delegated?.get(name)) store.saveDelegated(name, file.bytes);
   }
 }

@@ -1,9 +1,10 @@
 // A release as the signed targets describe it: all that an agent decides on before a byte of the archive is
 // fetched. Owns the way from a target entry to the path, length and digest of the archive.
 import { WritError } from '../core/errors.js';
-import { type Digest, digestFromHex, targetPath } from '../core/names.js';
+import { type Digest, digestFromHex } from '../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
-import type { TrustedSet } from '../core/trusted-set.js';
+import type { FoundTarget } from '../core/target-search.js';
+import { required, type TrustedSet } from '../core/trusted-set.js';
 import type { TargetFile } from '../core/tuf-metadata.js';
 import { encodePath } from './source-path.js';
 
@@ -17,42 +18,58 @@ export interface SignedTarget {
   /** Bytes. */
   readonly length: number;
   readonly digest: Digest;
-  /** The metadata that vouches for it, byte for byte: part of the release record. */
-  readonly vouchedBy: { readonly role: 'targets'; readonly bytes: Uint8Array; readonly rootVersion: number };
+  readonly vouchedBy: Vouchers;
+}
+
+/** The metadata that vouches for a target, byte for byte: part of the release record. */
+export interface Vouchers {
+  /** Name of the role that lists the target. */
+  readonly role: string;
+  /** That role's file. */
+  readonly bytes: Uint8Array;
+  readonly rootVersion: number;
+  /** From the top-level targets to that role: each file delegates to the next. */
+  readonly chain: readonly { readonly role: string; readonly bytes: Uint8Array }[];
 }
 
 /**
- * @returns the release at the head of a channel; undefined if the trusted targets do not list it
- * @throws WritError TARGET_MALFORMED when the entry lacks what Writ needs, or speaks of another bundle
+ * Reads what Writ needs from a target that was found.
+ * @throws WritError TARGET_MALFORMED when the entry lacks it, or speaks of another bundle
  */
-export function findTarget(set: TrustedSet, bundle: string, channel: string): SignedTarget | undefined {
-  const { targets, root } = set;
-  const path = targetPath(bundle, channel);
-  if (targets === undefined || !Object.hasOwn(targets.signed.targets, path)) return undefined;
-  const file = targets.signed.targets[path];
-  if (file === undefined) return undefined;
+export function readSignedTarget(
+  set: TrustedSet,
+  { path, file, chain }: FoundTarget,
+  { bundle, channel }: { readonly bundle: string; readonly channel: string },
+): SignedTarget {
   const release = parseReleaseInfo(file.custom, path);
   // One bundle's well-signed entry under another's name: the wrong policy on the right host.
   if (release.bundle !== bundle || release.channel !== channel) throw malformed(path, 'bundle or channel');
   const digest = digestFromHex(file.hashes['sha256']);
   if (digest === undefined) throw malformed(path, 'hashes.sha256');
+  const archivePath = targetLocation(set, path, file);
+  return { path, file, release, archivePath, length: file.length, digest, vouchedBy: vouchersOf(set, chain) };
+}
+
+function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
+  const last = chain.at(-1) ?? required(set, 'targets');
   return {
-    path,
-    file,
-    release,
-    archivePath: archivePath(root.signed.consistent_snapshot === true, path, digest),
-    length: file.length,
-    digest,
-    vouchedBy: { role: 'targets', bytes: targets.bytes, rootVersion: root.signed.version },
+    role: last.name,
+    bytes: last.bytes,
+    rootVersion: set.root.signed.version,
+    chain: chain.map(({ name, bytes }) => ({ role: name, bytes })),
   };
 }
 
-/** Consistent snapshots put the digest before the last part of the name (specification 5.7.3). */
-function archivePath(consistent: boolean, path: string, digest: Digest): string {
+/**
+ * @returns where the repository has a target, for RepositorySource: consistent snapshots put a digest before the
+ *   last part of the name (specification 5.7.3)
+ */
+export function targetLocation(set: TrustedSet, path: string, file: TargetFile): string {
   const segments = path.split('/');
   const name = segments.pop() ?? '';
-  const hex = digest.slice('sha256:'.length);
-  return encodePath('targets', ...segments, consistent ? `${hex}.${name}` : name);
+  const hex = file.hashes['sha256'] ?? file.hashes['sha512'];
+  const isConsistent = set.root.signed.consistent_snapshot === true && hex !== undefined;
+  return encodePath('targets', ...segments, isConsistent ? `${hex}.${name}` : name);
 }
 
 function malformed(path: string, member: string): WritError {

@@ -3,6 +3,7 @@
 // comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { roleFileName } from '../core/delegations.js';
 import { isSystemError, WritError } from '../core/errors.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../core/trusted-set.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
@@ -21,6 +22,10 @@ export interface TrustStore {
   saveRoot(version: number, bytes: Uint8Array): void;
   /** Replaces the stored file of a role, if the bytes differ. */
   saveFile(role: 'timestamp' | 'snapshot' | 'targets', bytes: Uint8Array): void;
+  /** A delegated role as stored; nothing is judged here. Those that no snapshot names any more are never asked for. */
+  loadDelegated(name: string): Uint8Array | undefined;
+  /** As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. */
+  saveDelegated(name: string, bytes: Uint8Array): void;
   /**
    * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now.
    * @throws WritError ROOT_NOT_LINKED
@@ -73,6 +78,8 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       write('trust.root', pathOf('root'), bytes);
     },
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
+    loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
+    saveDelegated: (name, bytes) => write('trust.delegated', pathOf(roleFileName(name)), bytes),
     requireLinked: () => {
       if (link === 'ahead') requireReached(readRoots());
       link = 'linked';
@@ -89,6 +96,7 @@ function requireReached(roots: StoredRoots): void {
 /** A store that lives as long as the process: for a publisher's look at itself, and for `writ inspect`. */
 export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
   const files = new Map<string, Buffer>();
+  const delegated = new Map<string, Buffer>();
   const bootstrap = Buffer.from(bootstrapRoot);
   return {
     loadRoot: () => trustFirstRoot(files.get('root') ?? bootstrap),
@@ -98,6 +106,10 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
     },
     saveFile: (role, bytes) => {
       files.set(role, Buffer.from(bytes));
+    },
+    loadDelegated: (name) => delegated.get(name),
+    saveDelegated: (name, bytes) => {
+      delegated.set(name, Buffer.from(bytes));
     },
     requireLinked: () => undefined,
     isEmpty: () => !files.has('root'),

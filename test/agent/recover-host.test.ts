@@ -105,7 +105,7 @@ describe('recovery', () => {
     ] as const) {
       const { test, host } = await crashed({ attempts: 2, direction }, current);
       using _ = test;
-      const release = test.host.client.target('access', 'stable')!.release;
+      const release = test.host.client.knownTarget('access', 'stable')!.release;
       assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
       assert.deepEqual(host.ledger.read().blocked?.manifestDigests, [release.manifest.digest]);
       const next = await cycleOn(host);

@@ -152,10 +152,10 @@ describe('a block', () => {
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
     await test.publish('access', policy(2), { serial: 2 });
-    const digest = test.host.client.target('access', 'stable');
+    const digest = test.host.client.knownTarget('access', 'stable');
     assert.equal(digest?.release.serial, 1, 'not refreshed yet');
     await test.host.client.refresh();
-    const manifestDigest = test.host.client.target('access', 'stable')!.release.manifest.digest;
+    const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const { ledger } = test.host;
     const blocked = { reason: 'crashed three times', atMs: 0, manifestDigests: [manifestDigest] };
     ledger.write({ ...ledger.read(), blocked });

@@ -46,11 +46,11 @@ describe('the status of a host', () => {
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
-    const target: Host['client']['target'] = (bundle, channel) => {
+    const knownTarget: Host['client']['knownTarget'] = (bundle, channel) => {
       if (bundle === 'dns-edge') throw new WritError('TARGET_MALFORMED', 'no serial');
-      return test.host.client.target(bundle, channel);
+      return test.host.client.knownTarget(bundle, channel);
     };
-    const malformed = { ...test.host, client: { ...test.host.client, target } };
+    const malformed = { ...test.host, client: { ...test.host.client, knownTarget } };
     const report = statusReport(malformed, facts);
     assert.deepEqual(
       report.problems.map((one) => one.code),
@@ -103,7 +103,7 @@ describe('status.json', () => {
     await test.publish('dns-edge', { 'policy.yaml': '1' }, { serial: 1 });
     const last = await test.pull();
     const { ledger } = test.host;
-    const manifestDigest = test.host.client.target('access', 'stable')!.release.manifest.digest;
+    const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const hold = { bundle: 'access', serial: 1, manifestDigest, by: 'anna', atMs: 1 };
     ledger.write({ ...ledger.read(), holds: [{ ...hold, reason: 'SECRET-REASON' }] });
     const report = statusReport(test.host, { ...facts, last });

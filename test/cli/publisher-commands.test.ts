@@ -239,7 +239,7 @@ describe('writ inspect', () => {
     const repository = madeHere(dir);
     const foreign = madeHere(other);
     const run = await writ(dir, 'inspect', 'repo', '--root', foreign.rootPath, '--json');
-    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'SIGNATURE_THRESHOLD']);
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'SIGNATURE_WRONG_KEY']);
     const missing = await writ(dir, 'inspect', 'repo', '--root', 'none', '--json');
     assert.deepEqual([missing.exitCode, jsonOf(missing)['code']], [2, 'ROOT_MISSING']);
     fs.rmSync(repository.rootPath);

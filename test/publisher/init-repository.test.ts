@@ -40,7 +40,7 @@ describe('initRepository', () => {
       Object.values(roles).map((role) => role.version),
       [1, 1, 1, 1],
     );
-    assert.equal(client.target('dns-edge', 'stable'), undefined);
+    assert.equal(await client.target('dns-edge', 'stable'), undefined);
   });
 
   it('makes one key file for each key, 0600 in a directory 0700, and a root copy beside them', () => {

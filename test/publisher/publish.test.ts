@@ -27,7 +27,7 @@ function clientOf(repository: SampleRepository): RepositoryClient {
 async function seenByHost(repository: SampleRepository, bundle = 'dns-edge', channel = 'stable') {
   const client = clientOf(repository);
   const { roles, signedAtMs } = await client.refresh();
-  const target = client.target(bundle, channel);
+  const target = await client.target(bundle, channel);
   if (target === undefined) return { roles, signedAtMs };
   const chunks: Buffer[] = [];
   for await (const chunk of client.streamTarget(target)) chunks.push(chunk);

@@ -76,7 +76,7 @@ for (const { name, serve, options } of servers) {
       const again = await client.refresh();
       assert.deepEqual([again.changed, again.requests], [false, 2]);
 
-      const target = client.target('dns-edge', 'stable');
+      const target = await client.target('dns-edge', 'stable');
       assert.ok(target);
       const digest = createHash('sha256');
       let start = Buffer.alloc(0);

@@ -31,7 +31,7 @@ faultTable('metadata that may not be trusted leaves the policy alone', [
     {
       name: `${role} signed by a foreign key`,
       harm: (test) => signedBy(test, role, () => [makeKey()]),
-      code: 'SIGNATURE_THRESHOLD',
+      code: 'SIGNATURE_WRONG_KEY',
       exit: 1,
     },
     {
@@ -123,7 +123,7 @@ faultTable('metadata that may not be trusted leaves the policy alone', [
   {
     name: 'a next root of somebody else',
     harm: ({ repository }) => repository.bumpRoot([makeKey(), makeKey()]),
-    code: 'SIGNATURE_THRESHOLD',
+    code: 'SIGNATURE_WRONG_KEY',
     exit: 1,
   },
   {

@@ -131,7 +131,12 @@ export function signedTarget(
     archivePath: `targets/dns-edge/${digest.slice('sha256:'.length)}.stable.tar.br`,
     length: archive.length,
     digest,
-    vouchedBy: { role: 'targets', bytes: new Uint8Array(), rootVersion: 1 },
+    vouchedBy: {
+      role: 'targets',
+      bytes: new Uint8Array(),
+      rootVersion: 1,
+      chain: [{ role: 'targets', bytes: new Uint8Array() }],
+    },
     ...changes.target,
   };
 }

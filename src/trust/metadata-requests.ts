@@ -1,0 +1,52 @@
+// Single requests for metadata: one at a time, counted, each under its bound. Owns the names under which metadata
+// lies in a repository; what the bytes are worth is not known here.
+import { WritError } from '../core/errors.js';
+import type { TrustedSet } from '../core/trusted-set.js';
+import type { MetaFile } from '../core/tuf-metadata.js';
+import type { FetchOptions, FetchVerdict, RepositorySource } from './repository-source.js';
+import { encodePath } from './source-path.js';
+
+export interface NamedFile {
+  readonly set: TrustedSet;
+  readonly role: string;
+  readonly meta: MetaFile;
+  readonly maxBytes: number;
+}
+
+/**
+ * Fetches what other metadata names: under its version where snapshots are consistent, under its length if signed.
+ * @throws WritError METADATA_MISSING, and every code of the transport
+ */
+export async function fetchNamed(file: NamedFile, requester: Requester): Promise<Buffer> {
+  const { set, role, meta } = file;
+  const consistent = set.root.signed.consistent_snapshot === true;
+  const name = consistent ? `${meta.version}.${role}.json` : `${role}.json`;
+  // The signed length may only make the bound tighter: a stolen key must not fill the memory.
+  const maxBytes = Math.min(meta.length ?? file.maxBytes, file.maxBytes);
+  return requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes;
+}
+
+export interface Requester {
+  fetch(name: string, options: FetchOptions): Promise<FetchVerdict>;
+  requests(): number;
+}
+
+export function createRequester(source: RepositorySource, signal: AbortSignal | undefined): Requester {
+  let requests = 0;
+  return {
+    fetch: (name, options) => {
+      requests += 1;
+      const path = encodePath('metadata', name);
+      return source.fetch(path, signal === undefined ? options : { ...options, signal });
+    },
+    requests: () => requests,
+  };
+}
+
+export type Found = Extract<FetchVerdict, { kind: 'found' }>;
+
+/** @throws WritError METADATA_MISSING */
+export function requireFound(verdict: FetchVerdict, role: string, name: string): Found {
+  if (verdict.kind === 'found') return verdict;
+  throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts: { role, name } });
+}
