@@ -2,12 +2,13 @@
 // each start of the process. Owns where things lie; what happens to them is the test's.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock } from '../../src/platform/clock.js';
 import { createDurableFs, type OperationObserver } from '../../src/platform/durable-fs.js';
 import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
 import type { RepositorySource } from '../../src/trust/repository-source.js';
 import { openTrustStore } from '../../src/trust/trust-store.js';
 import { fakeClock } from './fake-clock.js';
-import { tempDir } from './temp-dir.js';
+import { type TempDir, tempDir } from './temp-dir.js';
 
 export interface TrustHost extends Disposable {
   /** trust/ of the state directory. */
@@ -28,9 +29,14 @@ export type TrustImage = ReadonlyMap<string, Buffer>;
 /** @example using host = trustHost(repository.bootstrapRoot, nowMs); */
 export function trustHost(bootstrapRoot: Uint8Array, nowMs: number): TrustHost {
   const dir = tempDir();
+  writeFileSync(dir.join('root.json'), bootstrapRoot);
+  return trustHostAt(dir, fakeClock({ nowMs }));
+}
+
+/** @param dir has the bootstrap root as root.json; disposing of the host removes it */
+export function trustHostAt(dir: TempDir, clock: Clock): TrustHost {
   const trust = dir.join('trust');
   const rootPath = dir.join('root.json');
-  writeFileSync(rootPath, bootstrapRoot);
   return {
     trust,
     boot: (source, observer = {}) => {
@@ -39,7 +45,7 @@ export function trustHost(bootstrapRoot: Uint8Array, nowMs: number): TrustHost {
         bootstrapRoot: rootPath,
         fs: createDurableFs(observer),
       });
-      return openRepositoryClient({ source, store, clock: fakeClock({ nowMs }) });
+      return openRepositoryClient({ source, store, clock });
     },
     bootstrap: (bytes) => writeFileSync(rootPath, bytes),
     image: () => readImage(trust),
