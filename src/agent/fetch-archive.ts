@@ -8,6 +8,8 @@ import { isWritError, WritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
 import { digestHex } from '../core/names.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import type { OpenTransfer } from '../trust/download.js';
+import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { RepositoryClient } from '../trust/repository-client.js';
 import type { SignedTarget } from '../trust/signed-target.js';
 
@@ -21,18 +23,20 @@ export interface VerifiedArchive {
 }
 
 export interface FetchOptions {
-  readonly client: Pick<RepositoryClient, 'streamTarget'>;
+  readonly client: Pick<RepositoryClient, 'download'>;
   readonly target: SignedTarget;
   /** Inside staging; the archive becomes a new file in it. */
   readonly directory: string;
   readonly fs: DurableFs;
   readonly limits: ArchiveLimits;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+  /** Told of each mirror that failed before another one brought the archive. */
+  readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   readonly signal?: AbortSignal;
 }
 
 const archiveName = 'archive';
-/** How often a cut transfer goes on from where it stopped. */
+/** How often a cut transfer goes on from where it stopped, at one mirror. */
 const maxResumptions = 3;
 /** Left free beside the archive, for the ledger, the journal and the log. */
 const reserveBytes = 16_000_000;
@@ -43,15 +47,19 @@ const reserveBytes = 16_000_000;
  *   DOWNLOAD_TOO_LARGE; INTERRUPTED; DISK_*; and what the client throws
  */
 export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchive> {
-  const { target, directory, limits } = options;
+  const { target, directory, limits, onMirrorFailed } = options;
   requireLength(target, limits);
   requireSpace(directory, target.length);
   const path = join(directory, archiveName);
   const descriptor = disk(path, () => fs.openSync(path, exclusive, 0o600));
   try {
-    const download = { path, descriptor, doneBytes: 0, digest: createHash('sha256') };
-    await receive(download, options);
-    requireDigest(target, download.digest);
+    const download: Download = { path, descriptor, ...nothingYet() };
+    const failures = await options.client.download(
+      target,
+      (open, signal) => receiveVerified({ ...options, download, open, signal }),
+      options.signal,
+    );
+    for (const failure of failures) onMirrorFailed?.(failure);
     options.fs.flushDescriptor('fetch.archive', descriptor, path);
     return { path, target } as VerifiedArchive;
   } catch (error) {
@@ -68,8 +76,47 @@ const exclusive =
 interface Download {
   readonly path: string;
   readonly descriptor: number;
-  readonly digest: Hash;
+  digest: Hash;
   doneBytes: number;
+}
+
+function nothingYet(): Pick<Download, 'digest' | 'doneBytes'> {
+  return { doneBytes: 0, digest: createHash('sha256') };
+}
+
+/** One mirror's turn: the archive so far, and the way to the rest of it. */
+interface Turn extends Pick<FetchOptions, 'target' | 'onProgress'> {
+  readonly download: Download;
+  readonly open: OpenTransfer;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Takes what is missing from one mirror. When the whole has not the signed digest, the bytes of a mirror before
+ * may be at fault: then this one is judged by its own bytes alone, or a liar's half would discredit the honest.
+ */
+async function receiveVerified(turn: Turn): Promise<void> {
+  const { download } = turn;
+  const inherited = download.doneBytes > 0;
+  const wrong = await receiveWhole(turn);
+  if (wrong === undefined) return;
+  const alone = inherited ? await receiveWhole(turn) : wrong;
+  if (alone !== undefined) throw alone;
+}
+
+/** @returns undefined when all is there and right; otherwise nothing is kept */
+async function receiveWhole(turn: Turn): Promise<WritError | undefined> {
+  const { download, target } = turn;
+  await receive(turn);
+  const actualHex = download.digest.digest('hex');
+  if (actualHex === digestHex(target.digest)) return undefined;
+  startOver(download);
+  return wrongDigest(target, actualHex);
+}
+
+function startOver(download: Download): void {
+  disk(download.path, () => fs.ftruncateSync(download.descriptor, 0));
+  Object.assign(download, nothingYet());
 }
 
 function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
@@ -89,22 +136,20 @@ function requireSpace(directory: string, neededBytes: number): void {
 }
 
 /** The digest goes on over a cut: what is there is not fetched or read twice. */
-async function receive(download: Download, options: FetchOptions): Promise<void> {
-  const { length, path } = options.target;
-  for (let resumptions = 0; download.doneBytes < length; resumptions += 1) {
-    const problem = await receiveUntilCut(download, options);
-    if (download.doneBytes === length && problem === undefined) return;
-    if (options.signal?.aborted) throw new WritError('INTERRUPTED', `${path}: the transfer was interrupted`);
-    if (resumptions === maxResumptions || !isCut(problem)) throw problem ?? truncated(options, download);
+async function receive(turn: Turn): Promise<void> {
+  const { download, target, signal } = turn;
+  for (let resumptions = 0; download.doneBytes < target.length; resumptions += 1) {
+    const problem = await receiveUntilCut(turn);
+    if (download.doneBytes === target.length && problem === undefined) return;
+    if (signal.aborted) throw new WritError('INTERRUPTED', `${target.path}: the transfer was interrupted`);
+    if (resumptions === maxResumptions || !isCut(problem)) throw problem ?? truncated(target, download);
   }
 }
 
 /** @returns what ended the stream, undefined when it ended by itself */
-async function receiveUntilCut(download: Download, options: FetchOptions): Promise<unknown> {
-  const { client, target, signal, onProgress } = options;
-  const range = { offset: download.doneBytes, ...(signal === undefined ? {} : { signal }) };
+async function receiveUntilCut({ download, open, target, signal, onProgress }: Turn): Promise<unknown> {
   try {
-    for await (const chunk of client.streamTarget(target, range)) {
+    for await (const chunk of open(download.doneBytes, signal)) {
       if (download.doneBytes + chunk.length > target.length) throw tooLarge(target);
       writeAll(download, chunk);
       download.digest.update(chunk);
@@ -129,21 +174,21 @@ function isCut(problem: unknown): boolean {
   return problem === undefined || (isWritError(problem) && cutCodes.has(problem.code));
 }
 
-function writeAll({ descriptor, path }: Download, chunk: Buffer): void {
+function writeAll({ descriptor, path, doneBytes }: Download, chunk: Buffer): void {
   disk(path, () => {
-    for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
+    for (let done = 0; done < chunk.length; ) {
+      done += fs.writeSync(descriptor, chunk, done, chunk.length - done, doneBytes + done);
+    }
   });
 }
 
-function requireDigest(target: SignedTarget, digest: Hash): void {
-  const actual = digest.digest('hex');
-  if (actual === digestHex(target.digest)) return;
-  throw new WritError('DOWNLOAD_DIGEST', `${target.path}: the archive has not the signed digest`, {
-    facts: { target: target.path, expected: target.digest, actual: `sha256:${actual}` },
+function wrongDigest(target: SignedTarget, actualHex: string): WritError {
+  return new WritError('DOWNLOAD_DIGEST', `${target.path}: the archive has not the signed digest`, {
+    facts: { target: target.path, expected: target.digest, actual: `sha256:${actualHex}` },
   });
 }
 
-function truncated({ target }: FetchOptions, { doneBytes }: Download): WritError {
+function truncated(target: SignedTarget, { doneBytes }: Download): WritError {
   return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: the archive ended before its signed length`, {
     facts: { target: target.path, expected: target.length, actual: doneBytes },
   });

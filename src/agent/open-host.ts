@@ -142,14 +142,19 @@ function openClient(
   options: HostOptions & { readonly durable: Host['durable']; readonly paths: HostPaths },
 ): Host['client'] {
   const { clock, version } = options;
-  const ca = config.repositoryCa === undefined ? {} : { ca: readCa(config.repositoryCa) };
-  const source = openRepositorySource(config.repository[0], { clock, version, ...ca });
+  const { transport, metadataLimits: limits } = config;
+  const [source, ...mirrors] = config.repository.map((mirror) => {
+    const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
+    const { url, redirects } = mirror;
+    return openRepositorySource(url, { clock, version, limits: transport, redirects, ...ca });
+  });
+  if (source === undefined) throw new WritError('CONFIG_INVALID', '`repository` names no place');
   const store = openTrustStore({
     directory: options.paths.trust,
     bootstrapRoot: config.root,
     fs: options.durable,
   });
-  return openRepositoryClient({ source, store, clock });
+  return openRepositoryClient({ source, mirrors, store, clock, limits, transport });
 }
 
 const maxCaBytes = 1_000_000;

@@ -3,6 +3,7 @@ import { isWritError, WritError } from '../core/errors.js';
 import { type CycleStory, problemOf } from './cycle-story.js';
 import type { CycleFindings } from './finish-cycle.js';
 import type { Host } from './host.js';
+import { mirrorText, noteMirrorFailures } from './note-mirrors.js';
 
 export interface RefreshRequest {
   readonly force: 'yes' | 'no';
@@ -19,13 +20,16 @@ export async function refreshTrust(
   await story.step('refresh', async () => {
     const conditional = request.force === 'yes' ? 'no' : 'yes';
     try {
-      const { roles, warnings, changed } = await host.client.refresh({ conditional, signal: request.signal });
+      const refreshed = await host.client.refresh({ conditional, signal: request.signal });
+      const { roles, warnings, changed, mirror, failures } = refreshed;
+      noteMirrorFailures({ host, story, findings }, failures);
       findings.warnings.push(
         ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
       );
       findings.refresh = { atMs: host.clock.nowMs() };
-      const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}`;
-      return { value: undefined, text, verdict: warnings.length > 0 ? 'warn' : 'ok' };
+      const from = mirrorText(mirror, host.config.repository.length);
+      const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}${from}`;
+      return { value: undefined, text, verdict: warnings.length + failures.length > 0 ? 'warn' : 'ok' };
     } catch (error) {
       noteRetryAfter(host, error);
       // Ended by us, before or after the server was reached: nothing new is known about it.

@@ -6,6 +6,7 @@ import type { BundleResult } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
 import { findRefusal } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
+import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { SignedTarget } from '../trust/signed-target.js';
 import type { ActiveBundle } from './active-bundles.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
@@ -34,6 +35,8 @@ export interface SelectOptions {
   /** Holds and the memory of refusals are ignored, and a current release is fetched again. */
   readonly force: 'yes' | 'no';
   readonly signal: AbortSignal;
+  /** Told of each mirror that failed before another one brought a delegated role. */
+  readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   /** Bundles refused earlier in this very cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;
 }
@@ -53,7 +56,7 @@ export async function selectReleases(host: Host, options: SelectOptions): Promis
 
 async function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Promise<Selection> {
   const active = options.active.get(bundle.name);
-  const found = await findOffer(host, bundle, options.signal);
+  const found = await findOffer(host, bundle, options);
   const target = found instanceof WritError ? undefined : found;
   const base = baseResult(bundle, active, target);
   const keep = (error: WritError, more: Partial<BundleResult> = {}): Selection => {
@@ -77,10 +80,10 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
 async function findOffer(
   host: Host,
   bundle: BundleConfig,
-  signal: AbortSignal,
+  options: Pick<SelectOptions, 'signal' | 'onMirrorFailed'>,
 ): Promise<SignedTarget | WritError | undefined> {
   try {
-    return await host.client.target(bundle.name, bundle.channel, { signal });
+    return await host.client.target(bundle.name, bundle.channel, options);
   } catch (error) {
     if (isWritError(error)) return error;
     throw error;

@@ -6,6 +6,7 @@ import type { BundleResult } from '../core/cycle-report.js';
 import { WritError } from '../core/errors.js';
 import type { Manifest } from '../core/manifest.js';
 import { lookUpGroup } from '../platform/group-id.js';
+import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { ActiveBundle } from './active-bundles.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
@@ -31,14 +32,24 @@ export interface StagingOptions {
 
 type Taken = Extract<Selection, { kind: 'take' }>;
 
-/** The `fetch` step. @returns the archives by bundle, and the selections with those that failed held back */
+export interface FetchedArchives {
+  /** Those that failed are held back. */
+  readonly selections: Selection[];
+  /** By bundle. */
+  readonly archives: ReadonlyMap<string, VerifiedArchive>;
+  /** Mirrors that failed, where another one had the archive. */
+  readonly mirrorFailures: readonly MirrorFailure[];
+}
+
+/** The `fetch` step. */
 export async function fetchAll(
   host: Host,
   story: CycleStory,
   selections: readonly Selection[],
   options: StagingOptions,
-): Promise<{ selections: Selection[]; archives: ReadonlyMap<string, VerifiedArchive> }> {
+): Promise<FetchedArchives> {
   const archives = new Map<string, VerifiedArchive>();
+  const mirrorFailures: MirrorFailure[] = [];
   const totalBytes = taken(selections).reduce((sum, one) => sum + one.target.length, 0);
   let doneBefore = 0;
   const tried = await tryEach(selections, async ({ bundle, target }) => {
@@ -50,11 +61,12 @@ export async function fetchAll(
       limits: host.config.limits,
       signal: options.signal,
       onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
+      onMirrorFailed: (failure) => mirrorFailures.push(failure),
     });
     archives.set(bundle.name, archive);
     doneBefore += target.length;
   });
-  return { selections: holdBackSets(tried, host.config.together), archives };
+  return { selections: holdBackSets(tried, host.config.together), archives, mirrorFailures };
 }
 
 /** The `stage` step: unpacks and verifies each archive into a tree of its own. */

@@ -12,6 +12,7 @@ import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } f
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
+import { noteMirrorFailures } from './note-mirrors.js';
 import { refreshTrust } from './refresh-trust.js';
 import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
 import { reserveGeneration } from './reserve-generation.js';
@@ -126,6 +127,7 @@ function select(cycle: Cycle, active: ActivePolicy | undefined): Promise<Selecti
       force: request.force,
       refusedNow,
       signal: request.signal,
+      onMirrorFailed: (failure) => noteMirrorFailures(cycle, [failure]),
     });
     noteResults(findings, value);
     return { value, text: selectText(value) };
@@ -142,6 +144,7 @@ async function stageAndCheck(
   const { host, story, findings } = cycle;
   const fetched = await story.step('fetch', async () => {
     const value = await fetchAll(host, story, selected, options);
+    noteMirrorFailures(cycle, value.mirrorFailures);
     const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
     const change = { before: selected, after: value.selections };
     return { value, text: failuresOr(change, sizeText(bytes)), verdict: stepVerdict(change) };

@@ -1,5 +1,5 @@
 // `writ config show` for people: one line a value, with where it comes from. Pure.
-import type { AgentConfig, BundleConfig, WorkerGroupConfig } from '../core/config.js';
+import type { AgentConfig, BundleConfig, MirrorConfig, WorkerGroupConfig } from '../core/config.js';
 import { roughly, table } from './show-text.js';
 
 /** @param given pointers of the keys that the file sets, as `/poll/every` */
@@ -11,8 +11,7 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
   };
   const { poll, limits, freshness } = config;
   const rows = [
-    row('repository', config.repository.join(', ')),
-    ...(config.repositoryCa === undefined ? [] : [row('repository.ca', config.repositoryCa)]),
+    ...config.repository.map((mirror) => ['repository', mirrorText(mirror), 'file']),
     row('root', config.root),
     row('state', config.state),
     row('policy', config.policy),
@@ -37,11 +36,36 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('limits.tree', `${limits.maxTreeBytes} B`),
     row('limits.depth', String(limits.maxDepth)),
     row('limits.ratio', String(limits.maxRatio)),
+    ...transportRows(config, row),
     ...config.bundles.map((bundle) => [`bundle ${bundle.name}`, bundleText(bundle), 'file']),
     ...config.together.map((set) => ['together', set.join(', '), 'file']),
     ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
   ];
   return [`VALID ${file}`, ...table([{ title: 'key' }, { title: 'value' }, { title: 'from' }], rows)];
+}
+
+function transportRows(
+  { metadataLimits: metadata, transport }: AgentConfig,
+  row: (key: string, value: string) => string[],
+): string[][] {
+  return [
+    row('limits.metadata.root', `${metadata.maxRootBytes} B`),
+    row('limits.metadata.timestamp', `${metadata.maxTimestampBytes} B`),
+    row('limits.metadata.snapshot', `${metadata.maxSnapshotBytes} B`),
+    row('limits.metadata.targets', `${metadata.maxTargetsBytes} B`),
+    row('limits.metadata.rotations', String(metadata.maxRootRotations)),
+    row('limits.timeouts.connect', roughly(transport.connectTimeoutMs)),
+    row('limits.timeouts.idle', roughly(transport.idleTimeoutMs)),
+    row('limits.timeouts.metadata', roughly(transport.metadataTimeoutMs)),
+    row('limits.timeouts.refresh', roughly(transport.refreshTimeoutMs)),
+    row('limits.timeouts.archive', roughly(transport.archiveTimeoutMs)),
+  ];
+}
+
+function mirrorText({ url, ca, redirects }: MirrorConfig): string {
+  const authority = ca === undefined ? '' : `, authority ${ca}`;
+  const hosts = redirects.length === 0 ? '' : `, may redirect to ${redirects.join(', ')}`;
+  return `${url}${authority}${hosts}`;
 }
 
 function bundleText({ channel, checks, mode, group }: BundleConfig): string {

@@ -1,10 +1,11 @@
 // What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
+import { checkBounds } from './config-bounds.js';
 import type { ConfigPath, Finding } from './config-errors.js';
 import { nearest, unknownText } from './config-errors.js';
 import type { DriverSchema } from './config-schema.js';
+import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
 import { maxSocketPathBytes } from './limits.js';
-import { parseDuration } from './names.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
@@ -20,7 +21,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...repositoryRules(file),
     ...pathRules(file, options),
     ...pollRules(file, options),
-    ...durationRules(file),
+    ...checkBounds(file),
     ...staleRules(file),
     ...bundleRules(file),
     ...togetherRules(file),
@@ -28,29 +29,29 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
   ];
 }
 
-type Group = Readonly<Record<string, unknown>>;
-
-function group(value: unknown): Group {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Group) : {};
+function* repositoryRules({ repository }: Group): Generator<Finding> {
+  yield* mirrorRules(repository, ['repository']);
+  const seen = new Set<string>();
+  for (const [index, mirror] of list(repository).entries()) {
+    yield* mirrorRules(mirror, ['repository', index]);
+    const url = typeof mirror === 'string' ? mirror : group(mirror)['url'];
+    if (typeof url !== 'string' || !URL.canParse(url)) continue;
+    const { href } = new URL(url);
+    // With or without the slash at its end it is one place, and would be asked twice.
+    const place = href.endsWith('/') ? href : `${href}/`;
+    if (seen.has(place)) yield at(['repository', index], 'is named twice');
+    seen.add(place);
+  }
 }
 
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function texts(value: unknown): string[] {
-  return list(value).filter((one) => typeof one === 'string');
-}
-
-function at(path: ConfigPath, text: string): Finding {
-  return { path, at: 'value', text };
-}
-
-function* repositoryRules(file: Group): Generator<Finding> {
-  const { repository } = file;
-  if (typeof repository === 'string') yield* urlRules(repository, ['repository']);
-  for (const [index, url] of list(repository).entries()) yield* urlRules(url, ['repository', index]);
-  yield* urlRules(group(repository)['url'], ['repository', 'url']);
+function* mirrorRules(mirror: unknown, path: ConfigPath): Generator<Finding> {
+  if (typeof mirror === 'string') yield* urlRules(mirror, path);
+  const { url, ca, redirects } = group(mirror);
+  yield* urlRules(url, [...path, 'url']);
+  const scheme = typeof url === 'string' ? url.slice(0, url.indexOf(':')) : 'https';
+  if (scheme === 'file' && redirects !== undefined)
+    yield at([...path, 'redirects'], 'is only used with http and https');
+  if (scheme === 'file' && ca !== undefined) yield at([...path, 'ca'], 'is only used with https');
 }
 
 function* urlRules(text: unknown, path: ConfigPath): Generator<Finding> {
@@ -104,34 +105,6 @@ function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
   if (wrong !== undefined) yield at(['poll', 'cron'], `is no schedule: ${wrong}`);
 }
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-
-/** Least and greatest value of each duration, by its place; `*` is any index. */
-const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: number])[] = [
-  ['poll.every', 1000, 30 * dayMs],
-  ['keep.grace', 0, 30 * dayMs],
-  ['refusals.retry', 1000, dayMs],
-  ['staleAfter', 1000, 365 * dayMs],
-  ['maxStale', 1000, 365 * dayMs],
-  ['onStale.timeout', 1, hourMs],
-  ['onFresh.timeout', 1, hourMs],
-  ['bundles.*.checks.*.timeout', 1, hourMs],
-  ['workers.*.load.timeout', 1, hourMs],
-  ['workers.*.reset.timeout', 1, hourMs],
-  ['workers.*.probe.timeout', 1, hourMs],
-];
-
-function* durationRules(file: Group): Generator<Finding> {
-  for (const [place, minMs, maxMs] of durationBounds) {
-    for (const { path, value } of valuesAt(file, place.split('.'), [])) {
-      const durationMs = typeof value === 'string' ? parseDuration(value) : undefined;
-      if (durationMs === undefined || (durationMs >= minMs && durationMs <= maxMs)) continue;
-      yield at(path, `must be from ${minMs / 1000} to ${maxMs / 1000} seconds; it is ${durationMs / 1000}`);
-    }
-  }
-}
-
 /** A command that nothing would ever run is a mistake that shows only in the night in which it is needed. */
 function* staleRules(file: Group): Generator<Finding> {
   for (const [key, needed] of [
@@ -147,17 +120,6 @@ function* staleRules(file: Group): Generator<Finding> {
       yield at([key, 'run', index], 'may have {current} and {scratch} only');
     }
   }
-}
-
-interface Placed {
-  readonly path: ConfigPath;
-  readonly value: unknown;
-}
-
-function valuesAt(value: unknown, [key, ...rest]: readonly string[], path: ConfigPath): Placed[] {
-  if (key === undefined) return [{ path, value }];
-  if (key === '*') return list(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
-  return valuesAt(group(value)[key], rest, [...path, key]);
 }
 
 function bundleNames(file: Group): string[] {

@@ -1,7 +1,7 @@
 // The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds. A key
 // whose feature does not exist is not here, and so refused as unknown. What a schema cannot say is in
 // config-rules. Each `description` completes the sentence "must be ...".
-import { durationPattern, namePattern } from './names.js';
+import { durationPattern, namePattern, sizePattern } from './names.js';
 
 /** A JSON Schema (draft 7) as far as this file uses it. */
 export interface Schema {
@@ -30,8 +30,6 @@ export interface DriverSchema {
   readonly properties: Readonly<Record<string, object>>;
   readonly required: readonly string[];
 }
-
-export const sizePattern = '^[0-9]{1,9}(B|kB|MB|GB)$';
 
 const name: Schema = {
   type: 'string',
@@ -137,19 +135,44 @@ const worker = object(
   ['name', 'uses'],
 );
 
+const mirror: Schema = {
+  type: ['string', 'object'],
+  description: 'a URL, or a group of keys as {url: URL, ca: FILE}',
+  maxLength: 2000,
+  additionalProperties: false,
+  required: ['url'],
+  properties: {
+    url,
+    ca: absolutePath,
+    redirects: list(
+      {
+        type: 'string',
+        pattern: '^([a-z0-9]([a-z0-9.-]{0,252})|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$',
+        description: 'a host in small letters, with a port if it is not 443, as cdn.example.net:8443',
+      },
+      { min: 0, max: 16 },
+    ),
+  },
+};
+
+const timeouts = object({
+  connect: duration,
+  idle: duration,
+  metadata: duration,
+  refresh: duration,
+  archive: duration,
+});
+
 /** The whole file. */
 export const configSchema: Schema = object(
   {
     repository: {
+      ...mirror,
       type: ['string', 'array', 'object'],
-      description: 'a URL, a list of one URL, or {url: URL, ca: FILE}',
-      items: url,
+      description: 'a URL, a group {url: URL, ca: FILE}, or a list of 1 to 16 of these',
+      items: mirror,
       minItems: 1,
-      maxItems: 1,
-      maxLength: 2000,
-      additionalProperties: false,
-      required: ['url'],
-      properties: { url, ca: absolutePath },
+      maxItems: 16,
     },
     root: absolutePath,
     state: absolutePath,
@@ -196,6 +219,14 @@ export const configSchema: Schema = object(
       tree: size,
       depth: whole(1, 256),
       ratio: whole(1, 100_000),
+      metadata: object({
+        root: size,
+        timestamp: size,
+        snapshot: size,
+        targets: size,
+        rotations: whole(1, 1024),
+      }),
+      timeouts,
     }),
   },
   ['repository', 'bundles'],

@@ -6,14 +6,15 @@ import type {
   CheckConfig,
   FreshnessConfig,
   HookConfig,
+  MirrorConfig,
   ParseCheckConfig,
   PollConfig,
   WorkerGroupConfig,
 } from './config.js';
+import { buildLimits, type LimitsFile } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { DriverSchema } from './config-schema.js';
-import { type ArchiveLimits, defaultArchiveLimits } from './limits.js';
-import { parseDuration } from './names.js';
+import { parseDuration, parseSize } from './names.js';
 
 type Command = readonly [string, ...string[]];
 
@@ -49,9 +50,13 @@ interface WorkerFile {
   readonly probe?: HookFile & { readonly retry?: number };
 }
 
+type MirrorFile =
+  | string
+  | { readonly url: string; readonly ca?: string; readonly redirects?: readonly string[] };
+
 /** The file after schema and rules. */
 export interface ConfigFile {
-  readonly repository: string | Command | { readonly url: string; readonly ca?: string };
+  readonly repository: MirrorFile | readonly MirrorFile[];
   readonly root?: string;
   readonly state?: string;
   readonly policy?: string;
@@ -69,8 +74,7 @@ export interface ConfigFile {
   readonly onStale?: HookFile;
   readonly onFresh?: HookFile;
   readonly untrusted?: 'keep' | 'rollback';
-  readonly limits?: Readonly<Partial<Record<'archive' | 'file' | 'tree', string>>> &
-    Readonly<Partial<Record<'entries' | 'depth' | 'ratio', number>>>;
+  readonly limits?: LimitsFile;
 }
 
 /** Defaults that a host or a test decides on; the others are constants of this file. */
@@ -115,7 +119,7 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
   const state = file.state ?? defaults.state;
   const run = file.run ?? defaults.run;
   return {
-    ...buildRepository(file.repository),
+    repository: buildRepository(file.repository),
     root: file.root ?? defaults.root,
     state,
     policy: file.policy ?? `${state}/policy`,
@@ -133,17 +137,19 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
     refusals: { retryMs: durationMs(file.refusals?.retry ?? defaultDurations.refusal) },
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
-    limits: buildLimits(file.limits ?? {}),
+    ...buildLimits(file.limits),
   };
 }
 
-function buildRepository(
-  repository: ConfigFile['repository'],
-): Pick<AgentConfig, 'repository' | 'repositoryCa'> {
-  if (typeof repository === 'string') return { repository: [repository] };
-  if (!('url' in repository)) return { repository };
-  const { url, ca } = repository;
-  return { repository: [url], ...(ca === undefined ? {} : { repositoryCa: ca }) };
+function buildRepository(repository: ConfigFile['repository']): AgentConfig['repository'] {
+  const mirrors = Array.isArray(repository) ? repository : [repository];
+  return mirrors.map(buildMirror) as [MirrorConfig, ...MirrorConfig[]];
+}
+
+function buildMirror(mirror: MirrorFile): MirrorConfig {
+  if (typeof mirror === 'string') return { url: mirror, redirects: [] };
+  const { url, ca, redirects = [] } = mirror;
+  return { url, redirects, ...(ca === undefined ? {} : { ca }) };
 }
 
 function buildPoll(poll: ConfigFile['poll']): PollConfig {
@@ -227,28 +233,10 @@ function buildReset(
   };
 }
 
-function buildLimits(limits: NonNullable<ConfigFile['limits']>): ArchiveLimits {
-  const { archive, entries, file, tree, depth, ratio } = limits;
-  const defaults = defaultArchiveLimits;
-  return {
-    ...defaults,
-    maxArchiveBytes: archive === undefined ? defaults.maxArchiveBytes : sizeBytes(archive),
-    maxFileBytes: file === undefined ? defaults.maxFileBytes : sizeBytes(file),
-    maxTreeBytes: tree === undefined ? defaults.maxTreeBytes : sizeBytes(tree),
-    maxEntries: entries ?? defaults.maxEntries,
-    maxDepth: depth ?? defaults.maxDepth,
-    maxRatio: ratio ?? defaults.maxRatio,
-  };
-}
-
 function durationMs(text: string): number {
   return parseDuration(text) ?? Number.NaN;
 }
 
-const unitBytes: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
-
-/** @param text a size that the schema accepted, as `256MB`. */
 function sizeBytes(text: string): number {
-  const unit = /[A-Za-z]+$/.exec(text)?.[0] ?? '';
-  return Number.parseInt(text, 10) * (unitBytes[unit] ?? Number.NaN);
+  return parseSize(text) ?? Number.NaN;
 }

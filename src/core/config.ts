@@ -1,6 +1,6 @@
 // The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
 // names checked (architecture.md section 6). Owns the shape; config-schema judges the YAML.
-import type { ArchiveLimits } from './limits.js';
+import type { ArchiveLimits, MetadataLimits, TransportLimits } from './limits.js';
 
 /** A user's command: checks, loaders, probes. */
 export interface HookConfig {
@@ -75,11 +75,18 @@ export interface FreshnessConfig {
   readonly onFresh?: HookConfig;
 }
 
+/** One place of the repository. */
+export interface MirrorConfig {
+  readonly url: string;
+  /** PEM file of the certificate authority to trust in place of the system's. */
+  readonly ca?: string;
+  /** Hosts, as `cdn.example.net` or `cdn.example.net:8443`, that it may send us to over https. */
+  readonly redirects: readonly string[];
+}
+
 export interface AgentConfig {
-  /** Mirrors, tried in order; one for now. */
-  readonly repository: readonly [string, ...string[]];
-  /** PEM file of a certificate authority for the repository, beside the system's. */
-  readonly repositoryCa?: string;
+  /** Mirrors of one repository, tried in order. */
+  readonly repository: readonly [MirrorConfig, ...MirrorConfig[]];
   readonly root: string;
   readonly state: string;
   readonly policy: string;
@@ -98,4 +105,6 @@ export interface AgentConfig {
   /** What follows when the active release is no longer vouched for by keys that this host trusts. */
   readonly untrusted: 'keep' | 'rollback';
   readonly limits: ArchiveLimits;
+  readonly metadataLimits: MetadataLimits;
+  readonly transport: TransportLimits;
 }

@@ -150,7 +150,11 @@ export const errorCodes = {
     'The server asks to come back later (Retry-After).',
     'Wait; the agent does so by itself.',
   ),
-  REDIRECT_REFUSED: row('failed', 'The server redirects, which is not followed.', 'Configure the final URL.'),
+  REDIRECT_REFUSED: row(
+    'failed',
+    'The server redirects to another scheme or host, to no place, or without end.',
+    'Configure the final URL, or name its host in `redirects` of this repository.',
+  ),
   DOWNLOAD_TOO_LARGE: row(
     'failed',
     'A body is longer than its bound: endless data.',

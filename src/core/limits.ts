@@ -43,12 +43,17 @@ export const defaultMetadataLimits: MetadataLimits = {
   maxRootRotations: 256,
 };
 
-/** Deadlines of one HTTP exchange, in milliseconds. */
+/** Deadlines on the way to one mirror, in milliseconds. */
 export interface TransportLimits {
   readonly connectTimeoutMs: number;
+  /** Between two pieces of an answer. */
   readonly idleTimeoutMs: number;
+  /** One metadata file. */
   readonly metadataTimeoutMs: number;
+  /** One transfer of an archive. */
   readonly archiveTimeoutMs: number;
+  /** One refresh, with all its requests. */
+  readonly refreshTimeoutMs: number;
 }
 
 export const defaultTransportLimits: TransportLimits = {
@@ -56,6 +61,7 @@ export const defaultTransportLimits: TransportLimits = {
   idleTimeoutMs: 15_000,
   metadataTimeoutMs: 60_000,
   archiveTimeoutMs: 3_600_000,
+  refreshTimeoutMs: 300_000,
 };
 
 export const maxSocketLineBytes = 65_536;

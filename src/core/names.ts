@@ -1,4 +1,4 @@
-// Names, digests and durations as the formats write them, each with its one parser.
+// Names, digests, durations and sizes as the formats write them, each with its one parser.
 // A branded type is only made here, so that an unchecked string can't be used where a checked one is due.
 
 declare const brand: unique symbol;
@@ -39,6 +39,16 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 /** @param text a duration such as `5m`; returns milliseconds, or undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
   const unit = unitMs[durationRegExp.exec(text)?.[1] ?? ''];
+  return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
+}
+
+export const sizePattern = '^[0-9]{1,9}(B|kB|MB|GB)$';
+const sizeRegExp = new RegExp(sizePattern);
+const unitBytes: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
+
+/** @param text a size such as `256MB`; returns bytes, or undefined when it is none. */
+export function parseSize(text: string): number | undefined {
+  const unit = unitBytes[sizeRegExp.exec(text)?.[1] ?? ''];
   return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
 }
 

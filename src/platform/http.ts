@@ -1,5 +1,6 @@
 // The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
-// the network does to error codes, and what is never followed or decoded: redirects and content encodings.
+// the network does to error codes, and what is never decoded: content encodings.
+// Follows a redirect only where http-redirect allows it.
 // Knows nothing of metadata; never buffers a body without a bound.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -9,6 +10,7 @@ import type { TransportLimits } from '../core/limits.js';
 import type { Clock } from './clock.js';
 import { type Deadline, startDeadline } from './deadline.js';
 import { parseRetryAfterMs, transportError } from './http-errors.js';
+import { judgeRedirect, type RedirectRules } from './http-redirect.js';
 
 export interface HttpOptions {
   readonly limits: TransportLimits;
@@ -18,6 +20,8 @@ export interface HttpOptions {
   readonly version: string;
   /** PEM of the authorities to trust in place of the system's. */
   readonly ca?: string;
+  /** Hosts, as `cdn.example.net:8443`, that a redirect may lead to over https; none by default. */
+  readonly redirects?: readonly string[];
 }
 
 export interface HttpRequest {
@@ -83,23 +87,57 @@ async function exchange(
   request: HttpRequest,
 ): Promise<HttpExchange> {
   const deadline = startDeadline(request.totalTimeoutMs, request.signal);
-  const url = `${baseUrl.origin}${baseUrl.pathname}${request.path}`;
+  let url = `${baseUrl.origin}${baseUrl.pathname}${request.path}`;
   try {
-    const response = await agent.request({
-      origin: baseUrl.origin,
-      path: `${baseUrl.pathname}${request.path}`,
-      method: 'GET',
-      // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
-      headers: { 'user-agent': `writ/${options.version}`, 'accept-encoding': 'identity', ...request.headers },
-      signal: deadline.signal,
-    });
-    // A body that is dropped later must not throw into nowhere.
-    response.body.on('error', () => undefined);
-    return asExchange(response, judge(response, url, options.clock), deadline, url);
+    for (let hops = 0; ; hops += 1) {
+      const response = await ask(agent, url, { ...request, version: options.version }, deadline);
+      const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
+      if (next === undefined) return asExchange(response, judge(response, url, options.clock), deadline, url);
+      await response.body.dump({ limit: maxDiscardedBytes, signal: deadline.signal });
+      url = next;
+    }
   } catch (error) {
     deadline.end();
     throw transportError(error, { url, phase: 'head', deadline });
   }
+}
+
+async function ask(
+  agent: Agent,
+  url: string,
+  { version, headers }: Pick<HttpRequest, 'headers'> & Pick<HttpOptions, 'version'>,
+  deadline: Deadline,
+): Promise<Dispatcher.ResponseData> {
+  const origin = new URL(url).origin;
+  const response = await agent.request({
+    origin,
+    path: url.slice(origin.length),
+    method: 'GET',
+    // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
+    headers: { 'user-agent': `writ/${version}`, 'accept-encoding': 'identity', ...headers },
+    signal: deadline.signal,
+  });
+  // A body that is dropped later must not throw into nowhere.
+  response.body.on('error', () => undefined);
+  return response;
+}
+
+/** @returns the URL to ask in place of this one; undefined for an answer that is no redirect */
+function redirectOf(
+  response: Dispatcher.ResponseData,
+  url: string,
+  rules: RedirectRules,
+): string | undefined {
+  const { statusCode: status } = response;
+  if (status <= 300 || status >= 400 || status === 304) return undefined;
+  const location = headerOf(response, 'location');
+  const verdict = judgeRedirect(url, location, rules);
+  if (verdict.kind === 'follow') return verdict.url;
+  response.body.destroy();
+  const { reason } = verdict;
+  throw new WritError('REDIRECT_REFUSED', `${url} redirects (${status}) ${reason}`, {
+    facts: { url, status, location: location?.slice(0, 500), reason },
+  });
 }
 
 const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
@@ -110,13 +148,6 @@ function judge(response: Dispatcher.ResponseData, url: string, clock: Clock): Ht
     response.body.destroy();
     throw error;
   };
-  // A redirect can lead to another host, to plain http, or into the private network of this one.
-  if (status > 300 && status < 400 && status !== 304) {
-    const location = headerOf(response, 'location')?.slice(0, 500);
-    return refuse(
-      new WritError('REDIRECT_REFUSED', `${url} redirects (${status})`, { facts: { url, status, location } }),
-    );
-  }
   const retryAfterMs = parseRetryAfterMs(headerOf(response, 'retry-after'), clock.nowMs());
   if ((status === 429 || status === 503) && retryAfterMs !== undefined) {
     const facts = { url, status, retryAfterMs };

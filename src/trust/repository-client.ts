@@ -1,11 +1,19 @@
 // The TUF client as the rest of Writ sees it: refresh, look, find, stream. Owns what is kept between refreshes
 // and when it is persisted; the order of requests is refresh's, the rules are trusted-set's. One refresh at a
 // time; the caller holds the lock of the state directory.
-import { defaultMetadataLimits, type MetadataLimits } from '../core/limits.js';
+import {
+  defaultMetadataLimits,
+  defaultTransportLimits,
+  type MetadataLimits,
+  type TransportLimits,
+} from '../core/limits.js';
 import { recallFiles, type TrustedSet } from '../core/trusted-set.js';
 import type { Clock } from '../platform/clock.js';
+import { downloadFromMirrors, type OpenTransfer } from './download.js';
 import { knownTarget, loadDelegated, signedTarget } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
+import type { MirrorFailure } from './mirror-failures.js';
+import { type AttemptOptions, type MirrorStatus, openMirrors } from './mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import type { RepositorySource } from './repository-source.js';
 import type { SignedTarget } from './signed-target.js';
@@ -13,16 +21,20 @@ import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } 
 import type { TrustStore } from './trust-store.js';
 
 export interface RefreshOptions {
-  /** `no` asks for the timestamp itself even if its ETag is known; `yes` by default. */
+  /**
+   * `no` asks for the timestamp itself even if its ETag is known, and those mirrors too that asked for quiet;
+   * `yes` by default.
+   */
   readonly conditional?: 'yes' | 'no';
   readonly signal?: AbortSignal;
 }
 
 export interface RepositoryClient {
+  /** The first mirror. */
   readonly source: RepositorySource;
   /**
    * Brings trust up to date (specification 5.1 to 5.6), with one fixed time. What was accepted before a failure
-   * stays accepted and stored, so that the next refresh goes on from there.
+   * stays accepted and stored, so that the next mirror, or the next refresh, goes on from there.
    * @throws WritError every code of the trust and transport sections, ROOT_MISSING, ROOT_NOT_LINKED, and DISK_*
    */
   refresh(options?: RefreshOptions): Promise<RefreshResult>;
@@ -41,13 +53,26 @@ export interface RepositoryClient {
    * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
    */
   knownTarget(bundle: string, channel: string): SignedTarget | undefined;
-  /** Yields exactly `target.length - offset` bytes; the caller digests. @throws WritError as RepositorySource.stream */
+  /**
+   * Yields exactly `target.length - offset` bytes of one mirror; the caller digests.
+   * @throws WritError as RepositorySource.stream
+   */
   streamTarget(target: SignedTarget, options?: StreamTargetOptions): AsyncIterable<Buffer>;
+  /**
+   * Lets `receive` take a target from one mirror after the other, until it is content with what it got.
+   * @returns the mirrors that it was not content with
+   * @throws WritError of `receive`
+   */
+  download(target: SignedTarget, receive: Receive, signal?: AbortSignal): Promise<readonly MirrorFailure[]>;
+  /** What became of each mirror, in the order of the configuration. */
+  mirrors(): readonly MirrorStatus[];
   close(): Promise<void>;
 }
 
 export interface TargetOptions {
   readonly signal?: AbortSignal;
+  /** Told of each mirror that failed before another one brought a delegated role. */
+  readonly onMirrorFailed?: (failure: MirrorFailure) => void;
 }
 
 export interface StreamTargetOptions {
@@ -55,19 +80,43 @@ export interface StreamTargetOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Takes a target from one mirror; `open` begins a transfer of it. */
+export type Receive = (open: OpenTransfer, signal: AbortSignal) => Promise<void>;
+
 export interface RepositoryClientOptions {
   readonly source: RepositorySource;
+  /** Further places of the same repository, asked in this order when those before them fail. */
+  readonly mirrors?: readonly RepositorySource[];
   readonly store: TrustStore;
   readonly clock: Clock;
   readonly limits?: MetadataLimits;
+  readonly transport?: TransportLimits;
+}
+
+interface AskOptions {
+  readonly signal: AbortSignal | undefined;
+  readonly ask?: 'due' | 'all';
 }
 
 /** Opens a client; nothing is read, asked or written before its first use. */
 export function openRepositoryClient(options: RepositoryClientOptions): RepositoryClient {
-  const { source, store, clock, limits = defaultMetadataLimits } = options;
+  const {
+    source,
+    store,
+    clock,
+    limits = defaultMetadataLimits,
+    transport = defaultTransportLimits,
+  } = options;
+  const mirrors = openMirrors([source, ...(options.mirrors ?? [])], clock);
+  const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
   let trusted: TrustedSet | undefined;
-  let knownEtag: KnownEtag | undefined;
   let refreshedAtMs: number | undefined;
+  const metadataAttempt = (how: AskOptions): AttemptOptions => ({
+    timeoutMs: transport.refreshTimeoutMs,
+    patienceMs: transport.metadataTimeoutMs,
+    ask: how.ask ?? 'due',
+    ...(how.signal === undefined ? {} : { signal: how.signal }),
+  });
   const load = (): TrustedSet => {
     trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
     return trusted;
@@ -82,33 +131,46 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     source,
     refresh: async ({ conditional = 'yes', signal } = {}) => {
       const before = load();
-      const nowMs = clock.nowMs();
-      refreshedAtMs = nowMs;
       // At first use this puts the bootstrap root into the history; after a crash it heals root.json.
       store.saveRoot(before.root.signed.version, before.root.bytes);
-      const etag = conditional === 'yes' ? knownEtag : undefined;
-      const refreshed = await refreshTrust(before, { source, store, limits, nowMs, accept, etag, signal });
-      knownEtag = refreshed.etag;
-      return describeRefresh({ before, after: refreshed.set, nowMs, requests: refreshed.requests });
+      const refreshFrom = async (from: RepositorySource, until: AbortSignal) => {
+        const nowMs = clock.nowMs();
+        refreshedAtMs = nowMs;
+        const etag = conditional === 'yes' ? knownEtags.get(from) : undefined;
+        const context = { source: from, store, limits, nowMs, accept, etag, signal: until };
+        const refreshed = await refreshTrust(load(), context);
+        knownEtags.set(from, refreshed.etag);
+        return { nowMs, after: refreshed.set, requests: refreshed.requests };
+      };
+      const ask = conditional === 'yes' ? 'due' : 'all';
+      const { value, ...how } = await mirrors.attempt(refreshFrom, metadataAttempt({ signal, ask }));
+      return { ...describeRefresh({ before, ...value }), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),
-    target: async (bundle, channel, { signal } = {}) => {
+    target: async (bundle, channel, { signal, onMirrorFailed } = {}) => {
       if (isNew() || load().targets === undefined) return undefined;
-      const context = {
-        limits,
-        nowMs: refreshedAtMs ?? clock.nowMs(),
-        requester: createRequester(source, signal),
-        stored: store.loadDelegated,
-        current: load,
-        accept,
-      };
-      return signedTarget(load, { bundle, channel }, (wanted) => loadDelegated(context, wanted));
+      const nowMs = refreshedAtMs ?? clock.nowMs();
+      const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
+      return signedTarget(load, { bundle, channel }, async (wanted) => {
+        const { value, failures } = await mirrors.attempt(
+          (from, until) => loadDelegated({ ...context, requester: createRequester(from, until) }, wanted),
+          metadataAttempt({ signal }),
+        );
+        for (const failure of failures) onMirrorFailed?.(failure);
+        return value;
+      });
     },
     knownTarget: (bundle, channel) =>
       isNew() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
     streamTarget: (target, streamOptions = {}) =>
-      source.stream(target.archivePath, { length: target.length, ...streamOptions }),
-    close: () => source.close(),
+      mirrors.preferred().stream(target.archivePath, { length: target.length, ...streamOptions }),
+    download: (target, receive, signal) =>
+      downloadFromMirrors(
+        { mirrors, target, transport, ...(signal === undefined ? {} : { signal }) },
+        receive,
+      ),
+    mirrors: () => mirrors.status(),
+    close: () => mirrors.close(),
   };
 }
 

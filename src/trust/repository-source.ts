@@ -50,6 +50,8 @@ export interface SourceOptions {
   readonly limits?: TransportLimits;
   /** PEM of the authorities to trust in place of the system's; https only. */
   readonly ca?: string;
+  /** Hosts that redirects may lead to, over https; see HttpOptions. */
+  readonly redirects?: readonly string[];
 }
 
 /**

@@ -1,6 +1,7 @@
 // What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
 import { signedAtMsOf, type TrustedSet } from '../core/trusted-set.js';
 import { type TopLevelRole, topLevelRoles } from '../core/tuf-metadata.js';
+import type { MirrorFailure } from './mirror-failures.js';
 
 export interface RoleStatus {
   readonly version: number;
@@ -29,7 +30,12 @@ export interface RefreshResult {
   readonly warnings: readonly RefreshWarning[];
   readonly roles: Readonly<Record<TopLevelRole, RoleStatus>>;
   readonly signedAtMs?: number;
+  /** To the mirror that it came from. */
   readonly requests: number;
+  /** URL of the mirror that it came from. */
+  readonly mirror: string;
+  /** Mirrors that were tried before, and failed. */
+  readonly failures: readonly MirrorFailure[];
 }
 
 export interface RefreshFacts {
@@ -54,7 +60,12 @@ export function describeTrust(set: TrustedSet): TrustStatus {
   };
 }
 
-export function describeRefresh({ before, after, nowMs, requests }: RefreshFacts): RefreshResult {
+export function describeRefresh({
+  before,
+  after,
+  nowMs,
+  requests,
+}: RefreshFacts): Omit<RefreshResult, 'mirror' | 'failures'> {
   const status = describeTrust(after);
   return {
     ...status,

@@ -5,6 +5,7 @@ import { type FetchOptions, fetchArchive } from '../../src/agent/fetch-archive.j
 import { WritError } from '../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../src/core/limits.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
+import type { OpenTransfer } from '../../src/trust/download.js';
 import { sha256, signedTarget } from '../support/archive-builder.js';
 import { memorySource, type Transfer } from '../support/memory-source.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
@@ -92,10 +93,14 @@ describe('fetchArchive', () => {
     const other = Buffer.alloc(archive.length, 1);
     let calls = 0;
     const first = memorySource(archive, [cut(30_000)]);
+    const open: OpenTransfer = (offset, signal) => {
+      calls += 1;
+      return (calls === 1 ? first : memorySource(other)).open(offset, signal);
+    };
     const client: FetchOptions['client'] = {
-      streamTarget: (signed, range) => {
-        calls += 1;
-        return (calls === 1 ? first : memorySource(other)).streamTarget(signed, range);
+      download: async (_target, receive) => {
+        await receive(open, new AbortController().signal);
+        return [];
       },
     };
     await assertFails(dir, { client }, 'DOWNLOAD_DIGEST');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { mistakeLine } from '../../src/core/config-errors.js';
+import { defaultMetadataLimits, defaultTransportLimits } from '../../src/core/limits.js';
 import { type ParsedConfig, parseConfig } from '../../src/core/parse-config.js';
 
 const drivers = [
@@ -37,7 +38,7 @@ bundles:
 `;
 
 const whole = `
-repository: { url: https://policy.example.net/, ca: /etc/writ/ca.pem }
+repository: { url: https://policy.example.net/, ca: /etc/writ/ca.pem, redirects: [cdn.example.net] }
 root: /srv/root.json
 state: /srv/writ
 policy: /srv/policy
@@ -80,9 +81,10 @@ describe('a configuration', () => {
   it('of three lines has every other value by default', () => {
     const parsed = parse(minimal);
     assert.ok(parsed.ok);
-    const { limits, ...config } = parsed.config;
+    const { limits, metadataLimits, transport, ...config } = parsed.config;
+    assert.deepEqual([metadataLimits, transport], [defaultMetadataLimits, defaultTransportLimits]);
     assert.deepEqual(config, {
-      repository: ['https://policy.example.net/'],
+      repository: [{ url: 'https://policy.example.net/', redirects: [] }],
       root: '/etc/writ/root.json',
       state: '/var/lib/writ',
       policy: '/var/lib/writ/policy',
@@ -107,8 +109,9 @@ describe('a configuration', () => {
     const parsed = parse(whole);
     assert.ok(parsed.ok, JSON.stringify(parsed));
     const { config } = parsed;
-    assert.deepEqual(config.repository, ['https://policy.example.net/']);
-    assert.equal(config.repositoryCa, '/etc/writ/ca.pem');
+    assert.deepEqual(config.repository, [
+      { url: 'https://policy.example.net/', ca: '/etc/writ/ca.pem', redirects: ['cdn.example.net'] },
+    ]);
     assert.deepEqual(config.poll, { kind: 'cron', expression: '*/5 * * * *', timeZone: 'Europe/Berlin' });
     assert.deepEqual(config.host, { id: 'edge-fra1-03', labels: { site: 'fra1' } });
     assert.deepEqual(config.bundles[0], {
@@ -166,10 +169,39 @@ describe('a configuration', () => {
     assert.ok(parsed.given.includes('/limits/archive'));
   });
 
-  it('may be a list of one repository', () => {
-    const parsed = parse(minimal.replace('https://policy.example.net/', '["file:///media/usb"]'));
-    assert.ok(parsed.ok);
-    assert.deepEqual(parsed.config.repository, ['file:///media/usb']);
+  it('may have a list of mirrors of any kind, each with an authority and redirects of its own', () => {
+    const mirrors =
+      '["file:///media/usb", {url: http://a/}, {url: https://b/, ca: /ca.pem, redirects: ["c:8"]}]';
+    const parsed = parse(minimal.replace('https://policy.example.net/', mirrors));
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    assert.deepEqual(parsed.config.repository, [
+      { url: 'file:///media/usb', redirects: [] },
+      { url: 'http://a/', redirects: [] },
+      { url: 'https://b/', ca: '/ca.pem', redirects: ['c:8'] },
+    ]);
+  });
+
+  it('may bound metadata and the way to the server', () => {
+    const metadata = '{root: 20kB, timestamp: 1kB, snapshot: 3MB, targets: 16MB, rotations: 7}';
+    const timeouts = '{connect: 1s, idle: 2s, metadata: 3s, refresh: 4s, archive: 5s}';
+    const parsed = parse(`${minimal}limits: {metadata: ${metadata}, timeouts: ${timeouts}}\n`);
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    assert.deepEqual(parsed.config.metadataLimits, {
+      ...defaultMetadataLimits,
+      maxRootBytes: 20_000,
+      maxTimestampBytes: 1000,
+      maxSnapshotBytes: 3_000_000,
+      maxTargetsBytes: 16_000_000,
+      maxRootRotations: 7,
+    });
+    assert.deepEqual(parsed.config.transport, {
+      ...defaultTransportLimits,
+      connectTimeoutMs: 1000,
+      idleTimeoutMs: 2000,
+      metadataTimeoutMs: 3000,
+      refreshTimeoutMs: 4000,
+      archiveTimeoutMs: 5000,
+    });
   });
 
   it('warns of a bundle that workers use and nothing checks', () => {
@@ -209,6 +241,7 @@ keep:
   });
 
   const worker = (lines: string): string => `${minimal}  - name: access\nworkers:\n  - name: w\n${lines}`;
+  const mirrors = (value: string): string => minimal.replace('https://policy.example.net/', value);
   const cases: readonly (readonly [what: string, text: string, expected: readonly RegExp[]])[] = [
     ['an empty file', '', [/1:1 must be a group of keys.*it is empty/]],
     ['a list', '- a', [/must be a group of keys/]],
@@ -224,11 +257,39 @@ keep:
     ['ftp', minimal.replace('https', 'ftp'), [/must begin with https/]],
     ['a password in the URL', minimal.replace('//', '//a:b@'), [/name or password/]],
     ['a file URL with a host', minimal.replace('https', 'file'), [/three slashes/]],
+    ['no mirror', mirrors('[]'), [/a list of 1 to 16/]],
     [
-      'two mirrors',
-      minimal.replace('https://policy.example.net/', '[https://a/, https://b/]'),
-      [/a list of one URL/],
+      'a mirror that is named twice',
+      mirrors('[https://a/x, https://b/, {url: https://a/x/}]'),
+      [/repository\/2: is named twice/],
     ],
+    ['a mirror of another kind', mirrors('[https://a/, ftp://b/]'), [/repository\/1: must begin with https/]],
+    ['a password in a mirror', mirrors('[{url: "https://a:b@c/"}]'), [/repository\/0\/url: must not carry/]],
+    ['a mirror without URL', mirrors('[{ca: /a}]'), [/the key "url" is missing/]],
+    [
+      'an authority for a directory',
+      mirrors('[{url: file:///a, ca: /b}]'),
+      [/0\/ca: is only used with https/],
+    ],
+    [
+      'redirects of a directory',
+      mirrors('{url: file:///a, redirects: [b]}'),
+      [/redirects: is only used with http/],
+    ],
+    [
+      'a URL for a host',
+      mirrors('{url: https://a/, redirects: ["https://b/"]}'),
+      [/a host in small letters/],
+    ],
+    [
+      'a timestamp of nothing',
+      `${minimal}limits: {metadata: {timestamp: 9B}}`,
+      [/from 1 kB to 16 MB; it is 9B/],
+    ],
+    ['targets that cannot be kept', `${minimal}limits: {metadata: {targets: 17MB}}`, [/from 1 kB to 16 MB/]],
+    ['roots without end', `${minimal}limits: {metadata: {rotations: 1025}}`, [/from 1 to 1024/]],
+    ['no patience', `${minimal}limits: {timeouts: {idle: 1ms}}`, [/from 0.1 to 600 seconds/]],
+    ['patience without end', `${minimal}limits: {timeouts: {refresh: 2h}}`, [/from 1 to 3600 seconds/]],
     ['a relative state', `${minimal}state: var/writ`, [/4:8 \/state: must be an absolute path/]],
     ['policy in private state', `${minimal}policy: /var/lib/writ/staging`, [/\/policy: must be/]],
     ['policy around state', `${minimal}policy: /var//lib/`, [/\/policy: must be/]],
@@ -237,7 +298,7 @@ keep:
     ['neither', `${minimal}poll: {}`, [/needs `every` or `cron`/]],
     ['a zone without cron', `${minimal}poll: { every: 5m, timeZone: UTC }`, [/only used with `cron`/]],
     ['a cron that is none', `${minimal}poll: { cron: "* *" }`, [/is no schedule: it has not five fields/]],
-    ['polling all the time', `${minimal}poll: { every: 999ms }`, [/from 1 to 2592000 seconds; it is 0.999/]],
+    ['polling all the time', `${minimal}poll: { every: 999ms }`, [/from 1 to 2592000 seconds; it is 999ms/]],
     ['a number for a duration', `${minimal}poll: { every: 300 }`, [/a duration.*it is 300/]],
     ['an unquoted mode', `${minimal}    mode: 0644`, [/in quotes.*it is 644/]],
     ['a mode that others may write', `${minimal}    mode: "0664"`, [/a file mode/]],

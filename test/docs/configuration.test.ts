@@ -83,5 +83,16 @@ describe('docs/configuration.md', () => {
     assert.equal(defaultOf('limits.entries'), `\`${config.limits.maxEntries}\``);
     assert.equal(defaultOf('limits.depth'), `\`${config.limits.maxDepth}\``);
     assert.equal(defaultOf('limits.ratio'), `\`${config.limits.maxRatio}\``);
+    const { metadataLimits: metadata, transport } = config;
+    assert.equal(defaultOf('limits.metadata.root'), `\`${metadata.maxRootBytes / 1000}kB\``);
+    assert.equal(defaultOf('limits.metadata.timestamp'), `\`${metadata.maxTimestampBytes / 1000}kB\``);
+    assert.equal(defaultOf('limits.metadata.snapshot'), `\`${metadata.maxSnapshotBytes / 1e6}MB\``);
+    assert.equal(defaultOf('limits.metadata.targets'), `\`${metadata.maxTargetsBytes / 1e6}MB\``);
+    assert.equal(defaultOf('limits.metadata.rotations'), `\`${metadata.maxRootRotations}\``);
+    assert.equal(defaultOf('limits.timeouts.connect'), `\`${transport.connectTimeoutMs / 1000}s\``);
+    assert.equal(defaultOf('limits.timeouts.idle'), `\`${transport.idleTimeoutMs / 1000}s\``);
+    assert.equal(defaultOf('limits.timeouts.metadata'), `\`${transport.metadataTimeoutMs / 1000}s\``);
+    assert.equal(defaultOf('limits.timeouts.refresh'), `\`${transport.refreshTimeoutMs / 60_000}m\``);
+    assert.equal(defaultOf('limits.timeouts.archive'), `\`${transport.archiveTimeoutMs / 3_600_000}h\``);
   });
 });

@@ -11,7 +11,11 @@ import { newCycleId } from '../../src/agent/run-cycle.js';
 import { type CycleEnd, syncCycle } from '../../src/agent/sync-cycle.js';
 import type { AgentConfig, BundleConfig, WorkerGroupConfig } from '../../src/core/config.js';
 import type { CycleEventLine, CycleResult } from '../../src/core/cycle-report.js';
-import { defaultArchiveLimits } from '../../src/core/limits.js';
+import {
+  defaultArchiveLimits,
+  defaultMetadataLimits,
+  defaultTransportLimits,
+} from '../../src/core/limits.js';
 import { encodeManifest, manifestDigest } from '../../src/core/manifest.js';
 import type { ReleaseInfo } from '../../src/core/release.js';
 import { createDurableFs, type OperationObserver } from '../../src/platform/durable-fs.js';
@@ -157,7 +161,7 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
   const bundles = options.bundles ?? [{ name: 'access' }];
   const names = bundles.map((one) => one.name);
   return {
-    repository: ['file:///nowhere/'],
+    repository: [{ url: 'file:///nowhere/', redirects: [] }],
     root: join(directory, 'root.json'),
     state: join(directory, 'state'),
     policy: join(directory, 'state', 'policy'),
@@ -173,6 +177,8 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
     freshness: { staleAfterMs: 900_000 },
     untrusted: 'keep',
     limits: defaultArchiveLimits,
+    metadataLimits: defaultMetadataLimits,
+    transport: defaultTransportLimits,
     ...options.config,
   };
 }
