@@ -159,7 +159,7 @@ const strange = steps.map(
       repository.signers.set(role, [makeKey()]);
       repository.alter(role, () => undefined);
     },
-    code: 'SIGNATURE_THRESHOLD',
+    code: 'SIGNATURE_WRONG_KEY',
     last,
     stored,
   }),

@@ -159,7 +159,7 @@ const rows: readonly Row[] = [
     arrange: (repository) => {
       repository.signers.set('snapshot', [...repository.keys.timestamp, ...repository.keys.targets]);
     },
-    code: 'SIGNATURE_THRESHOLD',
+    code: 'SIGNATURE_WRONG_KEY',
   },
   ...[
     ['empty', ''],

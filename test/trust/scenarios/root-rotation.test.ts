@@ -4,14 +4,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { defaultMetadataLimits } from '../../../src/core/limits.js';
 import { makeKey, type RepositorySimulator, type SimulatedKey } from '../../support/repository-simulator.js';
-import { type TrustBench, trustBench, type Verdict } from '../../support/trust-bench.js';
+import { type TrustBench, trustBench } from '../../support/trust-bench.js';
 
 interface Sequence {
   readonly name: string;
-  /** The shipped root, then those that the server has. */
+  /** The shipped root, then those that the server has; a refused one is always the last. */
   readonly roots: readonly string[];
-  /** A refused root is always the last. */
-  readonly code?: Verdict;
+}
+
+/** By none of the keys that are asked for, in place of too few. */
+interface Refused extends Sequence {
+  readonly code?: 'SIGNATURE_WRONG_KEY';
 }
 
 const followed: readonly Sequence[] = [
@@ -33,15 +36,19 @@ const followed: readonly Sequence[] = [
   { name: 'a key returns after two roots', roots: ['a/1 by a', 'b/1 by ab', 'a/1 by ba', 'a/1 by a'] },
 ];
 
-const refused: readonly Sequence[] = [
-  { name: 'the only old key did not sign', roots: ['a/1 by a', 'b/1 by bxy'] },
-  { name: 'the only new key did not sign', roots: ['a/1 by a', 'b/1 by axy'] },
+const refused: readonly Refused[] = [
+  { name: 'the only old key did not sign', roots: ['a/1 by a', 'b/1 by bxy'], code: 'SIGNATURE_WRONG_KEY' },
+  { name: 'the only new key did not sign', roots: ['a/1 by a', 'b/1 by axy'], code: 'SIGNATURE_WRONG_KEY' },
   { name: 'two old keys of three signed', roots: ['abcde/3 by ace', 'abdef/3 by aef'] },
   { name: 'two new keys of three signed', roots: ['abcde/3 by ace', 'abdef/3 by ace'] },
   { name: 'the raised threshold is not reached', roots: ['abc/1 by a', 'abc/2 by b'] },
   { name: 'a lowered threshold counts for itself', roots: ['abc/2 by ab', 'abc/1 by a'] },
   { name: 'old and new make three only together', roots: ['abcde/3 by ace', 'fghij/3 by abf'] },
-  { name: 'a revoked key speaks again', roots: ['ab/1 by a', 'b/1 by ab', 'a/1 by a'] },
+  {
+    name: 'a revoked key speaks again',
+    roots: ['ab/1 by a', 'b/1 by ab', 'a/1 by a'],
+    code: 'SIGNATURE_WRONG_KEY',
+  },
   { name: 'more signatures than its own keys can give', roots: ['a/1 by a', 'a/2 by a'] },
   { name: 'nobody signed', roots: ['a/1 by a', 'a/1 by '] },
 ];
@@ -59,10 +66,10 @@ describe('a host follows the roots', () => {
 });
 
 describe('a host stops at the root before', () => {
-  for (const { name, roots } of refused) {
+  for (const { name, roots, code = 'SIGNATURE_THRESHOLD' } of refused) {
     it(`when ${name}: ${roots.join(', ')}`, async () => {
       using bench = benchWithRoots(roots);
-      assert.equal(await bench.refresh(), 'SIGNATURE_THRESHOLD');
+      assert.equal(await bench.refresh(), code);
       assert.equal(bench.refusal?.facts['role'], 'root');
       // Nothing under a root that is not trusted is even asked for.
       assert.deepEqual(bench.asked(), namesAfterFirst(roots.length));
