@@ -41,7 +41,11 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     contact: { contact: contactIn(known) },
     problems: known?.problems ?? [],
   });
-  return { ...report, ...(known?.last ? { last: known.last } : {}) };
+  return {
+    ...report,
+    ...(known?.last ? { last: known.last } : {}),
+    ...(known?.mirrors ? { mirrors: known.mirrors } : {}),
+  };
 }
 
 /** The part of a repository client that needs no repository. */

@@ -56,9 +56,13 @@ function publishStatus(
   host: Host,
   facts: Pick<AgentFacts, 'version' | 'contact'> & { readonly last?: CycleResult },
 ): void {
-  const known = readStatusFile(host.paths)?.last;
+  const { last, mirrors } = readStatusFile(host.paths) ?? {};
   const report = statusReport(host, { ...facts, state: 'stop', problems: [] });
-  writeStatusFile(host, report.last === undefined && known ? { ...report, last: known } : report);
+  writeStatusFile(host, {
+    ...(mirrors === undefined || host.config.repository.length < 2 ? {} : { mirrors }),
+    ...(last === undefined ? {} : { last }),
+    ...report,
+  });
 }
 
 /** `writ rollback` without an agent. @throws WritError as pullAlone */

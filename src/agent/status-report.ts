@@ -27,7 +27,7 @@ export interface AgentFacts {
 /** The parts of a host that a report is made of; a host without an agent has them too. */
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
-  readonly client: Pick<Host['client'], 'status' | 'knownTarget'>;
+  readonly client: Pick<Host['client'], 'status' | 'knownTarget'> & Partial<Pick<Host['client'], 'mirrors'>>;
 }
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
@@ -65,6 +65,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     freshness: attempt(() => freshnessOf(host, facts.contact), { state: 'stale' }),
     ...attempt(() => clockOf(host), {}),
     ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
+    ...mirrorsOf(host),
     trust: attempt(() => trustOf(host), []),
     refusals: host.refusals
       .read()
@@ -130,6 +131,11 @@ function workerStatuses(ledger: Ledger): WorkerStatus[] {
 }
 
 const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
+
+function mirrorsOf({ client }: HostView): Pick<StatusReport, 'mirrors'> {
+  const mirrors = client.mirrors?.() ?? [];
+  return mirrors.length < 2 || mirrors.every((one) => one.state === 'idle') ? {} : { mirrors };
+}
 
 function trustOf(host: HostView): StatusReport['trust'] {
   const roles = host.client.status()?.roles;

@@ -3,7 +3,7 @@
 import type { Bounded, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
-import { clockTime, counted, indented, minuteTime, table, truncatedLines } from './show-text.js';
+import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
 
 export type StatusWord =
   | 'active'
@@ -39,6 +39,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...bundleLines(report),
       ...workerLines(report),
       ...freshnessLines(report),
+      ...mirrorLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...report.refusals.flatMap((one) => [
         `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
@@ -132,6 +133,15 @@ function answerText(worker: WorkerStatus): string {
     case 'refused':
       return `WORKER_REFUSED at ${at}`;
   }
+}
+
+/** One that lies is an alarm, though another one took its place. */
+function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
+  return mirrors.map(({ url, state, code, sinceMs }) => {
+    const since = sinceMs === undefined ? '' : ` for ${roughly(atMs - sinceMs)}`;
+    const words = { used: 'in use', idle: 'not asked', failed: `fails${since} [${code}]` };
+    return `  mirror    ${url}  ${words[state]}`;
+  });
 }
 
 function trustText(report: StatusReport): string {

@@ -114,6 +114,16 @@ export interface HoldStatus {
   readonly reason?: string;
 }
 
+export interface MirrorReport {
+  readonly url: string;
+  /** `used`: the last one that something came from. `failed`: when it was last asked. */
+  readonly state: 'used' | 'failed' | 'idle';
+  /** Error code of the last failure. */
+  readonly code?: string;
+  /** Epoch milliseconds: since when it fails. */
+  readonly sinceMs?: number;
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -145,6 +155,8 @@ export interface StatusReport {
     readonly behindMs: number;
   };
   readonly nextPollAtMs?: number;
+  /** In the order of the configuration; left out where there is one, or none was asked yet. */
+  readonly mirrors?: readonly MirrorReport[];
   /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
   readonly trust: readonly {
     readonly role: string;

@@ -9,6 +9,7 @@ import { WritError } from '../../src/core/errors.js';
 import { cycleResult, problem } from '../support/cycle-results.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
+import { down, simulatedMirror, upload } from '../support/simulated-mirror.js';
 import { statusReport as sampleReport } from '../support/status-reports.js';
 import { testHost } from '../support/test-host.js';
 
@@ -40,6 +41,20 @@ describe('the status of a host', () => {
       report.trust.map((one) => one.role),
       ['timestamp', 'snapshot', 'targets', 'root'],
     );
+  });
+
+  it('names the mirrors, once one was asked, and which of them fails', async () => {
+    const mirrors = [simulatedMirror('https://a/'), simulatedMirror('https://b/')] as const;
+    using test = testHost({ mirrors });
+    assert.equal(statusReport(test.host, facts).mirrors, undefined);
+    upload(test.repository.files, mirrors);
+    mirrors[0].fault = down();
+    await test.host.client.refresh();
+    const sinceMs = test.clock.nowMs();
+    assert.deepEqual(statusReport(test.host, facts).mirrors, [
+      { url: 'https://a/', state: 'failed', code: 'SERVER_UNREACHABLE', sinceMs },
+      { url: 'https://b/', state: 'used' },
+    ]);
   });
 
   it('has a problem for each part that cannot be read, and all the others', async () => {

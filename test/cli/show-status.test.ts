@@ -27,6 +27,21 @@ function emptyHost(): StatusReport {
 
 const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
   active: ['active', statusReport()],
+  mirrors: [
+    'active',
+    statusReport({
+      mirrors: [
+        {
+          url: 'https://policy.example.net/',
+          state: 'failed',
+          code: 'SIGNATURE_WRONG_KEY',
+          sinceMs: startedAtMs - 7_200_000,
+        },
+        { url: 'https://mirror.example.org/', state: 'used' },
+        { url: 'file:///media/usb/', state: 'idle' },
+      ],
+    }),
+  ],
   unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'told')] })],
   degraded: [
     'degraded',

@@ -9,7 +9,7 @@ import { prepareHost } from '../../src/agent/prepare-host.js';
 import { openRefusals } from '../../src/agent/refusals-file.js';
 import { newCycleId } from '../../src/agent/run-cycle.js';
 import { type CycleEnd, syncCycle } from '../../src/agent/sync-cycle.js';
-import type { AgentConfig, BundleConfig, WorkerGroupConfig } from '../../src/core/config.js';
+import type { AgentConfig, BundleConfig, MirrorConfig, WorkerGroupConfig } from '../../src/core/config.js';
 import type { CycleEventLine, CycleResult } from '../../src/core/cycle-report.js';
 import {
   defaultArchiveLimits,
@@ -49,6 +49,8 @@ export interface TestHostOptions {
   readonly bootstrapRoot?: Uint8Array;
   /** Stands between the client and the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
+  /** Places that the client has in place of the simulator, in their order. */
+  readonly mirrors?: readonly RepositorySource[];
 }
 
 export interface TestHost extends Disposable {
@@ -139,7 +141,8 @@ function makeHost(
   const config = testConfig(directory, options);
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
-  const source = options.source?.(repository.source()) ?? repository.source();
+  const [source = options.source?.(repository.source()) ?? repository.source(), ...mirrors] =
+    options.mirrors ?? [];
   const store = openTrustStore({ directory: paths.trust, bootstrapRoot: config.root, fs: durable });
   return {
     config,
@@ -147,7 +150,7 @@ function makeHost(
     durable,
     clock,
     log: silentLog(),
-    client: openRepositoryClient({ source, store, clock }),
+    client: openRepositoryClient({ source, mirrors, store, clock }),
     groups: config.workers.map((one) => {
       const driver = options.groups?.[one.name]?.driver;
       return { config: one, ...(driver ? { driver } : {}) };
@@ -160,8 +163,10 @@ function makeHost(
 function testConfig(directory: string, options: TestHostOptions): AgentConfig {
   const bundles = options.bundles ?? [{ name: 'access' }];
   const names = bundles.map((one) => one.name);
+  const [first = 'file:///nowhere/', ...others] = (options.mirrors ?? []).map((one) => one.location);
+  const place = (url: string): MirrorConfig => ({ url, redirects: [] });
   return {
-    repository: [{ url: 'file:///nowhere/', redirects: [] }],
+    repository: [place(first), ...others.map(place)],
     root: join(directory, 'root.json'),
     state: join(directory, 'state'),
     policy: join(directory, 'state', 'policy'),
