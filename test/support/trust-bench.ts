@@ -30,6 +30,8 @@ export interface TrustBench extends Disposable {
   /** Goes on as a new process with the same store; `trustedRoot` is shipped with it in place of the first one. */
   restart(options?: { readonly trustedRoot?: Uint8Array }): void;
   refresh(): Promise<Verdict>;
+  /** Looks for the head of `stable`: `trusted` if it is vouched for, `unknown` if nobody lists it. */
+  find(bundle: string): Promise<Verdict | 'unknown'>;
   /** Names of the metadata asked for since the last look; `name?` where conditional. */
   asked(): string[];
   /** Version by role of what the store has, each file proved to be one that was served, byte for byte. */
@@ -57,14 +59,14 @@ export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}):
     served.add(digestOf(bytes));
   };
   const open = (): RepositoryClient => {
-    const plain = noteServed(repository.source(), served);
+    const plain = repository.source();
     const store = openTrustStore({
       directory: trust,
       bootstrapRoot: dir.join('root.json'),
       fs: createDurableFs(),
     });
     return openRepositoryClient({
-      source: source?.(plain) ?? plain,
+      source: noteServed(source?.(plain) ?? plain, served),
       store,
       clock,
       ...(limits ? { limits } : {}),
@@ -91,6 +93,12 @@ export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}):
     refresh: async () => {
       refusal = await refusalOf(client.refresh());
       return refusal?.code ?? 'trusted';
+    },
+    find: async (bundle) => {
+      const looking = client.target(bundle, 'stable');
+      const refused = await refusalOf(looking);
+      if (refused !== undefined) return refused.code;
+      return (await looking) === undefined ? 'unknown' : 'trusted';
     },
     asked: () => repository.takeRequests().map(shortRequest),
     stored: () => readStored(trust, served),
