@@ -66,6 +66,36 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/key-passphrase.js'),
   },
   {
+    name: 'root rotate',
+    summary: 'propose the next root: keys, thresholds, lives, or only a new expiry',
+    load: () => import('./commands/root-rotate.js'),
+  },
+  {
+    name: 'root add-key',
+    summary: 'propose a root with one key more',
+    load: () => import('./commands/root-add-key.js'),
+  },
+  {
+    name: 'root remove-key',
+    summary: 'propose a root without a key',
+    load: () => import('./commands/root-remove-key.js'),
+  },
+  {
+    name: 'root threshold',
+    summary: 'propose a root that needs more or fewer signatures',
+    load: () => import('./commands/root-threshold.js'),
+  },
+  {
+    name: 'sign',
+    summary: 'sign the proposal of a root that somebody mailed you',
+    load: () => import('./commands/sign.js'),
+  },
+  {
+    name: 'root commit',
+    summary: 'make a proposal that enough people signed the root of the repository',
+    load: () => import('./commands/root-commit.js'),
+  },
+  {
     name: 'serve',
     summary: 'serve a repository over HTTP or HTTPS',
     load: () => import('./commands/serve.js'),

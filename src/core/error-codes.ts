@@ -374,6 +374,28 @@ export const errorCodes = {
     'Let it write the raw signature or its hex, made with a key that the role lists.',
   ),
 
+  // root ceremonies
+  ROOT_CHANGE_REFUSED: row(
+    'usage',
+    'The change of the root would be a mistake.',
+    'Read the reason; what is only dangerous can be said on purpose with --yes.',
+  ),
+  PROPOSAL_MALFORMED: row(
+    'failed',
+    'The file is not a proposal of a root, or hides something in it.',
+    'Ask whoever proposed for the file again, and compare the code by voice.',
+  ),
+  PROPOSAL_BASE: row(
+    'failed',
+    'The proposal is not based on the root that is trusted here.',
+    'Compare the roots by voice before anybody signs; a proposal on an older root has to be made anew.',
+  ),
+  PROPOSAL_CODE: row(
+    'failed',
+    'The code is not that of this proposal: a typing mistake, or another file than the one you were told about.',
+    'Do not sign it. Ask whoever proposed for the code by voice, and for the file again.',
+  ),
+
   // server
   LISTEN_FAILED: row('failed', 'The server cannot listen on this address.', 'Choose another --listen.'),
   TLS_INVALID: row('config', 'The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),

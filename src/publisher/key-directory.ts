@@ -76,6 +76,12 @@ export async function openKeysOf(
   return [...signers, ...external];
 }
 
+/** True if openKeysOf would find enough, as far as can be said without opening a key or asking a device. */
+export function keysAtHand(keys: KeyDirectory, holder: RoleHolder): boolean {
+  const files = findKeyFiles(keys.path, holder);
+  return files.length + externalSigners(keys, holder, files).length >= holder.role.threshold;
+}
+
 function externalSigners(
   { external = [] }: KeyDirectory,
   { name, keys, role }: RoleHolder,

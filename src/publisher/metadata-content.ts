@@ -145,7 +145,7 @@ function metaFile({ version, bytes }: NamedFile) {
 }
 
 /** The specification's form of a time: whole seconds, UTC. */
-function isoSeconds(timeMs: number): string {
+export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 

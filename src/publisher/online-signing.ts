@@ -1,6 +1,7 @@
 // Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
 // signers of these two roles come in here; root and targets keys have no way in.
 import { WritError } from '../core/errors.js';
+import type { ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { type KeyDirectory, openRoleKeys, requireRoleKeys } from './key-directory.js';
@@ -51,6 +52,13 @@ export interface OnlineSigningOptions {
   /** `timestamp` alone signs the snapshot too when newer targets wait. */
   readonly roles: readonly OnlineRole[];
   readonly clock: Clock;
+  /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
+  readonly next?: NextRoot;
+}
+
+export interface NextRoot {
+  readonly root: ParsedFile<'root'>;
+  readonly write: () => void;
 }
 
 /**
@@ -58,10 +66,10 @@ export interface OnlineSigningOptions {
  * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
-  const { writer, state, signers, clock } = options;
+  const { writer, state, signers, clock, next } = options;
   const { live, targets } = state;
   const nowMs = clock.nowMs();
-  const lives = livesOf(live.root.signed);
+  const lives = livesOf((next?.root ?? live.root).signed);
   const waiting = targets.signed.version > live.targets.signed.version;
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
   if (waiting || options.roles.includes('snapshot') || state.outdated.includes('snapshot')) {
@@ -74,7 +82,8 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
   const version = liveVersion(state, 'timestamp') + 1;
   const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
-  await verifyAsClient({ state, timestamp, clock });
+  await verifyAsClient({ state, timestamp, clock, ...(next === undefined ? {} : { next: next.root }) });
+  next?.write();
   writer.goLive(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
 }

@@ -4,28 +4,30 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { WritError } from '../core/errors.js';
 import { digestHex } from '../core/names.js';
+import type { ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import { overlaySource } from '../trust/overlay-source.js';
 import { openRepositoryClient, type RepositoryClient } from '../trust/repository-client.js';
 import { openRepositorySource } from '../trust/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../trust/trust-store.js';
 import { releasesOf } from './metadata-content.js';
+import { metadataName } from './repository-layout.js';
 import { invalid, type LiveSet, type RepositoryState } from './repository-state.js';
 
 export interface SelfCheckOptions {
   readonly state: RepositoryState;
   /** Not live yet; everything that it leads to lies in its place already. */
   readonly timestamp: Uint8Array;
-  /** Not live yet either: the next root of a ceremony, by its name in metadata/. */
-  readonly pending?: ReadonlyMap<string, Uint8Array>;
+  /** Not live yet either: the next root of a ceremony. */
+  readonly next?: ParsedFile<'root'>;
   readonly clock: Clock;
 }
 
 /** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
-export async function verifyAsClient({ state, timestamp, pending, clock }: SelfCheckOptions): Promise<void> {
+export async function verifyAsClient({ state, timestamp, next, clock }: SelfCheckOptions): Promise<void> {
   const location = pathToFileURL(state.layout.directory).href;
-  const waiting = [...(pending ?? []), ['timestamp.json', timestamp] as const];
-  const overlay = new Map(waiting.map(([name, bytes]) => [`metadata/${name}`, bytes]));
+  const overlay = new Map([['metadata/timestamp.json', timestamp]]);
+  if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
   const source = overlaySource(openRepositorySource(location, { clock, version: 'self-check' }), overlay);
   try {
     const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });

@@ -48,7 +48,7 @@ export async function signMetadata(signed: object, signers: readonly Signer[]): 
   const bytes = canonicalBytes(signed);
   const signatures: MetadataSignature[] = [];
   // One after the other: each may ask a person for a touch or a PIN.
-  for (const signer of signers) signatures.push(checked(signer, bytes, await signer.sign(bytes)));
+  for (const signer of signers) signatures.push(checkedSignature(signer, bytes, await signer.sign(bytes)));
   requireDistinct(signatures);
   return encodeMetadata({ signatures, signed });
 }
@@ -56,7 +56,7 @@ export async function signMetadata(signed: object, signers: readonly Signer[]): 
 /** As signMetadata, with keys of ours only. @throws WritError SIGNATURE_DISAGREEMENT */
 export function signMetadataNow(signed: object, signers: readonly KeySigner[]): Buffer {
   const bytes = canonicalBytes(signed);
-  const signatures = signers.map((signer) => checked(signer, bytes, signer.signNow(bytes)));
+  const signatures = signers.map((signer) => checkedSignature(signer, bytes, signer.signNow(bytes)));
   return encodeMetadata({ signatures, signed });
 }
 
@@ -74,7 +74,12 @@ function escapeControl(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-function checked(signer: Signer, bytes: Uint8Array, signature: MetadataSignature): MetadataSignature {
+/** @returns the signature, if the other implementation agrees. @throws WritError SIGNATURE_DISAGREEMENT */
+export function checkedSignature(
+  signer: Signer,
+  bytes: Uint8Array,
+  signature: MetadataSignature,
+): MetadataSignature {
   const key = signer.keys.find((one) => keyId(one) === signature.keyid);
   if (key !== undefined && verifySignature(key, bytes, signature.sig)) return signature;
   const { keyid } = signature;
