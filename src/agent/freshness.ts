@@ -24,21 +24,30 @@ export interface ContactKeeper {
   /** @param attempt left out for a cycle that did not come to a refresh, or was ended by us */
   note(attempt: Attempt | undefined): void;
   read(): ContactMemory;
+  /** A refresh has ended since this process began, or long enough none has: what was remembered may be acted on. */
+  isSettled(): boolean;
 }
+
+/** A server that asks for hours of quiet must not keep a host from noticing how old its policy is. */
+const settledAfterMs = 600_000;
 
 /** @param known the last report of this host, if there is one */
 export function keepContact(
   known: StatusReport | undefined,
   clock: Pick<Clock, 'monotonicMs'>,
 ): ContactKeeper {
+  const startedMs = clock.monotonicMs();
   let contact = contactIn(known);
   let verifiedMonotonicMs: number | undefined;
+  let tried = false;
   return {
     note: (attempt) => {
       if (attempt === undefined) return;
+      tried = true;
       contact = contactAfter(contact, attempt);
       if (attempt.error === undefined) verifiedMonotonicMs = clock.monotonicMs();
     },
+    isSettled: () => tried || clock.monotonicMs() - startedMs > settledAfterMs,
     read: () =>
       verifiedMonotonicMs === undefined
         ? { contact }
@@ -62,12 +71,14 @@ export interface FreshnessView {
   readonly config: Pick<Host['config'], 'freshness'>;
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly client: Pick<Host['client'], 'status'>;
+  readonly ledger: Pick<Host['ledger'], 'read'>;
 }
 
 /** @throws WritError what reading the trust store throws */
 export function freshnessOf(host: FreshnessView, memory: ContactMemory): FreshnessReport {
   const { roles = {}, signedAtMs, clockFloorMs } = host.client.status() ?? {};
   const { staleAfterMs, maxStaleMs } = host.config.freshness;
+  const { stale } = host.ledger.read();
   return judgeFreshness({
     ...memory,
     nowMs: host.clock.nowMs(),
@@ -76,6 +87,7 @@ export function freshnessOf(host: FreshnessView, memory: ContactMemory): Freshne
     ...(maxStaleMs === undefined ? {} : { maxStaleMs }),
     ...(signedAtMs === undefined ? {} : { signedAtMs }),
     ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
+    ...(stale?.phase === 'stale' ? { overdueNotedMs: stale.sinceMs } : {}),
   });
 }
 

@@ -30,6 +30,18 @@ export interface WorkerLedger {
   readonly atMs: number;
 }
 
+/** Policy was older than `maxStale`, and what was done about it. */
+export interface StalePeriod {
+  /** `over`: fresh again, and the command for that is due. */
+  readonly phase: 'stale' | 'over';
+  /** Since when it was too old. */
+  readonly sinceMs: number;
+  /** Why the server's answers were not accepted, when it began. */
+  readonly code?: string;
+  /** Boot in which the command for it succeeded. */
+  readonly ranBootId?: string;
+}
+
 export interface Ledger {
   readonly writ: 1;
   /** Never reused, those of rolled-back generations included. */
@@ -54,6 +66,7 @@ export interface Ledger {
     readonly atMs: number;
     readonly manifestDigests: readonly Digest[];
   };
+  readonly stale?: StalePeriod;
 }
 
 const number = { type: 'integer', minimum: 0 };
@@ -102,6 +115,10 @@ export const ledgerSchema: object = record(
       'reason',
       'atMs',
       'manifestDigests',
+    ]),
+    stale: record({ phase: { enum: ['stale', 'over'] }, sinceMs: number, code: text, ranBootId: text }, [
+      'phase',
+      'sinceMs',
     ]),
   },
   ['writ', 'nextGeneration', 'lastMtimeSeconds', 'accepted', 'channels', 'holds', 'workers'],

@@ -15,9 +15,10 @@ import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { createRecorder } from './record-cycle.js';
-import { startHost } from './recover-host.js';
+import { readBootId, startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
+import { createStaleWatch } from './stale-watch.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
 
@@ -42,6 +43,7 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     createRecorder().record(host, end, { by });
     const contact = keepContact(readStatusFile(host.paths), host.clock);
     contact.note(end.refresh);
+    await createStaleWatch(readBootId()).check(host, contact, signal);
     publishStatus(host, { version: options.version, contact: contact.read(), last: end.result });
     return end.result;
   });

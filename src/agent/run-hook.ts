@@ -9,8 +9,8 @@ import { type CommandResult, runCommand } from '../platform/run-command.js';
 
 /** What a command is shown. */
 export interface HookPlaces {
-  /** The generation that it is about; its WRIT_GENERATION_DIR. */
-  readonly generation: string;
+  /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
+  readonly generation?: string;
   /** For `{candidate}`. */
   readonly candidate?: string;
   /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
@@ -24,6 +24,8 @@ export interface HookOptions {
   readonly places: HookPlaces;
   /** An existing private directory; what the command gets in it is removed afterwards. */
   readonly scratchRoot: string;
+  /** Beside the places. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -44,7 +46,7 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     if (typeof argv === 'string') return unset(argv);
     const result = await runCommand({
       argv,
-      env: environmentOf(options.places, values.scratch),
+      env: { ...environmentOf(options.places, values.scratch), ...options.env },
       cwd: values.scratch,
       timeoutMs: hook.timeoutMs,
       maxOutputBytes: maxHookOutputBytes,
@@ -92,8 +94,8 @@ function expand(run: HookConfig['run'], values: PlaceholderValues): [string, ...
 function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Record<string, string> {
   return {
     LANG: 'C.UTF-8',
-    WRIT_GENERATION_DIR: generation,
     WRIT_SCRATCH_DIR: scratch,
+    ...(generation === undefined ? {} : { WRIT_GENERATION_DIR: generation }),
     ...(bundle === undefined ? {} : { WRIT_BUNDLE_DIR: bundle }),
   };
 }

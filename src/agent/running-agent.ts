@@ -20,10 +20,11 @@ import { loadConfig } from './load-config.js';
 import { announceCurrent, closeHost, type HostOptions, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
-import { retryRefusals, startHost } from './recover-host.js';
+import { readBootId, retryRefusals, startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { dueDelayMs, settleDueApart } from './settle-due.js';
+import { createStaleWatch, type StaleWatch } from './stale-watch.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -48,6 +49,7 @@ export class RunningAgent {
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
   readonly #contact: ContactKeeper;
+  readonly #staleWatch: StaleWatch;
   #nextPollAtMs: number | undefined;
   /** What is wrong with the active trees, until a cycle has replaced them. */
   #damage: Problem | undefined;
@@ -61,6 +63,7 @@ export class RunningAgent {
     this.#host = host;
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
+    this.#staleWatch = createStaleWatch(readBootId());
     this.#recorder = createRecorder();
     this.#runner = createCycleRunner(async (run) => {
       // Asked for before the end was: who waits is told, and no server is asked in vain.
@@ -68,6 +71,8 @@ export class RunningAgent {
       const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
       this.#contact.note(end.refresh);
       this.#note(end, run.by === undefined ? {} : { by: run.by });
+      // Apart, so that who waits for the cycle does not wait for an operator's command.
+      void this.#runner.exclusive(() => this.#watchAge());
       return end.result;
     });
   }
@@ -161,7 +166,14 @@ export class RunningAgent {
       );
       tries = settled === 'still-due' ? tries + 1 : 0;
       if (settled === 'told') this.#publishStatus();
+      // Policy grows old between polls too.
+      await this.#runner.exclusive(() => this.#watchAge());
     }
+  }
+
+  async #watchAge(): Promise<void> {
+    const end = await this.#staleWatch.check(this.#host, this.#contact, this.#options.stop);
+    if (end === 'changed') this.#publishStatus();
   }
 
   /** The agent's own cycle. @returns undefined when the agent is told to end before it begins */

@@ -4,9 +4,10 @@ import * as fs from 'node:fs';
 import type { BundleConfig } from '../core/config.js';
 import type { AgentState, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
-import { toWritError } from '../core/errors.js';
+import { toWritError, WritError } from '../core/errors.js';
+import { type FreshnessReport, staleError } from '../core/freshness.js';
 import type { ReleaseInfo } from '../core/release.js';
-import { toleratedSkewMs } from '../trust/trust-report.js';
+import { clockWarnings } from '../trust/trust-report.js';
 import { type ActiveBundle, readActivePolicy } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
@@ -44,6 +45,8 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
   const active = attempt(() => readActivePolicy(host.paths), undefined);
   const ledger = host.ledger.read();
   const workers = workerStatuses(ledger);
+  const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
+  const clock = attempt(() => clockOf(host), undefined);
   return {
     schema: 1,
     type: 'status.result',
@@ -62,8 +65,8 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
       ),
     ),
     workers,
-    freshness: attempt(() => freshnessOf(host, facts.contact), { state: 'stale' }),
-    ...attempt(() => clockOf(host), {}),
+    freshness,
+    ...(clock === undefined ? {} : { clock }),
     ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
     ...mirrorsOf(host),
     trust: attempt(() => trustOf(host), []),
@@ -74,7 +77,11 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
         reason: message,
       })),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
-    problems: distinct([...problems, ...blockedProblem(ledger)]),
+    problems: distinct([
+      ...problems,
+      ...blockedProblem(ledger),
+      ...presentProblems(host, { freshness, clock }),
+    ]),
   };
 }
 
@@ -147,10 +154,26 @@ function trustOf(host: HostView): StatusReport['trust'] {
 }
 
 /** As of now: it is gone as soon as the clock is right. */
-function clockOf(host: HostView): Pick<StatusReport, 'clock'> {
-  const floorMs = host.client.status()?.clockFloorMs ?? 0;
-  const behindMs = floorMs - host.clock.nowMs();
-  return behindMs > toleratedSkewMs ? { clock: { floorMs, behindMs } } : {};
+function clockOf(host: HostView): StatusReport['clock'] {
+  const floorMs = host.client.status()?.clockFloorMs;
+  const [warning] = clockWarnings(floorMs, host.clock.nowMs());
+  if (floorMs === undefined || warning === undefined) return undefined;
+  return { floorMs, behindMs: warning.facts.behindMs };
+}
+
+/** What is true now, whatever the last cycle met. */
+function presentProblems(
+  host: HostView,
+  { freshness, clock }: { freshness: FreshnessReport; clock: StatusReport['clock'] },
+): Problem[] {
+  return [
+    ...(freshness.overdueSinceMs === undefined
+      ? []
+      : [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))]),
+    ...clockWarnings(clock?.floorMs, host.clock.nowMs()).map(({ code, message, facts }) =>
+      problemOf(new WritError(code, message, { facts })),
+    ),
+  ];
 }
 
 function blockedProblem(ledger: Ledger): Problem[] {

@@ -3,8 +3,8 @@
 import type { ErrorCode } from './error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
-/** Who asked for the cycle. */
-export type Trigger = 'start' | 'poll' | 'pull' | 'force' | 'rollback' | 'recovery' | 'reload';
+/** Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. */
+export type Trigger = 'start' | 'poll' | 'pull' | 'force' | 'rollback' | 'recovery' | 'reload' | 'stale';
 
 export interface Problem {
   readonly code: ErrorCode;

@@ -142,6 +142,17 @@ export const errorCodes = {
     'Set the clock (`timedatectl set-ntp true`).',
   ),
 
+  POLICY_STALE: row(
+    'degraded',
+    'Policy could not be proven current for longer than `maxStale`; the last good policy stays.',
+    'Read in `writ status` since when and why; the repository must be reached and verified again.',
+  ),
+  STALE_COMMAND_FAILED: row(
+    'failed',
+    'The command of `onStale` or `onFresh` did not exit with 0; it is run again later.',
+    'Read its output in `writ history`.',
+  ),
+
   // transport
   SERVER_UNREACHABLE: row('failed', 'The server cannot be reached.', 'Check the network and the server.'),
   SERVER_ERROR: row('failed', 'The server answered with an error.', 'Look into the log of the server.'),

@@ -1,7 +1,7 @@
 // How fresh is what a host trusts: what each attempt to refresh leaves behind, and what follows from it now. Owns
 // the words fresh, stale, frozen and refused, and the age that `maxStale` is held against. Pure: never asks the
 // time, and judges a clock that was set back by the time that the repository has signed.
-import type { ErrorCode } from './error-codes.js';
+import { type ErrorCode, WritError } from './errors.js';
 
 /**
  * `fresh`: proven current not long ago. `stale`: not proven for longer than `staleAfter`. `frozen`: a role of the
@@ -108,6 +108,8 @@ export interface FreshnessFacts {
   readonly roles: readonly TrustedRole[];
   readonly staleAfterMs: number;
   readonly maxStaleMs?: number;
+  /** Known to be older than `maxStale` since then; only a success ends it, and no clock. */
+  readonly overdueNotedMs?: number;
 }
 
 export interface FreshnessReport extends Contact {
@@ -130,21 +132,22 @@ export function judgeFreshness(facts: FreshnessFacts): FreshnessReport {
   const ageMs = lastGoodMs === undefined ? undefined : Math.max(nowMs - lastGoodMs, facts.elapsedMs ?? 0);
   const expired = firstExpired(facts.roles, nowMs);
   const staleAfter = Math.min(staleAfterMs, maxStaleMs ?? staleAfterMs);
-  const isStale = ageMs === undefined || ageMs > staleAfter;
+  const isOverdue = maxStaleMs !== undefined && ageMs !== undefined && ageMs > maxStaleMs;
+  const overdueSinceMs = facts.overdueNotedMs ?? (isOverdue ? nowMs - ageMs + maxStaleMs : undefined);
+  const isStale = ageMs === undefined || ageMs > staleAfter || overdueSinceMs !== undefined;
   const state = stateOf(contact, { expired, isStale });
   const sinceMs = sinceOf(state, {
     contact,
     expired,
     staleSinceMs: ageMs === undefined ? undefined : nowMs - ageMs + staleAfter,
   });
-  const isOverdue = maxStaleMs !== undefined && ageMs !== undefined && ageMs > maxStaleMs;
   return {
     ...contact,
     state,
     ...(ageMs === undefined ? {} : { ageMs }),
     ...(sinceMs === undefined ? {} : { sinceMs }),
     ...(expired === undefined ? {} : { expired }),
-    ...(isOverdue ? { overdueSinceMs: nowMs - ageMs + maxStaleMs } : {}),
+    ...(overdueSinceMs === undefined ? {} : { overdueSinceMs }),
   };
 }
 
@@ -193,4 +196,13 @@ function sinceOf(
     case 'stale':
       return found.staleSinceMs;
   }
+}
+
+/** @returns POLICY_STALE, as status, history and the log say it */
+export function staleError(report: FreshnessReport, maxStaleMs: number | undefined): WritError {
+  const { state, ageMs = 0, failing, refused } = report;
+  const code = refused?.code ?? failing?.code;
+  const why = code === undefined ? '' : ` [${code}]`;
+  const message = `policy was last proven current ${Math.floor(ageMs / 60_000)} minutes ago, longer than maxStale${why}`;
+  return new WritError('POLICY_STALE', message, { facts: { state, ageMs, maxStaleMs, code } });
 }

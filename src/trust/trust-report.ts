@@ -72,15 +72,17 @@ export function describeRefresh({
     // A refresh that ended well has all four.
     roles: status.roles as RefreshResult['roles'],
     changed: (['root', 'snapshot', 'targets'] as const).some((role) => after[role] !== before[role]),
-    warnings: clockWarnings(after, nowMs),
+    warnings: clockWarnings(after.clockFloorMs, nowMs),
     requests,
   };
 }
 
 /** Server and host may disagree a little without anything being wrong; the floor counts all the same. */
-export const toleratedSkewMs = 60_000;
+const toleratedSkewMs = 60_000;
 
-function clockWarnings({ clockFloorMs = 0 }: TrustedSet, nowMs: number): readonly RefreshWarning[] {
+/** @returns what is wrong with a clock that says `nowMs`, if anything */
+export function clockWarnings(clockFloorMs: number | undefined, nowMs: number): readonly RefreshWarning[] {
+  if (clockFloorMs === undefined) return [];
   const behindMs = clockFloorMs - nowMs;
   if (behindMs <= toleratedSkewMs) return [];
   const clockFloor = new Date(clockFloorMs).toISOString();

@@ -1,0 +1,30 @@
+// Notes in log and history what this host did apart from a cycle: policy grew too old, or is fresh again. An entry
+// looks like a cycle without steps, so that every reader of the history can read it.
+import type { Problem } from '../core/cycle-report.js';
+import { openStory } from './cycle-story.js';
+import { emptyFindings, finishCycle } from './finish-cycle.js';
+import { activeGenerationNumber } from './generations.js';
+import { appendHistory } from './history.js';
+import type { Host } from './host.js';
+import { newCycleId } from './run-cycle.js';
+
+export interface HostEvent {
+  readonly problems: readonly Problem[];
+  /** What happened, for people. */
+  readonly reason: string;
+}
+
+/** Never throws: reporting changes no outcome. */
+export function recordEvent(host: Host, { problems, reason }: HostEvent): void {
+  try {
+    const story = openStory({ cycle: newCycleId(), trigger: 'stale', clock: host.clock });
+    const findings = emptyFindings(activeGenerationNumber(host.paths));
+    findings.problems.push(...problems);
+    const result = finishCycle(host, story, findings);
+    host.log.warn({ cycle: result.cycle, result, reason }, 'event');
+    const entry = { schema: 1, type: 'history.entry', reason, result, steps: [] } as const;
+    appendHistory(host.paths, host.durable, entry);
+  } catch (error) {
+    host.log.error({ err: error, reason }, 'history could not be written');
+  }
+}
