@@ -96,6 +96,21 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/root-commit.js'),
   },
   {
+    name: 'repo check',
+    summary: 'verify every root, role and archive of a repository',
+    load: () => import('./commands/repo-check.js'),
+  },
+  {
+    name: 'repo gc',
+    summary: 'remove what no kept version of a repository refers to',
+    load: () => import('./commands/repo-gc.js'),
+  },
+  {
+    name: 'repo export',
+    summary: 'a copy of what is live, for hosts without a network',
+    load: () => import('./commands/repo-export.js'),
+  },
+  {
     name: 'serve',
     summary: 'serve a repository over HTTP or HTTPS',
     load: () => import('./commands/serve.js'),

@@ -47,6 +47,11 @@ export function headsOf(state: RepositoryState, bundle: string): readonly Listed
   );
 }
 
+/** @returns every release that hosts see now, by path. @throws WritError TARGET_MALFORMED */
+export function liveReleasesOf({ live }: RepositoryState): readonly ListedRelease[] {
+  return releasesOf(live.targets.signed).map((entry) => ({ role: 'targets', ...entry }));
+}
+
 /** @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too */
 export function nextSerial(state: RepositoryState, bundle: string): number {
   return highestSerial(state, bundle) + 1;

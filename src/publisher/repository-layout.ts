@@ -4,7 +4,6 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, WritError } from '../core/errors.js';
 import { type Digest, digestHex } from '../core/names.js';
-import type { TopLevelRole } from '../core/tuf-metadata.js';
 import { diskError, isTemporaryName } from '../platform/durable-fs.js';
 
 export interface RepositoryLayout {
@@ -27,8 +26,8 @@ export function layoutOf(directory: string): RepositoryLayout {
   };
 }
 
-/** @returns `N.role.json`, or `timestamp.json` */
-export function metadataName(role: TopLevelRole, version: number): string {
+/** @param role a top-level or a delegated one. @returns `N.role.json`, or `timestamp.json` */
+export function metadataName(role: string, version: number): string {
   return role === 'timestamp' ? 'timestamp.json' : `${version}.${role}.json`;
 }
 
@@ -37,10 +36,10 @@ export function archiveName(channel: string, digest: Digest): string {
   return `${digestHex(digest)}.${channel}.tar.br`;
 }
 
-const numbered = /^([1-9][0-9]{0,9})\.([a-z]+)\.json$/;
+const numbered = /^([1-9][0-9]{0,9})\.([a-z][a-z0-9-]*)\.json$/;
 
 /** @returns the versions of a role that lie there, ascending; whatever wrote them */
-export function versionsOnDisk(layout: RepositoryLayout, role: TopLevelRole): number[] {
+export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
   const versions = listNames(layout.metadata).flatMap((name) => {
     const match = numbered.exec(name);
     return match?.[2] === role ? [Number(match[1])] : [];
@@ -87,9 +86,10 @@ export function removeLeftovers(layout: RepositoryLayout): void {
   }
 }
 
-function listNames(directory: string): string[] {
+/** @returns the names in a directory, sorted; none when it is not there. @throws WritError DISK_* */
+export function listNames(directory: string): string[] {
   try {
-    return fs.readdirSync(directory);
+    return fs.readdirSync(directory).sort();
   } catch (error) {
     if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return [];
     throw diskError(error, { op: 'repo.list', path: directory });

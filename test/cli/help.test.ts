@@ -23,7 +23,7 @@ async function commandsBelow(words: readonly string[]): Promise<string[][]> {
   return (await Promise.all(below)).flat();
 }
 
-const publisherCommands = ['withdraw', 'promote'];
+const publisherCommands = ['withdraw', 'promote', 'repo check', 'repo gc', 'repo export'];
 const agentCommands = ['agent', 'pull', 'status', 'history', 'rollback', 'resume', 'config show'];
 
 describe('the help', () => {
