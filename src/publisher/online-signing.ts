@@ -98,7 +98,12 @@ const maxHonestVersion = 1e12;
 function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;
   const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
-  return forgotten && version > maxHonestVersion ? 0 : version;
+  if (forgotten && version > maxHonestVersion) return 0;
+  if (version < Number.MAX_SAFE_INTEGER) return version;
+  throw new WritError('REPOSITORY_INVALID', `no version comes after the ${role} that is live`, {
+    facts: { role, version },
+    hint: `Its key was stolen: replace it with \`writ root rotate --replace ${role}=NEW.pub\`.`,
+  });
 }
 
 export interface ResignOptions {
