@@ -39,10 +39,15 @@ export function transportError(error: unknown, exchange: FailedExchange): WritEr
   });
 }
 
+/** The parser of HTTP met something that is none, headers without end, or two lengths of one body. */
+const notHttp: ReadonlySet<string> = new Set([
+  'HTTPParserError',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
+
 function codeOf(errno: string, phase: FailedExchange['phase']): ErrorCode {
   if (errno === 'UND_ERR_HEADERS_TIMEOUT' || errno === 'UND_ERR_BODY_TIMEOUT') return 'DOWNLOAD_TIMEOUT';
-  // The parser of HTTP met something that is none, or headers without end.
-  if (errno === 'HTTPParserError' || errno.startsWith('HPE_') || errno === 'UND_ERR_HEADERS_OVERFLOW')
-    return 'SERVER_ERROR';
+  if (notHttp.has(errno) || errno.startsWith('HPE_')) return 'SERVER_ERROR';
   return phase === 'body' ? 'DOWNLOAD_TRUNCATED' : 'SERVER_UNREACHABLE';
 }

@@ -93,7 +93,7 @@ async function exchange(
       const response = await ask(agent, url, { ...request, version: options.version }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) return asExchange(response, judge(response, url, options.clock), deadline, url);
-      await response.body.dump({ limit: maxDiscardedBytes, signal: deadline.signal });
+      await release(response, deadline);
       url = next;
     }
   } catch (error) {
@@ -202,7 +202,7 @@ async function* readBody(
 /** The body of an answer that is complete without it is read away; any other that nobody read to its end is cut. */
 async function release(response: Dispatcher.ResponseData, deadline: Deadline): Promise<void> {
   const { body, statusCode } = response;
-  if (!body.readableEnded && (statusCode === 404 || statusCode === 304)) {
+  if (!body.readableEnded && (statusCode === 404 || Math.trunc(statusCode / 100) === 3)) {
     await body.dump({ limit: maxDiscardedBytes, signal: deadline.signal }).catch(() => undefined);
   }
   if (!body.readableEnded) body.destroy();

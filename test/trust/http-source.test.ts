@@ -109,7 +109,7 @@ describe('http source: fetch', () => {
 
 describe('http source: answers that are refused', () => {
   for (const status of [301, 302, 303, 307, 308, 300]) {
-    it(`does not follow a redirect (${status})`, async () => {
+    it(`does not follow a redirect to a file (${status})`, async () => {
       await using it = await bench(always(status, { location: 'file:///etc/passwd' }));
       await rejectsCode(
         status === 300 ? 'SERVER_ERROR' : 'REDIRECT_REFUSED',
