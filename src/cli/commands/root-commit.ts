@@ -1,5 +1,6 @@
 // `writ root commit`: a proposal that enough people signed becomes the root of the repository, and what its new keys
 // must sign is signed in the same step.
+import { WritError } from '../../core/errors.js';
 import type { TargetsSigned } from '../../core/tuf-metadata.js';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { type CommitPlan, planCommit } from '../../publisher/commit-plan.js';
@@ -72,8 +73,15 @@ export const command: CommandDefinition<CommitFlags> = {
   },
 };
 
+function beVerb(items: readonly unknown[]): string {
+  return items.length === 1 ? 'is' : 'are';
+}
+
 function keysOf(flags: CommitFlags, context: CommandContext) {
-  if (flags.keys === undefined) return {};
+  if (flags.keys === undefined) {
+    if (flags.signer === undefined) return {};
+    throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
+  }
   const external = externalCommands(flags, context, (role) => role !== 'root');
   return { keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external } };
 }
@@ -91,7 +99,9 @@ function planLines(plan: CommitPlan): string[] {
     ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
     // Whoever stole the old key may have put something there: a person has to know this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
-    ...(missing.length > 0 ? [`  hosts refuse the repository until ${missing.join(', ')} is signed`] : []),
+    ...(missing.length > 0
+      ? [`  hosts refuse the repository until ${missing.join(' and ')} ${beVerb(missing)} signed`]
+      : []),
   ];
 }
 
@@ -130,7 +140,9 @@ const words = { committed: 'COMMITTED', completed: 'COMPLETED', unchanged: 'NOTH
 function answer(result: CommitResult, flags: CommitFlags, file: string): Answer {
   const { kind, plan, signed, waiting, expired } = result;
   const { version } = plan.root.signed;
-  const gone = compareRoots(plan.base.signed, plan.root.signed).roles.flatMap(({ removed }) => removed);
+  const gone = compareRoots(plan.base.signed, plan.root.signed).roles.flatMap(({ role, removed }) =>
+    removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
+  );
   const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
   const next = nextOf(result, flags, file);
   const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
@@ -147,7 +159,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
       ...(expired === undefined
         ? []
         : [`  ${expired} has expired: hosts take nothing new until it is signed`]),
-      ...(gone.length > 0 ? [`Destroy the key of ${gone.map(({ name }) => name).join(', ')}.`] : []),
+      ...(gone.length > 0 ? [`Destroy what is left of the old keys: ${gone.join(', ')}.`] : []),
     ],
     ...(next === undefined ? {} : { next }),
   };
