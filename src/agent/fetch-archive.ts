@@ -1,12 +1,11 @@
 // Brings one archive into staging, bounded by its signed length and digested while it streams. The only maker
 // of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing behind
 // when it fails.
-import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isWritError, WritError } from '../core/errors.js';
+import { isWritError, toWritError, WritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
-import { digestHex } from '../core/names.js';
+import { openTargetDigest, type TargetDigest } from '../core/target-digest.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import type { OpenTransfer } from '../trust/download.js';
 import type { MirrorFailure } from '../trust/mirror-failures.js';
@@ -53,7 +52,7 @@ export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchi
   const path = join(directory, archiveName);
   const descriptor = disk(path, () => fs.openSync(path, exclusive, 0o600));
   try {
-    const download: Download = { path, descriptor, ...nothingYet() };
+    const download: Download = { path, descriptor, ...nothingYet(target) };
     const failures = await options.client.download(
       target,
       (open, signal) => receiveVerified({ ...options, download, open, signal }),
@@ -76,12 +75,12 @@ const exclusive =
 interface Download {
   readonly path: string;
   readonly descriptor: number;
-  digest: Hash;
+  digest: TargetDigest;
   doneBytes: number;
 }
 
-function nothingYet(): Pick<Download, 'digest' | 'doneBytes'> {
-  return { doneBytes: 0, digest: createHash('sha256') };
+function nothingYet({ path, file }: SignedTarget): Pick<Download, 'digest' | 'doneBytes'> {
+  return { doneBytes: 0, digest: openTargetDigest(path, file) };
 }
 
 /** One mirror's turn: the archive so far, and the way to the rest of it. */
@@ -108,15 +107,18 @@ async function receiveVerified(turn: Turn): Promise<void> {
 async function receiveWhole(turn: Turn): Promise<WritError | undefined> {
   const { download, target } = turn;
   await receive(turn);
-  const actualHex = download.digest.digest('hex');
-  if (actualHex === digestHex(target.digest)) return undefined;
-  startOver(download);
-  return wrongDigest(target, actualHex);
+  try {
+    download.digest.requireSame();
+    return undefined;
+  } catch (error) {
+    startOver(download, target);
+    return toWritError(error);
+  }
 }
 
-function startOver(download: Download): void {
+function startOver(download: Download, target: SignedTarget): void {
   disk(download.path, () => fs.ftruncateSync(download.descriptor, 0));
-  Object.assign(download, nothingYet());
+  Object.assign(download, nothingYet(target));
 }
 
 function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
@@ -179,12 +181,6 @@ function writeAll({ descriptor, path, doneBytes }: Download, chunk: Buffer): voi
     for (let done = 0; done < chunk.length; ) {
       done += fs.writeSync(descriptor, chunk, done, chunk.length - done, doneBytes + done);
     }
-  });
-}
-
-function wrongDigest(target: SignedTarget, actualHex: string): WritError {
-  return new WritError('DOWNLOAD_DIGEST', `${target.path}: the archive has not the signed digest`, {
-    facts: { target: target.path, expected: target.digest, actual: `sha256:${actualHex}` },
   });
 }
 

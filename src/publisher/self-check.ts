@@ -1,9 +1,8 @@
 // Looks at the next repository through the eyes of our own client, before its timestamp goes live: once as a
 // new host, and once as a host that has seen what is live now. Nothing is written.
-import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { WritError } from '../core/errors.js';
-import { digestHex } from '../core/names.js';
+import { openTargetDigest } from '../core/target-digest.js';
 import type { ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import { overlaySource } from '../trust/overlay-source.js';
@@ -57,13 +56,9 @@ async function verifyArchive(client: RepositoryClient, bundle: string, channel: 
       facts: { bundle, channel },
     });
   }
-  const digest = createHash('sha256');
+  const digest = openTargetDigest(target.path, target.file);
   for await (const chunk of client.streamTarget(target)) digest.update(chunk);
-  const actual = digest.digest('hex');
-  if (actual === digestHex(target.digest)) return;
-  throw new WritError('DOWNLOAD_DIGEST', `${target.archivePath} has not the signed digest`, {
-    facts: { expected: digestHex(target.digest), actual },
-  });
+  digest.requireSame();
 }
 
 function storeOf({ anchor, live }: RepositoryState): TrustStore {

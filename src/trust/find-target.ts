@@ -13,7 +13,7 @@ import {
 import { required, type TrustedSet } from '../core/trusted-set.js';
 import type { ParsedFile } from '../core/tuf-metadata.js';
 import { fetchNamed, type Requester } from './metadata-requests.js';
-import { readSignedTarget, type SignedTarget } from './signed-target.js';
+import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 
 /** How a delegated role is had; it throws for one that cannot be trusted. */
 export type LoadRole = (wanted: WantedRole) => Promise<ParsedFile<'targets'>>;
@@ -26,11 +26,11 @@ export async function findTarget(
   set: TrustedSet,
   path: string,
   load: LoadRole,
-): Promise<FoundTarget | undefined> {
+): Promise<FoundFile | undefined> {
   const search = searchTarget(required(set, 'targets'), path);
   let step = search.next();
   while (step.done !== true) step = search.next(await load(step.value));
-  return step.value;
+  return step.value && describeFound(set, step.value);
 }
 
 export interface TargetName {
@@ -38,25 +38,15 @@ export interface TargetName {
   readonly channel: string;
 }
 
-/** The head of a channel, as RepositoryClient.target. @throws WritError as findTarget, and TARGET_MALFORMED */
-export async function signedTarget(
-  current: () => TrustedSet,
-  name: TargetName,
-  load: LoadRole,
-): Promise<SignedTarget | undefined> {
-  const found = await findTarget(current(), targetPath(name.bundle, name.channel), load);
-  return found && readSignedTarget(current(), found, name);
-}
-
 /**
- * As signedTarget, with what is stored alone and without regard to expiry: for a look, never for an activation.
+ * The head of a channel, with what is stored alone and without regard to expiry: for a look, never for an activation.
  * @param stored the bytes that the host keeps for a role
  * @returns undefined also when a role on the way is not stored, or not as the snapshot names it
  * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
  */
 export function knownTarget(set: TrustedSet, name: TargetName, stored: StoredRole): SignedTarget | undefined {
   const found = findKnownTarget(set, targetPath(name.bundle, name.channel), stored);
-  return found && readSignedTarget(set, found, name);
+  return found && readSignedTarget(describeFound(set, found), name);
 }
 
 type StoredRole = (name: string) => Uint8Array | undefined;
@@ -78,7 +68,6 @@ export interface DelegatedContext {
   readonly limits: MetadataLimits;
   /** That of the refresh before: one update is judged at one time (5.1). */
   readonly nowMs: number;
-  readonly requester: Requester;
   stored(name: string): Uint8Array | undefined;
   current(): TrustedSet;
   /** Called with every set that has a new delegated role in it. */
@@ -86,25 +75,34 @@ export interface DelegatedContext {
 }
 
 /**
- * Has a delegated role at hand: the kept file if the snapshot still names it and this delegator vouches for it,
- * else fetched. Kept or new, it must be fresh: a role that expires freezes its own bundles, at every look.
- * @throws WritError METADATA_MIX, METADATA_MISSING, METADATA_MALFORMED, METADATA_EXPIRED, SIGNATURE_*, transport
+ * Has a delegated role at hand without a request: the kept file, if the snapshot still names it and this
+ * delegator vouches for it. It must be fresh: a role that expires freezes its own bundles, at every look.
+ * @returns undefined where it has to be fetched
+ * @throws WritError METADATA_EXPIRED, METADATA_MIX
  */
-export async function loadDelegated(
+export function recallDelegated(
   context: DelegatedContext,
   wanted: WantedRole,
+): ParsedFile<'targets'> | undefined {
+  const set = context.current();
+  const { name } = wanted.role;
+  const kept = keptDelegated(set, wanted, () => context.stored(name));
+  if (kept === undefined) return undefined;
+  requireFreshDelegated(set, kept, context.nowMs);
+  if (set.delegated?.get(name) !== kept) context.accept(withDelegated(set, kept));
+  return kept;
+}
+
+/** @throws WritError METADATA_MIX, METADATA_MISSING, METADATA_MALFORMED, METADATA_EXPIRED, SIGNATURE_*, transport */
+export async function fetchDelegated(
+  context: DelegatedContext,
+  { delegator, role }: WantedRole,
+  requester: Requester,
 ): Promise<ParsedFile<'targets'>> {
   const set = context.current();
-  const { delegator, role } = wanted;
-  const kept = keptDelegated(set, wanted, () => context.stored(role.name));
-  if (kept !== undefined) {
-    requireFreshDelegated(set, kept, context.nowMs);
-    if (set.delegated?.get(role.name) !== kept) context.accept(withDelegated(set, kept));
-    return kept;
-  }
   const meta = delegatedMetaOf(set, role);
   const maxBytes = context.limits.maxTargetsBytes;
-  const bytes = await fetchNamed({ set, role: role.name, meta, maxBytes }, context.requester);
+  const bytes = await fetchNamed({ set, role: role.name, meta, maxBytes }, requester);
   const file = trustDelegated(set, delegator, role, bytes, context.nowMs);
   context.accept(withDelegated(set, file));
   return file;

@@ -7,16 +7,24 @@ import {
   type MetadataLimits,
   type TransportLimits,
 } from '../core/limits.js';
+import { targetPath } from '../core/names.js';
 import { recallFiles, type TrustedSet } from '../core/trusted-set.js';
 import type { Clock } from '../platform/clock.js';
 import { downloadFromMirrors, type OpenTransfer } from './download.js';
-import { knownTarget, loadDelegated, signedTarget } from './find-target.js';
+import {
+  type DelegatedContext,
+  fetchDelegated,
+  findTarget,
+  knownTarget,
+  type LoadRole,
+  recallDelegated,
+} from './find-target.js';
 import { createRequester } from './metadata-requests.js';
 import type { MirrorFailure } from './mirror-failures.js';
-import { type AttemptOptions, type MirrorStatus, openMirrors } from './mirrors.js';
+import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import type { RepositorySource } from './repository-source.js';
-import type { SignedTarget } from './signed-target.js';
+import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
 import type { TrustStore } from './trust-store.js';
 
@@ -41,12 +49,14 @@ export interface RepositoryClient {
   /** What is trusted now, without the network and without a write; undefined before the first refresh. */
   status(): TrustStatus | undefined;
   /**
-   * The head of a channel: looked for in the trusted targets, then in the roles they delegate to. A delegated
+   * A target of any publisher: looked for in the trusted targets, then in the roles they delegate to. A delegated
    * role is fetched when it is first needed and whenever the snapshot names another one, and must be fresh at
-   * every call; its trouble is that of the bundles on its way alone.
+   * every call; its trouble is that of the paths on its way alone.
    * @returns undefined if no role lists it, or nothing is trusted yet
-   * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, every code of trust (naming the role) and of transport
+   * @throws WritError DELEGATION_LIMIT, every code of trust (naming the role) and of transport
    */
+  find(path: string, options?: TargetOptions): Promise<FoundFile | undefined>;
+  /** The head of a channel, found the same way. @throws WritError TARGET_MALFORMED, and as find */
   target(bundle: string, channel: string, options?: TargetOptions): Promise<SignedTarget | undefined>;
   /**
    * As target, from what is stored, whether or not it has expired: without the network and without a write.
@@ -57,7 +67,7 @@ export interface RepositoryClient {
    * Yields exactly `target.length - offset` bytes of one mirror; the caller digests.
    * @throws WritError as RepositorySource.stream
    */
-  streamTarget(target: SignedTarget, options?: StreamTargetOptions): AsyncIterable<Buffer>;
+  streamTarget(target: FoundFile, options?: StreamTargetOptions): AsyncIterable<Buffer>;
   /**
    * Lets `receive` take a target from one mirror after the other, until it is content with what it got.
    * @returns the mirrors that it was not content with
@@ -126,6 +136,14 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     trusted = next;
   };
   const isNew = (): boolean => trusted === undefined && store.isEmpty();
+  const find: RepositoryClient['find'] = async (path, { signal, onMirrorFailed } = {}) => {
+    if (isNew() || load().targets === undefined) return undefined;
+    // One update is judged at one time (5.1), its delegated roles too.
+    const nowMs = refreshedAtMs ?? clock.nowMs();
+    const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
+    const attempt = metadataAttempt({ signal });
+    return findTarget(load(), path, roleLoader(context, mirrors, { attempt, onMirrorFailed }));
+  };
 
   return {
     source,
@@ -147,18 +165,10 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
       return { ...describeRefresh({ before, ...value }), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),
-    target: async (bundle, channel, { signal, onMirrorFailed } = {}) => {
-      if (isNew() || load().targets === undefined) return undefined;
-      const nowMs = refreshedAtMs ?? clock.nowMs();
-      const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
-      return signedTarget(load, { bundle, channel }, async (wanted) => {
-        const { value, failures } = await mirrors.attempt(
-          (from, until) => loadDelegated({ ...context, requester: createRequester(from, until) }, wanted),
-          metadataAttempt({ signal }),
-        );
-        for (const failure of failures) onMirrorFailed?.(failure);
-        return value;
-      });
+    find,
+    target: async (bundle, channel, targetOptions) => {
+      const found = await find(targetPath(bundle, channel), targetOptions);
+      return found && readSignedTarget(found, { bundle, channel });
     },
     knownTarget: (bundle, channel) =>
       isNew() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
@@ -171,6 +181,25 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
       ),
     mirrors: () => mirrors.status(),
     close: () => mirrors.close(),
+  };
+}
+
+interface LoaderOptions {
+  readonly attempt: AttemptOptions;
+  readonly onMirrorFailed: TargetOptions['onMirrorFailed'];
+}
+
+/** Kept files are judged before a mirror is asked: no mirror is to blame for what they are. */
+function roleLoader(context: DelegatedContext, mirrors: Mirrors, options: LoaderOptions): LoadRole {
+  return async (wanted) => {
+    const kept = recallDelegated(context, wanted);
+    if (kept !== undefined) return kept;
+    const { value, failures } = await mirrors.attempt(
+      (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
+      options.attempt,
+    );
+    for (const failure of failures) options.onMirrorFailed?.(failure);
+    return value;
   };
 }
 

@@ -8,17 +8,21 @@ import { required, type TrustedSet } from '../core/trusted-set.js';
 import type { TargetFile } from '../core/tuf-metadata.js';
 import { encodePath } from './source-path.js';
 
-export interface SignedTarget {
-  /** As the targets name it: `<bundle>/<channel>.tar.br`. */
+/** A file of any publisher that the trusted metadata lists. */
+export interface FoundFile {
+  /** As the targets name it; ours are `<bundle>/<channel>.tar.br`. */
   readonly path: string;
   readonly file: TargetFile;
-  readonly release: ReleaseInfo;
   /** Where the repository has it, as a path for RepositorySource. */
   readonly archivePath: string;
   /** Bytes. */
   readonly length: number;
-  readonly digest: Digest;
   readonly vouchedBy: Vouchers;
+}
+
+export interface SignedTarget extends FoundFile {
+  readonly release: ReleaseInfo;
+  readonly digest: Digest;
 }
 
 /** The metadata that vouches for a target, byte for byte: part of the release record. */
@@ -32,22 +36,26 @@ export interface Vouchers {
   readonly chain: readonly { readonly role: string; readonly bytes: Uint8Array }[];
 }
 
+export function describeFound(set: TrustedSet, { path, file, chain }: FoundTarget): FoundFile {
+  const archivePath = targetLocation(set, path, file);
+  return { path, file, archivePath, length: file.length, vouchedBy: vouchersOf(set, chain) };
+}
+
 /**
  * Reads what Writ needs from a target that was found.
  * @throws WritError TARGET_MALFORMED when the entry lacks it, or speaks of another bundle
  */
 export function readSignedTarget(
-  set: TrustedSet,
-  { path, file, chain }: FoundTarget,
+  found: FoundFile,
   { bundle, channel }: { readonly bundle: string; readonly channel: string },
 ): SignedTarget {
+  const { path, file } = found;
   const release = parseReleaseInfo(file.custom, path);
   // One bundle's well-signed entry under another's name: the wrong policy on the right host.
   if (release.bundle !== bundle || release.channel !== channel) throw malformed(path, 'bundle or channel');
   const digest = digestFromHex(file.hashes['sha256']);
   if (digest === undefined) throw malformed(path, 'hashes.sha256');
-  const archivePath = targetLocation(set, path, file);
-  return { path, file, release, archivePath, length: file.length, digest, vouchedBy: vouchersOf(set, chain) };
+  return { ...found, release, digest };
 }
 
 function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
@@ -64,7 +72,7 @@ function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
  * @returns where the repository has a target, for RepositorySource: consistent snapshots put a digest before the
  *   last part of the name (specification 5.7.3)
  */
-export function targetLocation(set: TrustedSet, path: string, file: TargetFile): string {
+function targetLocation(set: TrustedSet, path: string, file: TargetFile): string {
   const segments = path.split('/');
   const name = segments.pop() ?? '';
   const hex = file.hashes['sha256'] ?? file.hashes['sha512'];
