@@ -50,7 +50,7 @@ export interface Refreshed {
 export async function refreshTrust(before: TrustedSet, context: RefreshContext): Promise<Refreshed> {
   const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));
-  context.store.requireLinked();
+  context.store.requireLinked(rooted.root.signed.version);
   requireFreshRoot(rooted, context.nowMs);
   const timestamped = await refreshTimestamp(rooted, context, requester);
   const snapshotted = await refreshSnapshot(timestamped.set, context, requester);

@@ -7,7 +7,7 @@ import { roleFileName } from '../core/delegations.js';
 import { isSystemError, WritError } from '../core/errors.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../core/trusted-set.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
-import { isLinked, notLinked, type StoredRoots, trustStoredRoot } from './root-history.js';
+import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
 
 export interface TrustStore {
   /**
@@ -27,10 +27,12 @@ export interface TrustStore {
   /** As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. */
   saveDelegated(name: string, bytes: Uint8Array): void;
   /**
-   * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now.
-   * @throws WritError ROOT_NOT_LINKED
+   * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now, and no
+   * root that was accepted once is left behind.
+   * @param rootVersion of the root that the chain has ended in
+   * @throws WritError ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
    */
-  requireLinked(): void;
+  requireLinked(rootVersion: number): void;
   /** True before the first refresh. */
   isEmpty(): boolean;
 }
@@ -63,7 +65,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     versions: listVersions(history),
     read: (version) => readStored(join(history, `${version}.root.json`)),
   });
-  let link: 'linked' | 'ahead' = 'linked';
+  let link: StoredTrust['link'] = 'linked';
 
   return {
     loadRoot: () => {
@@ -80,17 +82,12 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
     loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
     saveDelegated: (name, bytes) => write('trust.delegated', pathOf(roleFileName(name)), bytes),
-    requireLinked: () => {
-      if (link === 'ahead') requireReached(readRoots());
+    requireLinked: (rootVersion) => {
+      if (link === 'open') requireReached(readRoots(), rootVersion);
       link = 'linked';
     },
     isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
   };
-}
-
-function requireReached(roots: StoredRoots): void {
-  const bootstrap = trustFirstRoot(roots.bootstrap);
-  if (!isLinked(bootstrap, roots)) throw notLinked(bootstrap, trustStoredRoot(roots).set);
 }
 
 /** A store that lives as long as the process: for a publisher's look at itself, and for `writ inspect`. */

@@ -147,7 +147,7 @@ function statusVersions(client: RepositoryClient): Partial<Record<Role, number>>
 async function startsAgain(host: TrustHost, story: Story, what: string): Promise<void> {
   const accepted = storedVersions(host);
   const seen = statusVersions(host.boot(serve(story.now)));
-  if (accepted.root > 0) assert.equal(seen.root, accepted.root, what);
+  assert.ok((seen.root ?? 0) >= accepted.root, what);
   if (story.before !== undefined) await refusesTheOld(host, story, accepted, what);
   const client = host.boot(serve(story.now));
   const result = await client.refresh();
