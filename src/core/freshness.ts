@@ -55,6 +55,7 @@ const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
   METADATA_ROLLBACK: 'refused',
   METADATA_MIX: 'refused',
   METADATA_MISSING: 'refused',
+  SIGNATURE_WRONG_KEY: 'refused',
   SIGNATURE_THRESHOLD: 'refused',
   SIGNATURE_DUPLICATE: 'refused',
   ROOT_CHAIN_TOO_LONG: 'refused',
