@@ -1,6 +1,6 @@
 // The flags of external signers: `--signer 'CMD'`, or `--signer 'ROLE=CMD'` for one role, as often as there are
 // signers. What the program says to the person (touch it, enter the PIN) goes to stderr as it comes.
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { defaultSignerTimeoutMs, type ExternalCommand } from '../publisher/external-signer.js';
 import type { CommandContext } from './command.js';
 import { durationFlag } from './flag-values.js';
@@ -12,14 +12,10 @@ export interface SignerFlags {
 
 export function addSignerFlags(command: Command): Command {
   const collect = (text: string, before: readonly string[] = []): string[] => [...before, text];
+  const timeout = new Option('--signer-timeout <duration>', 'how long a signer may take');
   return command
     .option('--signer <[role=]cmd>', 'command that signs stdin, as of a device; may be repeated', collect)
-    .option(
-      '--signer-timeout <duration>',
-      'how long a signer may take',
-      durationFlag,
-      defaultSignerTimeoutMs,
-    );
+    .addOption(timeout.argParser(durationFlag).default(defaultSignerTimeoutMs, '5m'));
 }
 
 /** Snapshot and timestamp are signed by the server, without a person. */

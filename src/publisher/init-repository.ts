@@ -118,10 +118,15 @@ function requireNames({ rootKeys, rootNames = [] }: InitOptions): void {
       },
     );
   }
-  if (new Set(rootNames).size === rootNames.length && rootNames.length <= rootKeys) return;
+  const all = Array.from({ length: rootKeys }, (_, index) => rootName(index, rootNames));
+  if (new Set(all).size === all.length && rootNames.length <= rootKeys) return;
   throw new WritError('USAGE', 'each root key has one name of its own', {
     facts: { expected: rootKeys, actual: rootNames.length },
   });
+}
+
+function rootName(index: number, names: readonly string[]): string {
+  return names[index] ?? `root-${index + 1}`;
 }
 
 interface KeyPlan {
@@ -139,8 +144,7 @@ function rolesOf(options: InitOptions): readonly RolePlan[] {
   const { keysDirectory, rootKeys, rootThreshold, rootNames = [] } = options;
   const key = (file: string, name: string): KeyPlan => ({ path: join(keysDirectory, `${file}.key`), name });
   const rootKeyPlans = Array.from({ length: rootKeys }, (_, index) => {
-    const file = `root-${index + 1}`;
-    return key(file, rootNames[index] ?? file);
+    return key(`root-${index + 1}`, rootName(index, rootNames));
   });
   return [
     { role: 'root', threshold: rootThreshold, keys: rootKeyPlans },

@@ -24,6 +24,18 @@ async function commandsBelow(words: readonly string[]): Promise<string[][]> {
 }
 
 const publisherCommands = ['withdraw', 'promote', 'repo check', 'repo gc', 'repo export'];
+const ceremonyCommands = [
+  'key new',
+  'key list',
+  'key show',
+  'key passphrase',
+  'root rotate',
+  'root add-key',
+  'root remove-key',
+  'root threshold',
+  'sign',
+  'root commit',
+];
 const agentCommands = ['agent', 'pull', 'status', 'history', 'rollback', 'resume', 'config show'];
 
 describe('the help', () => {
@@ -44,7 +56,7 @@ describe('the help', () => {
     }
   });
 
-  for (const name of [...agentCommands, ...publisherCommands]) {
+  for (const name of [...agentCommands, ...publisherCommands, ...ceremonyCommands]) {
     it(`of ${name} is as people know it`, async () => {
       matchesFile(`test/golden/help/${name.replace(' ', '-')}.txt`, await helpOf(name.split(' ')));
     });

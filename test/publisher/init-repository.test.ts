@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { type InitOptions, initRepository } from '../../src/publisher/init-repository.js';
 import { defaultLives } from '../../src/publisher/metadata-content.js';
+import { readPublicKey } from '../../src/publisher/public-key.js';
 import { openRepositoryClient } from '../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { memoryTrustStore } from '../../src/trust/trust-store.js';
@@ -101,6 +102,24 @@ describe('initRepository', () => {
     });
     assert.deepEqual(fs.readdirSync(dir.path), []);
     init(dir, { rootKeys: 1, rootThreshold: 1, spareRootKey: 'waived' });
+  });
+
+  it('writes into the root who holds each key, and beside each key the public one to give away', () => {
+    using dir = tempDir();
+    const { rootPath } = init(dir, { rootNames: ['anna', 'Ben Müller'] });
+    const { keys, roles, writ } = JSON.parse(fs.readFileSync(rootPath, 'utf8')).signed;
+    const named = (role: string): string[] => roles[role].keyids.map((id: string) => writ.signers[id]);
+    assert.deepEqual(named('root'), ['anna', 'Ben Müller', 'root-3']);
+    assert.deepEqual(['targets', 'snapshot', 'timestamp'].flatMap(named), ['targets', 'server', 'server']);
+    const ben = readPublicKey(dir.join('other', 'keys', 'root-2.pub'));
+    assert.deepEqual([ben.name, ben.key], ['Ben Müller', keys[roles.root.keyids[1]]]);
+  });
+
+  it('refuses names that are none, too many, or two of one', () => {
+    using dir = tempDir();
+    const wrong = [['a\u001b[2J'], [''], ['a'.repeat(65)], ['a', 'a'], ['root-2'], ['a', 'b', 'c', 'd']];
+    for (const rootNames of wrong) assert.throws(() => init(dir, { rootNames }), { code: 'USAGE' });
+    assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
   it('never touches a repository or a key that is there', () => {

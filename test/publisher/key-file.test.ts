@@ -3,7 +3,14 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
-import { createKeyFile, newSeed, publicKeyOf, readKeyFile, unlockKey } from '../../src/publisher/key-file.js';
+import {
+  createKeyFile,
+  newSeed,
+  publicKeyOf,
+  readKeyFile,
+  replaceKeyFile,
+  unlockKey,
+} from '../../src/publisher/key-file.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 
 const durableFs = createDurableFs();
@@ -73,6 +80,30 @@ describe('a key file under a passphrase', () => {
       assert.throws(() => readKeyFile(path), { code: 'KEY_UNREADABLE' });
     });
   }
+});
+
+describe('a key file under another passphrase', () => {
+  it('is the old or the new one, whole, whatever write fails', () => {
+    const ops = ['keys.replace:write', 'keys.replace:rename', 'keys.replace:flush-directory'];
+    for (const failing of ops) {
+      using dir = tempDir();
+      const { path, seed } = makeKey(dir, 'old');
+      const before = ({ op }: { op: string }): void => {
+        if (op === failing) throw new Error('crash');
+      };
+      const crashing = createDurableFs({ before });
+      const change = { path, seed, passphrase: 'new', name: 'anna' };
+      assert.throws(() => replaceKeyFile({ ...change, durableFs: crashing }), /crash/);
+      const opened = failing === 'keys.replace:flush-directory' ? 'new' : 'old';
+      assert.deepEqual(unlockKey(readKeyFile(path)!, opened), seed);
+      assert.deepEqual(fs.readdirSync(dir.path), ['one.key']);
+      replaceKeyFile({ ...change, durableFs });
+      const file = readKeyFile(path)!;
+      assert.deepEqual([unlockKey(file, 'new'), file.name], [seed, 'anna']);
+      assert.throws(() => unlockKey(file, 'old'), { code: 'PASSPHRASE_WRONG' });
+      assert.equal(fs.statSync(path).mode & 0o777, 0o600);
+    }
+  });
 });
 
 describe('a key file', () => {

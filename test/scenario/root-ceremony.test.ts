@@ -194,6 +194,30 @@ describe('a proposal that was swapped in the mail', () => {
   });
 });
 
+describe('a key under a passphrase', () => {
+  it('signs when it is opened, after the code; a wrong one leaves the file as it was', async () => {
+    using dir = tempDir();
+    await founded(dir);
+    fs.writeFileSync(dir.join('ben', 'phrase'), 'correct horse');
+    const locked = ['key', 'passphrase', 'ben.key', '--new-passphrase-file', 'phrase'];
+    assert.equal((await writ(dir, 'ben', ...locked)).exitCode, 0);
+    const made = await json(dir, 'anna', 'root', 'rotate', '--repository', '../repo');
+    mail(dir, 'root-2.proposal', 'anna', 'ben');
+    const before = fs.readFileSync(dir.join('ben', 'root-2.proposal'));
+    const sign = ['sign', 'root-2.proposal', '--key', 'ben.key', '--confirm', String(made['code'])];
+    assert.equal((await json(dir, 'ben', ...sign))['code'], 'PASSPHRASE_NEEDED');
+    const wrong = await json(dir, 'ben', ...sign, '--passphrase-command', 'echo wrong');
+    assert.equal(wrong['code'], 'PASSPHRASE_WRONG');
+    assert.deepEqual(fs.readFileSync(dir.join('ben', 'root-2.proposal')), before);
+    const right = await json(dir, 'ben', ...sign, '--passphrase-file', 'phrase');
+    assert.deepEqual([right['exitCode'], right['changed']], [0, true]);
+    const stranger = await json(dir, 'mallory', 'key', 'new', 'm.key', '--no-passphrase');
+    assert.equal(stranger['outcome'], 'created');
+    const keys = ['--key', '../mallory/m.key', '--root', 'root.json', '--confirm', String(made['code'])];
+    assert.equal((await json(dir, 'ben', 'sign', 'root-2.proposal', ...keys))['code'], 'KEYS_MISSING');
+  });
+});
+
 describe('a person at a terminal', needs('script', 'bsdutils'), () => {
   it('is shown what changes before the code is asked, and signs only with the right one', async () => {
     using dir = tempDir();
