@@ -7,8 +7,9 @@ import { defaultArchiveLimits } from '../core/limits.js';
 import { type Manifest, manifestDigest, parseManifest } from '../core/manifest.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
+import { maxVisitedRoles } from '../core/target-search.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import type { SignedTarget } from '../trust/signed-target.js';
+import type { SignedTarget, Vouchers } from '../trust/signed-target.js';
 import { listDirectories } from './generations.js';
 import { type HostPaths, releaseName } from './paths.js';
 
@@ -17,6 +18,8 @@ export interface ReleaseRecord {
   readonly archive: { readonly path: string; readonly length: number; readonly digest: Digest };
   readonly target: string;
   readonly rootVersion: number;
+  /** Names of the roles that vouched, from the top-level targets to the one that lists the release. */
+  readonly vouchedBy: readonly string[];
   /** Epoch milliseconds: when this host staged it. */
   readonly stagedAtMs: number;
 }
@@ -24,7 +27,8 @@ export interface ReleaseRecord {
 const archiveName = 'archive.tar.br';
 const manifestFile = 'manifest.json';
 const recordFile = 'record.json';
-const targetsFile = 'targets.json';
+/** One file a role of the chain, by its place in it: what names others give their roles is no name of a file here. */
+const voucherFile = (index: number): string => (index === 0 ? 'targets.json' : `delegated-${index}.json`);
 
 export interface KeepOptions {
   readonly target: SignedTarget;
@@ -43,13 +47,16 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   durable.makeDirectory('flush.record', built, 0o700);
   durable.rename('flush.record-archive', options.archivePath, join(built, archiveName));
   durable.createFile('flush.record-manifest', join(built, manifestFile), options.manifestBytes, 0o600);
-  durable.createFile('flush.record-targets', join(built, targetsFile), target.vouchedBy.bytes, 0o600);
+  for (const [index, { bytes }] of target.vouchedBy.chain.entries()) {
+    durable.createFile('flush.record-targets', join(built, voucherFile(index)), bytes, 0o600);
+  }
   const record = {
     writ: 1,
     target: target.path,
     archive: { length: target.length, sha256: digestHex(target.digest) },
     custom: { writ: encodeReleaseInfo(release) },
     rootVersion: target.vouchedBy.rootVersion,
+    vouchedBy: target.vouchedBy.chain.map(({ role }) => role),
     stagedAt: options.stagedAtMs,
   };
   durable.createFile('flush.record-entry', join(built, recordFile), `${JSON.stringify(record)}\n`, 0o600);
@@ -84,6 +91,7 @@ export function readRecord(paths: HostPaths, bundle: string, name: string): Rele
       archive: { path: join(directory, archiveName), length: value.archive.length, digest },
       target: value.target,
       rootVersion: value.rootVersion,
+      vouchedBy: value.vouchedBy ?? ['targets'],
       stagedAtMs: value.stagedAt,
     };
   } catch (cause) {
@@ -92,6 +100,30 @@ export function readRecord(paths: HostPaths, bundle: string, name: string): Rele
 }
 
 const maxRecordBytes = 1_000_000;
+/** As the trust store: larger than any metadata that is accepted. */
+const maxVoucherBytes = 16_000_000;
+/** The top-level targets and as many delegated roles as one search visits. */
+const maxVouchers = 1 + maxVisitedRoles;
+
+/**
+ * Reads the metadata that vouched for a release, byte for byte as this host accepted it; nothing is judged here.
+ * @throws WritError STATE_DAMAGED
+ */
+export function readVouchers(paths: HostPaths, bundle: string, name: string): Vouchers {
+  const { vouchedBy, rootVersion } = readRecord(paths, bundle, name);
+  const directory = releasePath(paths, bundle, name);
+  const chain = vouchedBy.map((role, index) => {
+    const path = join(directory, voucherFile(index));
+    try {
+      return { role, bytes: readBounded(path, maxVoucherBytes) };
+    } catch (cause) {
+      throw damaged(path, cause);
+    }
+  });
+  const last = chain.at(-1);
+  if (last === undefined) throw damaged(directory, 'nobody vouches for it');
+  return { role: last.role, bytes: last.bytes, rootVersion, chain };
+}
 
 /** A file that has grown is damaged, and must not fill the memory to be found so. */
 function readBounded(path: string, maxBytes: number): Buffer {
@@ -106,17 +138,26 @@ interface RecordFile {
   readonly archive: { readonly length: number; readonly sha256: unknown };
   readonly custom: unknown;
   readonly rootVersion: number;
+  /** Absent in records of the time before delegations. */
+  readonly vouchedBy?: readonly string[];
   readonly stagedAt: number;
 }
 
 function isRecord(value: unknown): value is RecordFile {
   if (typeof value !== 'object' || value === null) return false;
-  const { target, archive, rootVersion, stagedAt } = value as Record<string, unknown>;
+  const { target, archive, rootVersion, stagedAt, vouchedBy } = value as Record<string, unknown>;
   const length =
     typeof archive === 'object' && archive !== null ? (archive as { length?: unknown }).length : undefined;
   return (
-    [length, rootVersion, stagedAt].every((one) => Number.isSafeInteger(one)) && typeof target === 'string'
+    [length, rootVersion, stagedAt].every((one) => Number.isSafeInteger(one)) &&
+    typeof target === 'string' &&
+    (vouchedBy === undefined || isChain(vouchedBy))
   );
+}
+
+function isChain(value: unknown): boolean {
+  const isWhole = Array.isArray(value) && value.length >= 1 && value.length <= maxVouchers;
+  return isWhole && value.every((role) => typeof role === 'string');
 }
 
 /**
