@@ -1,6 +1,7 @@
 // `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
 // nothing, and loads nothing that speaks to a network.
 import type { HistoryEntry, StatusReport } from '../core/control-protocol.js';
+import { stillVerifies } from '../core/still-verifies.js';
 import { recallFiles } from '../core/trusted-set.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import { knownTarget } from '../trust/find-target.js';
@@ -56,6 +57,8 @@ function storedTrust(directory: string, bootstrapRoot: string): HostView['client
     status: () => (store.isEmpty() ? undefined : describeTrust(load())),
     knownTarget: (bundle, channel) =>
       store.isEmpty() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
+    stillVerifies: (proof) =>
+      store.isEmpty() ? undefined : stillVerifies(load(), proof, store.loadDelegated),
   };
 }
 

@@ -11,6 +11,7 @@ import { silentLog } from '../platform/log.js';
 import { contactIn, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
+import { createUntrustedExit } from './leave-untrusted.js';
 import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
 import { type HostPaths, hostPaths } from './paths.js';
@@ -43,8 +44,11 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     createRecorder().record(host, end, { by });
     const contact = keepContact(readStatusFile(host.paths), host.clock);
     contact.note(end.refresh);
+    const left = await createUntrustedExit().afterCycle(host, end, signal);
+    if (left !== undefined) createRecorder().record(host, left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
     await createStaleWatch(readBootId()).check(host, contact, signal);
-    publishStatus(host, { version: options.version, contact: contact.read(), last: end.result });
+    const last = left?.result ?? end.result;
+    publishStatus(host, { version: options.version, contact: contact.read(), last });
     return end.result;
   });
 }
@@ -69,7 +73,11 @@ function publishStatus(
 
 /** `writ rollback` without an agent. @throws WritError as pullAlone */
 export function rollbackAlone(
-  options: AloneOptions & { readonly generation?: number; readonly reason?: string },
+  options: AloneOptions & {
+    readonly generation?: number;
+    readonly reason?: string;
+    readonly force?: boolean;
+  },
 ): Promise<CycleResult> {
   return withHost(options, 'rollback', async (host) => {
     const end = await runRollback(host, options);

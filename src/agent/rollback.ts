@@ -1,16 +1,15 @@
 // `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
 // left gets a hold, or the next poll would bring it back.
 import type { CycleEventLine, Problem } from '../core/cycle-report.js';
-import { toWritError, WritError } from '../core/errors.js';
+import { toWritError } from '../core/errors.js';
 import { type Move, performMove } from './activate.js';
-import { type ActivePolicy, bundlesOf, readActivePolicy } from './active-bundles.js';
+import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
-import { findDamage } from './compare-active.js';
 import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
-import { listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
 import type { Hold, Ledger } from './ledger.js';
+import { chooseTarget } from './rollback-target.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
 import { touchTrees } from './touch-trees.js';
@@ -19,13 +18,15 @@ export interface RollbackRequest {
   readonly cycle: string;
   /** Left out: the previous generation. */
   readonly generation?: number;
+  /** `yes`: also to a release that was withdrawn; `no` by default. */
+  readonly force?: 'yes' | 'no';
   readonly by: string;
   readonly reason: string;
   readonly signal: AbortSignal;
   readonly onEvent?: (event: CycleEventLine) => void;
 }
 
-/** Rolls back. Never rejects: NO_PREVIOUS, STATE_DAMAGED and what workers said are in the result. */
+/** Rolls back. Never rejects: NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN, STATE_DAMAGED and what workers said are in the result. */
 export async function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
   const story = openStory({ ...request, trigger: 'rollback', clock: host.clock, firstStep: 'swap' });
   const findings = emptyFindings();
@@ -33,7 +34,10 @@ export async function rollBack(host: Host, request: RollbackRequest): Promise<Cy
   try {
     const active = readActivePolicy(host.paths);
     findings.fromGeneration = active?.generation.number;
-    const target = await chooseTarget(host, active, request.generation);
+    const target = await chooseTarget(host, active, {
+      force: request.force ?? 'no',
+      ...(request.generation === undefined ? {} : { generation: request.generation }),
+    });
     await touchTrees(host, { comingBack: target.generation.number, inUse: active?.generation.number });
     const move = planRollback(host, { active, target, request, staging: area.path() });
     const result = await performMove(host, story, move);
@@ -45,38 +49,6 @@ export async function rollBack(host: Host, request: RollbackRequest): Promise<Cy
     area.remove(host.log);
   }
   return { result: finishCycle(host, story, findings, 'rollback.result'), story };
-}
-
-/** @throws WritError NO_PREVIOUS, STATE_DAMAGED when a tree of it is not whole */
-async function chooseTarget(
-  host: Host,
-  active: ActivePolicy | undefined,
-  wanted: number | undefined,
-): Promise<ActivePolicy> {
-  const number = wanted ?? host.ledger.read().previous ?? olderThan(host, active);
-  const known = listGenerations(host.paths);
-  if (number === undefined || !known.includes(number) || number === active?.generation.number) {
-    throw new WritError(
-      'NO_PREVIOUS',
-      `generation ${number ?? 'before this one'} is not kept, or is active already`,
-      {
-        facts: { wanted: number, kept: known },
-      },
-    );
-  }
-  const generation = readGeneration(host.paths, number);
-  const target = { generation, bundles: bundlesOf(host.paths, generation) };
-  const [damage] = await findDamage(host, target);
-  if (damage === undefined) return target;
-  throw new WritError('STATE_DAMAGED', `generation ${number}: ${damage.bundle} is not whole any more`, {
-    facts: { generation: number, bundle: damage.bundle, problems: damage.problems.slice(0, 20) },
-  });
-}
-
-function olderThan(host: Host, active: ActivePolicy | undefined): number | undefined {
-  return listGenerations(host.paths)
-    .filter((number) => active !== undefined && number < active.generation.number)
-    .at(-1);
 }
 
 interface RollbackPlan {

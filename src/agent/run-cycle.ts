@@ -27,6 +27,7 @@ export function runSync(
 
 export interface RollbackOptions {
   readonly generation?: number;
+  readonly force?: boolean;
   readonly by: string;
   readonly reason?: string;
   readonly signal: AbortSignal;
@@ -35,6 +36,7 @@ export interface RollbackOptions {
 
 export function runRollback(host: Host, options: RollbackOptions): Promise<CycleEnd> {
   const { generation, by, reason = 'no reason given', signal, onEvent } = options;
-  const wanted = generation === undefined ? {} : { generation };
+  const force = options.force === true ? 'yes' : 'no';
+  const wanted = { force, ...(generation === undefined ? {} : { generation }) } as const;
   return rollBack(host, { cycle: newCycleId(), by, reason, signal, onEvent, ...wanted });
 }

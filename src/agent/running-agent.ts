@@ -16,6 +16,7 @@ import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
+import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
 import { loadConfig } from './load-config.js';
 import { announceCurrent, closeHost, type HostOptions, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
@@ -50,6 +51,7 @@ export class RunningAgent {
   #last: CycleResult | undefined;
   readonly #contact: ContactKeeper;
   readonly #staleWatch: StaleWatch;
+  readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
   /** What is wrong with the active trees, until a cycle has replaced them. */
   #damage: Problem | undefined;
@@ -72,7 +74,7 @@ export class RunningAgent {
       this.#contact.note(end.refresh);
       this.#note(end, run.by === undefined ? {} : { by: run.by });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
-      void this.#runner.exclusive(() => this.#watchAge());
+      void this.#runner.exclusive(() => this.#actOn(end));
       return end.result;
     });
   }
@@ -169,6 +171,13 @@ export class RunningAgent {
       // Policy grows old between polls too.
       await this.#runner.exclusive(() => this.#watchAge());
     }
+  }
+
+  /** What follows from a cycle by the operator's wish. */
+  async #actOn(end: CycleEnd): Promise<void> {
+    const left = await this.#untrustedExit.afterCycle(this.#host, end, this.#options.stop);
+    if (left !== undefined) this.#note(left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
+    await this.#watchAge();
   }
 
   async #watchAge(): Promise<void> {

@@ -2,7 +2,13 @@
 // into one report. Reads only; with an agent or without one.
 import * as fs from 'node:fs';
 import type { BundleConfig } from '../core/config.js';
-import type { AgentState, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
+import type {
+  AgentState,
+  BundleStatus,
+  StatusReport,
+  UntrustedStatus,
+  WorkerStatus,
+} from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import { type FreshnessReport, staleError } from '../core/freshness.js';
@@ -13,6 +19,7 @@ import { problemOf } from './cycle-story.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
+import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -28,12 +35,13 @@ export interface AgentFacts {
 /** The parts of a host that a report is made of; a host without an agent has them too. */
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
-  readonly client: Pick<Host['client'], 'status' | 'knownTarget'> & Partial<Pick<Host['client'], 'mirrors'>>;
+  readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
+    Partial<Pick<Host['client'], 'mirrors'>>;
 }
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
 export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
-  const problems: Problem[] = [...(facts.last?.problems ?? []), ...facts.problems];
+  const problems = [...(facts.last?.problems ?? []), ...facts.problems].filter(isNotJudgedAnew);
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
       return read();
@@ -46,6 +54,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
   const ledger = host.ledger.read();
   const workers = workerStatuses(ledger);
   const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
+  const untrusted = attempt(() => findUntrusted(host), []);
   const clock = attempt(() => clockOf(host), undefined);
   return {
     schema: 1,
@@ -70,6 +79,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
     ...mirrorsOf(host),
     trust: attempt(() => trustOf(host), []),
+    ...(untrusted.length === 0 ? {} : { untrusted }),
     refusals: host.refusals
       .read()
       .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
@@ -80,7 +90,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     problems: distinct([
       ...problems,
       ...blockedProblem(ledger),
-      ...presentProblems(host, { freshness, clock }),
+      ...presentProblems(host, { freshness, clock, untrusted }),
     ]),
   };
 }
@@ -161,12 +171,21 @@ function clockOf(host: HostView): StatusReport['clock'] {
   return { floorMs, behindMs: warning.facts.behindMs };
 }
 
+interface Present {
+  readonly freshness: FreshnessReport;
+  readonly clock: StatusReport['clock'];
+  readonly untrusted: readonly UntrustedStatus[];
+}
+
+/** Told as it is now, and not as the last cycle met it. */
+function isNotJudgedAnew({ code }: Problem): boolean {
+  return code !== 'UNTRUSTED_ACTIVE' && code !== 'POLICY_STALE' && code !== 'CLOCK_BEHIND';
+}
+
 /** What is true now, whatever the last cycle met. */
-function presentProblems(
-  host: HostView,
-  { freshness, clock }: { freshness: FreshnessReport; clock: StatusReport['clock'] },
-): Problem[] {
+function presentProblems(host: HostView, { freshness, clock, untrusted }: Present): Problem[] {
   return [
+    ...untrustedProblems(untrusted),
     ...(freshness.overdueSinceMs === undefined
       ? []
       : [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))]),

@@ -1,7 +1,7 @@
 // One cycle from refresh to commit, top to bottom (architecture.md section 5). Every bundle gets a result of its
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
-import { toWritError, WritError } from '../core/errors.js';
+import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { performMove } from './activate.js';
 import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
@@ -28,6 +28,7 @@ import {
   taken,
 } from './stage-candidates.js';
 import { openStagingArea, type StagingArea } from './staging-area.js';
+import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
 export interface CycleRequest {
   readonly cycle: string;
@@ -64,8 +65,29 @@ export async function syncCycle(host: Host, request: CycleRequest): Promise<Cycl
   } finally {
     area.remove(host.log);
   }
-  const { refresh } = findings;
+  // Also after a refresh that failed: it may have followed the root that took the keys away.
+  noteUntrusted(host, findings);
+  const refresh = attemptOf(findings);
   return { result: finishCycle(host, story, findings), story, ...(refresh ? { refresh } : {}) };
+}
+
+function noteUntrusted(host: Host, findings: CycleFindings): void {
+  try {
+    findings.problems.push(...untrustedProblems(findUntrusted(host)));
+  } catch (error) {
+    host.log.warn({ err: error }, 'the kept releases could not be verified again');
+  }
+}
+
+/** A delegated role is asked for when a bundle is selected: its refusal is one of metadata all the same. */
+function attemptOf({ refresh, bundles }: CycleFindings): Attempt | undefined {
+  if (refresh === undefined || refresh.error !== undefined) return refresh;
+  const error = [...bundles.values()].find((one) => isMetadataTrouble(one.problem?.code))?.problem;
+  return error === undefined ? refresh : { ...refresh, error };
+}
+
+function isMetadataTrouble(code: ErrorCode | undefined): boolean {
+  return code !== undefined && /^(METADATA|SIGNATURE|DELEGATION)_/.test(code);
 }
 
 interface Cycle {

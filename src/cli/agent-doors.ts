@@ -27,7 +27,11 @@ export interface AgentDoors {
   /** @throws WritError for what keeps it from starting, as LOCK_HELD or CONFIG_INVALID */
   pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult>;
   rollbackAlone(
-    options: AloneOptions & { readonly generation?: number; readonly reason?: string },
+    options: AloneOptions & {
+      readonly generation?: number;
+      readonly reason?: string;
+      readonly force?: boolean;
+    },
   ): Promise<CycleResult>;
   resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult>;
   /** What the files of a host say when no agent runs; loads no network and no schema code. */

@@ -9,6 +9,7 @@ export type StatusWord =
   | 'active'
   | 'degraded'
   | 'blocked'
+  | 'untrusted'
   | 'alarm'
   | 'frozen'
   | 'stale'
@@ -19,6 +20,7 @@ export type StatusWord =
 export function statusWord(report: StatusReport): StatusWord {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
+  if (report.untrusted?.some((one) => one.active)) return 'untrusted';
   // Metadata that was refused is an attack or a fault, and never passes for a host at rest.
   if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
@@ -41,6 +43,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...freshnessLines(report),
       ...mirrorLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
+      ...untrustedLines(report),
       ...report.refusals.flatMap((one) => [
         `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
         ...indented(one.reason, '            ', 3),
@@ -155,6 +158,13 @@ function trustText(report: StatusReport): string {
 
 function retryTime(retryAtMs: number, nowMs: number): string {
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
+}
+
+function untrustedLines({ untrusted = [] }: StatusReport): string[] {
+  return untrusted.map(
+    ({ bundle, serial, generation, active }) =>
+      `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback goes there'}`,
+  );
 }
 
 function problemLines(report: StatusReport): string[] {

@@ -4,12 +4,12 @@
 //   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult
 //   anything that cannot be done -> one ControlError
-import type { CycleEventLine, CycleResult, Problem, Trigger, WorkerState } from './cycle-report.js';
+import type { CycleEventLine, CycleResult, Problem } from './cycle-report.js';
 import { WritError } from './errors.js';
-import type { FreshnessReport } from './freshness.js';
 import { maxSocketLineBytes } from './limits.js';
 import type { SocketMessage } from './socket-protocol.js';
-import type { Outcome, Step } from './sync-machine.js';
+import type { StatusReport } from './status.js';
+import type { Step } from './sync-machine.js';
 
 export type ControlRequest =
   | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
@@ -21,6 +21,8 @@ export type ControlRequest =
       readonly generation?: number;
       readonly by: string;
       readonly reason?: string;
+      /** Also to a release that was withdrawn. */
+      readonly force?: boolean;
     }
   | { readonly type: 'resume'; readonly by: string };
 
@@ -68,105 +70,15 @@ export interface HistoryEntry {
   }[];
 }
 
-export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
-
-export interface BundleStatus {
-  readonly bundle: string;
-  readonly channel: string;
-  /** Active release; left out when this bundle has none yet. */
-  readonly serial?: number;
-  readonly revision?: string;
-  readonly activatedAtMs?: number;
-  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
-  readonly server?: { readonly serial: number; readonly revision: string };
-}
-
-export interface WorkerStatus {
-  readonly group: string;
-  readonly worker: string;
-  /** Generation it should use; left out when none is active. */
-  readonly wanted?: number;
-  /** Generation it last proved; left out when it never did. */
-  readonly confirmed?: number;
-  /** `waiting`: not up yet, told when it appears. */
-  readonly state: WorkerState | 'waiting';
-  readonly text: string;
-  /** Since when it is in this state. */
-  readonly atMs: number;
-}
-
-export interface RefusalStatus {
-  readonly bundle: string;
-  readonly channel: string;
-  readonly serial: number;
-  /** Error code, as CHECK_FAILED. */
-  readonly code: string;
-  readonly reason: string;
-  readonly atMs: number;
-  readonly retryAtMs: number;
-}
-
-export interface HoldStatus {
-  readonly bundle: string;
-  readonly serial: number;
-  readonly by: string;
-  readonly atMs: number;
-  readonly reason?: string;
-}
-
-export interface MirrorReport {
-  readonly url: string;
-  /** `used`: the last one that something came from. `failed`: when it was last asked. */
-  readonly state: 'used' | 'failed' | 'idle';
-  /** Error code of the last failure. */
-  readonly code?: string;
-  /** Epoch milliseconds: since when it fails. */
-  readonly sinceMs?: number;
-}
-
-export interface StatusReport {
-  readonly schema: 1;
-  readonly type: 'status.result';
-  /** Version of the agent. */
-  readonly version: string;
-  readonly host: string;
-  readonly atMs: number;
-  /** `stop` in a report that was read without a running agent. */
-  readonly agent: AgentState;
-  /** The last cycle; left out before the first. */
-  readonly last?: {
-    readonly cycle: string;
-    readonly trigger: Trigger;
-    readonly outcome: Outcome;
-    readonly atMs: number;
-  };
-  /** Every worker that was told proved the active generation. */
-  readonly confirmed: boolean;
-  /** Left out when nothing is active. */
-  readonly generation?: number;
-  readonly activeSinceMs?: number;
-  readonly bundles: readonly BundleStatus[];
-  readonly workers: readonly WorkerStatus[];
-  readonly freshness: FreshnessReport;
-  /** Left out while the clock of this host is right, or nothing signed tells. */
-  readonly clock?: {
-    /** Greatest time that the repository has signed; it is used for expiry. */
-    readonly floorMs: number;
-    readonly behindMs: number;
-  };
-  readonly nextPollAtMs?: number;
-  /** In the order of the configuration; left out where there is one, or none was asked yet. */
-  readonly mirrors?: readonly MirrorReport[];
-  /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
-  readonly trust: readonly {
-    readonly role: string;
-    readonly version: number;
-    readonly expiresAtMs: number;
-  }[];
-  readonly refusals: readonly RefusalStatus[];
-  readonly holds: readonly HoldStatus[];
-  readonly problems: readonly Problem[];
-}
+export type {
+  AgentState,
+  BundleStatus,
+  HoldStatus,
+  RefusalStatus,
+  StatusReport,
+  UntrustedStatus,
+  WorkerStatus,
+} from './status.js';
 
 export const maxHistoryEntries = 1000;
 const maxTextCharacters = 200;
@@ -194,6 +106,7 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
         by: text(message, 'by'),
         ...optional('generation', message['generation'] === undefined ? undefined : generation(message)),
         ...optional('reason', message['reason'] === undefined ? undefined : text(message, 'reason')),
+        ...optional('force', message['force'] === true ? true : undefined),
       };
     case 'resume':
       return { type, by: text(message, 'by') };

@@ -142,6 +142,21 @@ export const errorCodes = {
     'Set the clock (`timedatectl set-ntp true`).',
   ),
 
+  UNTRUSTED_ACTIVE: row(
+    'degraded',
+    "The active release is no longer vouched for: its keys were taken out of trust, and today's metadata does not list it.",
+    'Publish the bundle again with the keys of today, or `writ rollback`; `untrusted: rollback` does so by itself.',
+  ),
+  RELEASE_UNTRUSTED: row(
+    'usage',
+    'No rollback goes to a release that keys of today do not vouch for.',
+    'Choose another generation (`writ history`), or publish again.',
+  ),
+  RELEASE_WITHDRAWN: row(
+    'usage',
+    'The publisher has withdrawn this release.',
+    'Choose another generation, or `writ rollback --force`.',
+  ),
   POLICY_STALE: row(
     'degraded',
     'Policy could not be proven current for longer than `maxStale`; the last good policy stays.',

@@ -58,6 +58,7 @@ const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
   SIGNATURE_WRONG_KEY: 'refused',
   SIGNATURE_THRESHOLD: 'refused',
   SIGNATURE_DUPLICATE: 'refused',
+  DELEGATION_LIMIT: 'refused',
   ROOT_CHAIN_TOO_LONG: 'refused',
   DOWNLOAD_TOO_LARGE: 'refused',
   DOWNLOAD_DIGEST: 'refused',

@@ -12,7 +12,7 @@ export interface DownloadOptions {
   readonly mirrors: Mirrors;
   readonly target: SignedTarget;
   readonly transport: TransportLimits;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** While another mirror is left, one has to bring this much on average, after a minute. */

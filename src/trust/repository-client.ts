@@ -8,6 +8,7 @@ import {
   type TransportLimits,
 } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
+import type { ReleaseProof, StillVerdict } from '../core/still-verifies.js';
 import { recallFiles, type TrustedSet } from '../core/trusted-set.js';
 import type { Clock } from '../platform/clock.js';
 import { downloadFromMirrors, type OpenTransfer } from './download.js';
@@ -23,6 +24,7 @@ import { createRequester } from './metadata-requests.js';
 import type { MirrorFailure } from './mirror-failures.js';
 import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
+import { rememberVerdicts } from './release-verdicts.js';
 import type { RepositorySource } from './repository-source.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
@@ -63,6 +65,11 @@ export interface RepositoryClient {
    * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
    */
   knownTarget(bundle: string, channel: string): SignedTarget | undefined;
+  /**
+   * Whether a kept release is vouched for by the keys of today; expiry is not asked.
+   * @returns undefined before the first refresh: then nobody can say
+   */
+  stillVerifies(proof: ReleaseProof): StillVerdict | undefined;
   /**
    * Yields exactly `target.length - offset` bytes of one mirror; the caller digests.
    * @throws WritError as RepositorySource.stream
@@ -135,6 +142,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     persistChanges(store, load(), next);
     trusted = next;
   };
+  const verdicts = rememberVerdicts(store.loadDelegated);
   const isNew = (): boolean => trusted === undefined && store.isEmpty();
   const find: RepositoryClient['find'] = async (path, { signal, onMirrorFailed } = {}) => {
     if (isNew() || load().targets === undefined) return undefined;
@@ -172,13 +180,11 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     },
     knownTarget: (bundle, channel) =>
       isNew() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
+    stillVerifies: (proof) => (isNew() ? undefined : verdicts(load(), proof)),
     streamTarget: (target, streamOptions = {}) =>
       mirrors.preferred().stream(target.archivePath, { length: target.length, ...streamOptions }),
     download: (target, receive, signal) =>
-      downloadFromMirrors(
-        { mirrors, target, transport, ...(signal === undefined ? {} : { signal }) },
-        receive,
-      ),
+      downloadFromMirrors({ mirrors, target, transport, signal }, receive),
     mirrors: () => mirrors.status(),
     close: () => mirrors.close(),
   };

@@ -8,6 +8,7 @@ import { askForCycle, cycleAnswer } from '../cycle-command.js';
 
 interface RollbackFlags extends ConfigFlags {
   readonly reason?: string;
+  readonly force?: boolean;
   readonly verbose?: boolean;
 }
 
@@ -28,7 +29,8 @@ export const command: CommandDefinition<RollbackFlags> = {
   configure: (command) => {
     addConfigFlag(command)
       .argument('[generation]', 'number of a kept generation; left out: the previous one')
-      .option('--reason <text>', 'why, for the history and for status');
+      .option('--reason <text>', 'why, for the history and for status')
+      .option('--force', 'also to a release that its publisher has withdrawn');
   },
   run: async ([text], flags, context) => {
     const generation = parseGeneration(text);
@@ -39,6 +41,7 @@ export const command: CommandDefinition<RollbackFlags> = {
     const wanted = {
       ...(generation === undefined ? {} : { generation }),
       ...(reason === undefined ? {} : { reason }),
+      ...(flags.force === true ? { force: true } : {}),
     };
     const result = await askForCycle({
       configPath: flags.config,

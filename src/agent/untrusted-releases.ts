@@ -1,0 +1,65 @@
+// Which releases on this host are no longer vouched for, the active ones and those that a rollback could bring back.
+// Reads records and asks the trust store; decides nothing and writes nothing.
+import type { UntrustedStatus } from '../core/control-protocol.js';
+import type { Problem } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import { digestHex } from '../core/names.js';
+import { problemOf } from './cycle-story.js';
+import { activeGenerationNumber, type Generation, listGenerations, readGeneration } from './generations.js';
+import type { Host } from './host.js';
+import { readRecord, readVouchers } from './release-records.js';
+
+/** What is asked: a host without an agent has it too. */
+export interface TrustView extends Pick<Host, 'paths'> {
+  readonly client: Pick<Host['client'], 'stillVerifies'>;
+}
+
+/** @returns the releases of every kept generation that no longer verify; what cannot be read is damage, said elsewhere */
+export function findUntrusted(host: TrustView): UntrustedStatus[] {
+  const active = activeGenerationNumber(host.paths);
+  return listGenerations(host.paths).flatMap((number) => {
+    const generation = tryRead(() => readGeneration(host.paths, number));
+    if (generation === undefined) return [];
+    return untrustedIn(host, generation).map((one) => ({ ...one, active: number === active }));
+  });
+}
+
+/** @returns the releases of one generation that no longer verify */
+export function untrustedIn(host: TrustView, generation: Generation): Omit<UntrustedStatus, 'active'>[] {
+  return generation.entries.flatMap(({ bundle, tree }) => {
+    const record = tryRead(() => readRecord(host.paths, bundle, tree.release));
+    if (record === undefined) return [];
+    const verdict = host.client.stillVerifies({
+      path: record.target,
+      length: record.archive.length,
+      sha256: digestHex(record.archive.digest),
+      role: record.vouchedBy.at(-1) ?? 'targets',
+      metadata: () => tryRead(() => readVouchers(host.paths, bundle, tree.release).bytes),
+    });
+    if (verdict === undefined || verdict.kind === 'verifies') return [];
+    const { serial } = record.release;
+    return [{ bundle, serial, generation: generation.number, reason: verdict.reason }];
+  });
+}
+
+function tryRead<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof WritError) return undefined;
+    throw error;
+  }
+}
+
+/** The alarm for each active release of these. */
+export function untrustedProblems(found: readonly UntrustedStatus[]): Problem[] {
+  return found
+    .filter((one) => one.active)
+    .map(({ bundle, serial, generation, reason }) =>
+      problemOf(
+        new WritError('UNTRUSTED_ACTIVE', `${bundle} ${serial} is active and ${reason}`, {
+          facts: { bundle, serial, generation },
+        }),
+      ),
+    );
+}

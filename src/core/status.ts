@@ -1,0 +1,116 @@
+// What `writ status` and status.json tell of a host. Owns the shape; its members are a promise (additive within
+// schema 1). Who asks and how is control-protocol's.
+import type { Problem, Trigger, WorkerState } from './cycle-report.js';
+import type { FreshnessReport } from './freshness.js';
+import type { Outcome } from './sync-machine.js';
+
+export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
+
+export interface BundleStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  /** Active release; left out when this bundle has none yet. */
+  readonly serial?: number;
+  readonly revision?: string;
+  readonly activatedAtMs?: number;
+  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
+  readonly server?: { readonly serial: number; readonly revision: string };
+}
+
+export interface WorkerStatus {
+  readonly group: string;
+  readonly worker: string;
+  /** Generation it should use; left out when none is active. */
+  readonly wanted?: number;
+  /** Generation it last proved; left out when it never did. */
+  readonly confirmed?: number;
+  /** `waiting`: not up yet, told when it appears. */
+  readonly state: WorkerState | 'waiting';
+  readonly text: string;
+  /** Since when it is in this state. */
+  readonly atMs: number;
+}
+
+export interface RefusalStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  /** Error code, as CHECK_FAILED. */
+  readonly code: string;
+  readonly reason: string;
+  readonly atMs: number;
+  readonly retryAtMs: number;
+}
+
+export interface HoldStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly by: string;
+  readonly atMs: number;
+  readonly reason?: string;
+}
+
+export interface MirrorReport {
+  readonly url: string;
+  /** `used`: the last one that something came from. `failed`: when it was last asked. */
+  readonly state: 'used' | 'failed' | 'idle';
+  /** Error code of the last failure. */
+  readonly code?: string;
+  /** Epoch milliseconds: since when it fails. */
+  readonly sinceMs?: number;
+}
+
+/** A kept release that keys of today no longer vouch for. */
+export interface UntrustedStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly generation: number;
+  /** In use now: an alarm. The others are only never rolled back to. */
+  readonly active: boolean;
+  readonly reason: string;
+}
+
+export interface StatusReport {
+  readonly schema: 1;
+  readonly type: 'status.result';
+  /** Version of the agent. */
+  readonly version: string;
+  readonly host: string;
+  readonly atMs: number;
+  /** `stop` in a report that was read without a running agent. */
+  readonly agent: AgentState;
+  /** The last cycle; left out before the first. */
+  readonly last?: {
+    readonly cycle: string;
+    readonly trigger: Trigger;
+    readonly outcome: Outcome;
+    readonly atMs: number;
+  };
+  /** Every worker that was told proved the active generation. */
+  readonly confirmed: boolean;
+  /** Left out when nothing is active. */
+  readonly generation?: number;
+  readonly activeSinceMs?: number;
+  readonly bundles: readonly BundleStatus[];
+  readonly workers: readonly WorkerStatus[];
+  readonly freshness: FreshnessReport;
+  /** Left out while the clock of this host is right, or nothing signed tells. */
+  readonly clock?: {
+    /** Greatest time that the repository has signed; it is used for expiry. */
+    readonly floorMs: number;
+    readonly behindMs: number;
+  };
+  readonly nextPollAtMs?: number;
+  /** In the order of the configuration; left out where there is one, or none was asked yet. */
+  readonly mirrors?: readonly MirrorReport[];
+  /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
+  readonly trust: readonly {
+    readonly role: string;
+    readonly version: number;
+    readonly expiresAtMs: number;
+  }[];
+  readonly untrusted?: readonly UntrustedStatus[];
+  readonly refusals: readonly RefusalStatus[];
+  readonly holds: readonly HoldStatus[];
+  readonly problems: readonly Problem[];
+}
