@@ -1,9 +1,11 @@
-// What `writ serve --keys` gives to the server: the two online keys, opened once, behind one verb. The server
-// itself never sees a key, a directory of keys or the publisher.
+// What `writ serve --keys` gives to the server: the two online keys, behind one verb; opened at the start, and again
+// when a new root lists others. The server itself never sees a key, a directory of keys or the publisher.
+import { isWritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import type { KeyDirectory } from '../publisher/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../publisher/online-signing.js';
+import type { OnlineRole } from '../server/resign-schedule.js';
 import type { OnlineSigner } from '../server/resigner.js';
 
 /**
@@ -16,22 +18,31 @@ export async function createOnlineSigner(
   keys: KeyDirectory,
   clock: Clock,
 ): Promise<OnlineSigner> {
-  const signers = await openOnlineSigners(repository, keys);
+  let signers = await openOnlineSigners(repository, keys);
   const durableFs = createDurableFs();
+  const resign = async (roles: readonly OnlineRole[]): Promise<void> => {
+    await resignOnline({
+      repository,
+      signers,
+      roles,
+      keysDirectory: keys.path,
+      clock,
+      durableFs,
+      holder: 'serve',
+      // Not waited for: when the other writer is done, there may be nothing left to sign.
+      lockWaitMs: 0,
+    });
+  };
   return {
     resign: async (roles) => {
-      const keysDirectory = keys.path;
-      await resignOnline({
-        repository,
-        signers,
-        roles,
-        keysDirectory,
-        clock,
-        durableFs,
-        holder: 'serve',
-        // Not waited for: when the other writer is done, there may be nothing left to sign.
-        lockWaitMs: 0,
-      });
+      try {
+        await resign(roles);
+      } catch (error) {
+        if (!isWritError(error) || error.code !== 'KEYS_MISSING') throw error;
+        // A new root lists other keys: those may lie beside the old ones already.
+        signers = await openOnlineSigners(repository, keys);
+        await resign(roles);
+      }
     },
   };
 }

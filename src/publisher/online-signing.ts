@@ -1,6 +1,7 @@
 // Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
 // signers of these two roles come in here; root and targets keys have no way in.
 import { WritError } from '../core/errors.js';
+import { keyId } from '../core/signature-schemes.js';
 import type { ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
@@ -88,6 +89,23 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
 }
 
+/**
+ * Signers that were opened before a root took their keys away sign nothing more: not even a snapshot that would
+ * be refused afterwards and lie there.
+ * @throws WritError KEYS_MISSING
+ */
+function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {
+  for (const role of ['snapshot', 'timestamp'] as const) {
+    const { keyids, threshold } = live.root.signed.roles[role];
+    const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
+    if (listed.length >= threshold) continue;
+    throw new WritError('KEYS_MISSING', `the root no longer lists the ${role} keys at hand`, {
+      facts: { role, expected: threshold, actual: listed.length, keyIds: keyids },
+      hint: 'Bring the new keys to where the old ones lie.',
+    });
+  }
+}
+
 /** No honest count of signatures gets there: 30,000 years of one a second. */
 const maxHonestVersion = 1e12;
 
@@ -136,6 +154,7 @@ export async function resignOnline(options: ResignOptions): Promise<ResignResult
     const state = readRepositoryState(writer.layout, options.keysDirectory);
     const { signers, roles, clock } = options;
     requireNothingIgnored(state, clock.nowMs());
+    requireListed(state, signers);
     const versions = await signOnline({ writer, state, signers, roles, clock });
     return { versions, targetsBefore: state.live.targets.signed.version, ignored: state.ignored };
   });

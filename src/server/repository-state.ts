@@ -83,11 +83,28 @@ function readState(repository: string): RepositoryState {
     }
   };
   const names = metadataNames(repository);
-  load('root', newestRoot(names));
+  const root = load('root', newestRoot(names));
   const timestamp = load('timestamp', 'timestamp.json');
   const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
-  load('targets', numbered(snapshot, 'targets'));
+  const targets = load('targets', numbered(snapshot, 'targets'));
+  problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
   return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(names, snapshot) };
+}
+
+/**
+ * After a rotation: what is live names none of the keys that the newest root gives the role, and hosts refuse it.
+ * A hint only; who signed is for hosts to verify.
+ */
+function outdatedRoles(
+  root: RoleFile | undefined,
+  files: Readonly<Record<string, RoleFile | undefined>>,
+): RepositoryProblem[] {
+  return Object.entries(files).flatMap(([role, file]) => {
+    const listed = root?.keyIds.get(role);
+    if (listed === undefined || file === undefined || listed.some((id) => file.signedBy.has(id))) return [];
+    const message = `${role} is signed by keys that the root no longer lists`;
+    return [{ role: role as TopLevelRole, code: 'SIGNATURE_WRONG_KEY', message }];
+  });
 }
 
 function numbered(parent: RoleFile | undefined, role: TopLevelRole): string | undefined {

@@ -20,8 +20,15 @@ export function nextResignAt(role: Pick<RoleState, 'signedAtMs' | 'expiresMs'>):
 export function dueRoles(state: RepositoryState, nowMs: number): readonly OnlineRole[] {
   const { snapshot, timestamp } = state.roles;
   if (snapshot === undefined || timestamp === undefined) return [];
-  if (state.pending.length > 0 || nextResignAt(snapshot) <= nowMs) return ['snapshot', 'timestamp'];
-  return nextResignAt(timestamp) <= nowMs ? ['timestamp'] : [];
+  const due = (role: OnlineRole, { signedAtMs, expiresMs }: RoleState): boolean =>
+    nextResignAt({ signedAtMs, expiresMs }) <= nowMs || isOutdated(state, role);
+  if (state.pending.length > 0 || due('snapshot', snapshot)) return ['snapshot', 'timestamp'];
+  return due('timestamp', timestamp) ? ['timestamp'] : [];
+}
+
+/** A new root gave the role another key: until that one has signed, hosts refuse what is live. */
+function isOutdated({ problems }: RepositoryState, role: OnlineRole): boolean {
+  return problems.some((problem) => problem.role === role && problem.code === 'SIGNATURE_WRONG_KEY');
 }
 
 const firstRetryMs = 5000;

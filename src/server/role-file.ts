@@ -12,6 +12,10 @@ export interface RoleFile {
   readonly signedAtMs?: number;
   /** Versions by file name, as `targets.json`; empty for root and targets. */
   readonly meta: ReadonlyMap<string, number>;
+  /** Key ids that the file's signatures name; nothing is verified here. */
+  readonly signedBy: ReadonlySet<string>;
+  /** Of a root: the key ids of each role. */
+  readonly keyIds: ReadonlyMap<string, readonly string[]>;
 }
 
 /** @throws WritError METADATA_MALFORMED naming the member that is wrong */
@@ -21,13 +25,16 @@ export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
       facts: { role, member },
     });
   };
-  const signed = member(parseJson(bytes) ?? fail('JSON'), 'signed');
+  const file = parseJson(bytes) ?? fail('JSON');
+  const signed = member(file, 'signed');
   if (member(signed, '_type') !== role) return fail('_type');
   const version = versionOf(signed) ?? fail('version');
   const expiresMs = parseIsoTime(member(signed, 'expires')) ?? fail('expires');
   const signedAtMs = parseIsoTime(member(member(signed, 'writ'), 'signedAt'));
   const meta = metaVersions(member(signed, 'meta'));
-  return { version, expiresMs, meta, ...(signedAtMs === undefined ? {} : { signedAtMs }) };
+  const signedBy = new Set(listOf(member(file, 'signatures')).flatMap((one) => textOf(member(one, 'keyid'))));
+  const keyIds = keyIdsOf(member(signed, 'roles'));
+  return { version, expiresMs, meta, signedBy, keyIds, ...(signedAtMs === undefined ? {} : { signedAtMs }) };
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -37,6 +44,21 @@ function parseJson(bytes: Uint8Array): unknown {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
+}
+
+function keyIdsOf(roles: unknown): Map<string, readonly string[]> {
+  if (typeof roles !== 'object' || roles === null) return new Map();
+  return new Map(
+    Object.entries(roles).map(([name, role]) => [name, listOf(member(role, 'keyids')).flatMap(textOf)]),
+  );
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string[] {
+  return typeof value === 'string' ? [value] : [];
 }
 
 function metaVersions(meta: unknown): Map<string, number> {

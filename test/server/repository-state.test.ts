@@ -81,6 +81,18 @@ describe('repository state', () => {
     assert.deepEqual(codes(createRepositoryView(dir.path)), expected);
   });
 
+  it('says that a role is signed by keys which the newest root no longer lists', () => {
+    using dir = repository();
+    const roles = { timestamp: { keyids: ['new'] }, snapshot: { keyids: ['new', 'old'] } };
+    replaceFile(dir.path, 'metadata/2.root.json', roleBytes('root', { version: 2, roles }));
+    for (const name of ['timestamp.json', '1.snapshot.json']) {
+      const file = JSON.parse(fs.readFileSync(dir.join('metadata', name), 'utf8'));
+      const signed = { ...file, signatures: [{ keyid: 'old', sig: '' }] };
+      replaceFile(dir.path, `metadata/${name}`, JSON.stringify(signed));
+    }
+    assert.deepEqual(codes(createRepositoryView(dir.path)), ['timestamp SIGNATURE_WRONG_KEY']);
+  });
+
   it('says that a role cannot be opened', () => {
     using dir = repository();
     fs.rmSync(dir.join('metadata/1.targets.json'));

@@ -29,6 +29,14 @@ describe('re-signing schedule', () => {
     assert.deepEqual(dueRoles({ ...state, pending: ['2.targets.json'] }, 0), ['snapshot', 'timestamp']);
   });
 
+  it('signs at once what a new root took from its old keys', () => {
+    const outdated = (role: 'root' | 'snapshot' | 'timestamp' | 'targets') =>
+      dueRoles({ ...state, problems: [{ role, code: 'SIGNATURE_WRONG_KEY', message: '' }] }, 0);
+    assert.deepEqual(outdated('timestamp'), ['timestamp']);
+    assert.deepEqual(outdated('snapshot'), ['snapshot', 'timestamp']);
+    assert.deepEqual(outdated('targets'), [], 'people sign these');
+  });
+
   it('signs nothing over a snapshot or timestamp that it cannot read', () => {
     const { snapshot, timestamp } = state.roles;
     const pending = ['2.targets.json'];

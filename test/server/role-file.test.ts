@@ -19,7 +19,17 @@ describe('role file', () => {
       expiresMs: Date.UTC(2026, 10, 8),
       signedAtMs: Date.UTC(2026, 10, 1),
       meta: new Map([['snapshot.json', 3]]),
+      signedBy: new Set(),
+      keyIds: new Map(),
     });
+  });
+
+  it('gives the key ids that signed, and those that a root gives to each role', () => {
+    const signed = { ...whole, _type: 'root', roles: { timestamp: { keyids: ['a', 1, 'b'] }, odd: 7 } };
+    const file = { signatures: [{ keyid: 'x', sig: '' }, null, { keyid: 3 }], signed };
+    const { signedBy, keyIds } = parseRoleFile(Buffer.from(JSON.stringify(file)), 'root');
+    assert.deepEqual([...signedBy], ['x']);
+    assert.deepEqual(Object.fromEntries(keyIds), { timestamp: ['a', 'b'], odd: [] });
   });
 
   it('does without signedAt and meta, and leaves out an entry that is no version', () => {

@@ -10,6 +10,7 @@ import { createDurableFs } from '../../../src/platform/durable-fs.js';
 import { takeLock } from '../../../src/platform/process-lock.js';
 import { createKeyFile, readKeyFile, unlockKey } from '../../../src/publisher/key-file.js';
 import { startServer } from '../../../src/server/server.js';
+import { commit, newKey, proposal, signedBy } from '../../support/ceremony.js';
 import { fakeClock } from '../../support/fake-clock.js';
 import { needs } from '../../support/real-programs.js';
 import { jsonOf, runWrit } from '../../support/run-writ.js';
@@ -99,6 +100,40 @@ describe('a server with the online keys', () => {
     assert.match(await (await fetch(`${url}/metrics`)).text(), /resign_total\{result="failure"\} 1/);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended).exitCode, 0);
+  });
+
+  it('goes over to new keys that lie beside the old ones as soon as a root lists them', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const online = copyKeys(dir, repository, 'online', onlineFiles);
+    const replace = (['snapshot', 'timestamp'] as const).map((role) => {
+      return { role, keys: [newKey(dir, `${role}-2`, 'online')] };
+    });
+    const proposed = proposal(repository, { replace });
+    const args = ['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', online];
+    await using server = startWrit(args);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    const signed = await signedBy(repository, proposed, ['root-1.key', 'root-2.key']);
+    const result = await commit(repository, signed, { unsignedRoles: 'accepted' });
+    assert.deepEqual(result.waiting, ['snapshot', 'timestamp']);
+    await untilTimestampIs(url, 2);
+    const health = (await (await fetch(`${url}/healthz`)).json()) as { status: string };
+    assert.equal(health.status, 'ok');
+  });
+
+  it('signs nothing with keys that a new root took away, and says so', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
+    const signer = await createOnlineSigner(repository.directory, keys, systemClock);
+    const replace = [{ role: 'snapshot' as const, keys: [newKey(dir, 'snapshot-2', 'elsewhere')] }];
+    const signed = await signedBy(repository, proposal(repository, { replace }), [
+      'root-1.key',
+      'root-2.key',
+    ]);
+    await commit(repository, signed, { unsignedRoles: 'accepted' });
+    await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'KEYS_MISSING' });
+    assert.ok(!fs.existsSync(metadataPath(repository, '2.snapshot.json')));
   });
 
   it('leaves the repository to another writer as long as that one holds the lock', async () => {
