@@ -420,6 +420,28 @@ describe('mirrors: a delegated role', () => {
   });
 });
 
+describe('mirrors: a delegated role that is kept and has expired', () => {
+  it('is no fault of a mirror: none is asked, and none is said to fail', async () => {
+    const { client, repository, a, b, upload, clock } = await bench();
+    repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
+    repository.signedOf('dns-team').expires = isoTime(startMs + 2 * dayMs);
+    repository.publish();
+    upload(a, b);
+    await client.refresh();
+    await client.target('dns', 'stable');
+    clock.setWallTime(startMs + 3 * dayMs);
+    await client.refresh();
+    a.takeRequests();
+    const error = await rejectsCode('METADATA_EXPIRED', client.target('dns', 'stable'));
+    assert.deepEqual([error.facts['role'], error.facts['mirrors']], ['dns-team', undefined]);
+    assert.deepEqual([...a.takeRequests(), ...b.takeRequests()], []);
+    assert.deepEqual(
+      client.mirrors().map((one) => one.state),
+      ['used', 'idle'],
+    );
+  });
+});
+
 describe('mirrors: one trust state over time', () => {
   it('does not let a mirror that lags give up what another one has shown', async () => {
     const { client, repository, a, upload, clock } = await bench();
