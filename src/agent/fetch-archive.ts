@@ -116,8 +116,8 @@ async function receiveWhole(turn: Turn): Promise<WritError | undefined> {
   }
 }
 
+/** Bytes are written at their own place: those of the one before are written over, to the last one. */
 function startOver(download: Download, target: SignedTarget): void {
-  disk(download.path, () => fs.ftruncateSync(download.descriptor, 0));
   Object.assign(download, nothingYet(target));
 }
 

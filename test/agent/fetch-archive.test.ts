@@ -106,6 +106,44 @@ describe('fetchArchive', () => {
     await assertFails(dir, { client }, 'DOWNLOAD_DIGEST');
   });
 
+  it('leaves nothing of a liar in the file that an honest mirror brought, and names the liar', async () => {
+    using dir = tempDir();
+    // The lie is longer than what comes first from the honest one: no byte of it may show through.
+    const liar = memorySource(Buffer.alloc(archive.length, 1), Array(4).fill(cut(20_000)));
+    const honest = memorySource(archive);
+    const failure = { mirror: 'https://a/', error: new WritError('SERVER_UNREACHABLE', 'cut') };
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive) => {
+        const { signal } = new AbortController();
+        await assert.rejects(receive(liar.open, signal), { code: 'SERVER_UNREACHABLE' });
+        await receive(honest.open, signal);
+        return [failure];
+      },
+    };
+    const failed: unknown[] = [];
+    const got = await fetchArchive(options(dir, { client, onMirrorFailed: (one) => failed.push(one) }));
+    assert.deepEqual(honest.offsets, [80_000, 0]);
+    assert.deepEqual(readFileSync(got.path), archive);
+    assert.deepEqual(failed, [failure]);
+  });
+
+  it('blames a mirror whose own bytes alone are wrong, and begins anew at the next one', async () => {
+    using dir = tempDir();
+    const liar = memorySource(Buffer.alloc(archive.length, 1));
+    const honest = memorySource(archive);
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive) => {
+        const { signal } = new AbortController();
+        await assert.rejects(receive(liar.open, signal), { code: 'DOWNLOAD_DIGEST' });
+        await receive(honest.open, signal);
+        return [];
+      },
+    };
+    const got = await fetchArchive(options(dir, { client }));
+    assert.deepEqual([liar.offsets, honest.offsets], [[0], [0]]);
+    assert.deepEqual(readFileSync(got.path), archive);
+  });
+
   it('stops an endless body at the signed length', async () => {
     using dir = tempDir();
     const endless = memorySource(Buffer.concat([archive, Buffer.from('x')]));
