@@ -62,8 +62,9 @@ export function publicKeyIdentity(key: MetadataKey): string | undefined {
   return identityOf(publicKey);
 }
 
+/** By its numbers: the DER of one point on a curve differs with the form, compressed or not, it came in. */
 function identityOf(publicKey: KeyObject): string {
-  return publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+  return JSON.stringify(publicKey.export({ format: 'jwk' }));
 }
 
 /**

@@ -155,3 +155,73 @@ describe('countValidSigners', () => {
     }
   });
 });
+
+describe('one key in several forms', () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const sig = sign('sha256', bytes, privateKey).toString('hex');
+
+  /** SubjectPublicKeyInfo of the same point, written with its x and the parity of its y. */
+  function compressed(): MetadataKey {
+    const der = publicKey.export({ type: 'spki', format: 'der' });
+    const point = der.subarray(-64);
+    const short = Buffer.concat([Buffer.from([2 + ((point[63] ?? 0) & 1)]), point.subarray(0, 32)]);
+    const algorithm = der.subarray(2, 23);
+    const bits = Buffer.concat([Buffer.from([0x03, short.length + 1, 0]), short]);
+    const whole = Buffer.concat([Buffer.from([0x30, algorithm.length + bits.length]), algorithm, bits]);
+    const pem = `-----BEGIN PUBLIC KEY-----\n${whole.toString('base64')}\n-----END PUBLIC KEY-----\n`;
+    return { keytype: 'ecdsa', scheme: 'ecdsa-sha2-nistp256', keyval: { public: pem } };
+  }
+
+  it('is one signer: a point of a curve, compressed or not', () => {
+    const keys = [pemKey(publicKey, 'ecdsa', 'ecdsa-sha2-nistp256'), compressed()];
+    for (const key of keys) assert.equal(verifySignature(key, bytes, sig), true);
+    const keyids = keys.map(keyId);
+    assert.notEqual(keyids[0], keyids[1]);
+    const listed = Object.fromEntries(keys.map((key, index) => [keyids[index]!, key]));
+    const signatures = keyids.map((keyid) => ({ keyid, sig }));
+    const role = { keyids, threshold: 2 };
+    assert.equal(countValidSigners({ keys: listed, role, signatures, signedBytes: bytes }), 1);
+  });
+
+  it('is one signer: a PEM text with other line ends', () => {
+    const key = pemKey(publicKey, 'ecdsa', 'ecdsa-sha2-nistp256');
+    const other = { ...key, keyval: { public: key.keyval.public.replaceAll('\n', '\r\n') } };
+    const keyids = [keyId(key), keyId(other)];
+    const keys = { [keyids[0]!]: key, [keyids[1]!]: other };
+    const signatures = keyids.map((keyid) => ({ keyid, sig }));
+    const count = countValidSigners({ keys, role: { keyids, threshold: 2 }, signatures, signedBytes: bytes });
+    assert.equal(count, 1);
+  });
+
+  it('takes both of the two ECDSA signatures that differ in the sign of s, and only well-made DER', () => {
+    const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+    const raw = sign('sha256', bytes, { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    const r = BigInt(`0x${raw.subarray(0, 32).toString('hex')}`);
+    const s = BigInt(`0x${raw.subarray(32).toString('hex')}`);
+    const key = pemKey(publicKey, 'ecdsa', 'ecdsa-sha2-nistp256');
+    for (const one of [s, order - s]) assert.equal(verifySignature(key, bytes, derOf(r, one)), true);
+    assert.equal(verifySignature(key, bytes, derOf(r, s + order)), false);
+    assert.equal(verifySignature(key, bytes, `${derOf(r, s)}00`), false);
+    assert.equal(verifySignature(key, bytes, raw.toString('hex')), false);
+  });
+
+  it('takes RSA-PSS signatures with a salt of any length, as signers of ten years have written them', () => {
+    const rsaPair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const key = pemKey(rsaPair.publicKey, 'rsa', 'rsassa-pss-sha256');
+    for (const saltLength of [32, 20, 0, rsa.RSA_PSS_SALTLEN_MAX_SIGN]) {
+      const options = { key: rsaPair.privateKey, padding: rsa.RSA_PKCS1_PSS_PADDING, saltLength };
+      assert.equal(verifySignature(key, bytes, sign('sha256', bytes, options).toString('hex')), true);
+    }
+  });
+});
+
+function derOf(...numbers: readonly bigint[]): string {
+  const parts = numbers.map((number) => {
+    const hex = number.toString(16);
+    const even = hex.length % 2 === 0 ? hex : `0${hex}`;
+    const positive = Number.parseInt(even.slice(0, 2), 16) > 127 ? `00${even}` : even;
+    return `02${(positive.length / 2).toString(16).padStart(2, '0')}${positive}`;
+  });
+  const body = parts.join('');
+  return `30${(body.length / 2).toString(16).padStart(2, '0')}${body}`;
+}
