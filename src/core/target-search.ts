@@ -56,10 +56,33 @@ function visitor(path: string): (role: string) => 'first' | 'again' {
   const visited = new Set<string>();
   return (role) => {
     if (visited.has(role)) return 'again';
-    if (visited.size === maxVisitedRoles) throw tooManyRoles(path);
+    if (visited.size === maxVisitedRoles) throw tooManyRoles(path, maxVisitedRoles);
     visited.add(role);
     return 'first';
   };
+}
+
+/** Delegated roles that one listing visits: more than a search does, as hashed bins are many. */
+export const maxListedRoles = 1024;
+
+/**
+ * Visits every role that the targets lead to, each once, as `yield` gives its file. For a list of what there may
+ * be: whether a role may really speak for a path that it lists, only a search for that path can tell.
+ * @throws WritError DELEGATION_LIMIT
+ */
+export function* visitRoles(
+  targets: ParsedFile<'targets'>,
+): Generator<WantedRole, void, ParsedFile<'targets'>> {
+  const seen = new Set<string>();
+  const waiting = [targets];
+  for (let delegator = waiting.shift(); delegator !== undefined; delegator = waiting.shift()) {
+    for (const role of delegator.signed.delegations?.roles ?? []) {
+      if (seen.has(role.name)) continue;
+      if (seen.size === maxListedRoles) throw tooManyRoles('the list of all targets', maxListedRoles);
+      seen.add(role.name);
+      waiting.push(yield { delegator, role });
+    }
+  }
 }
 
 interface Waiting {
@@ -92,10 +115,10 @@ export function matchesPath(role: DelegatedRole, path: string): boolean {
   return (role.path_hash_prefixes ?? []).some((prefix) => hex.startsWith(prefix));
 }
 
-function tooManyRoles(path: string): WritError {
+function tooManyRoles(target: string, expected: number): WritError {
   return new WritError(
     'DELEGATION_LIMIT',
-    `${path}: more than ${maxVisitedRoles} delegated roles would have to be asked`,
-    { facts: { target: path, expected: maxVisitedRoles } },
+    `${target}: more than ${expected} delegated roles would have to be asked`,
+    { facts: { target, expected } },
   );
 }

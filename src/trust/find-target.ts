@@ -2,7 +2,7 @@
 // search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
-import { type FoundTarget, searchTarget, type WantedRole } from '../core/target-search.js';
+import { type FoundTarget, searchTarget, visitRoles, type WantedRole } from '../core/target-search.js';
 import {
   delegatedMetaOf,
   keptDelegated,
@@ -31,6 +31,52 @@ export async function findTarget(
   let step = search.next();
   while (step.done !== true) step = search.next(await load(step.value));
   return step.value && describeFound(set, step.value);
+}
+
+/** A delegated role, as the delegator on the way to it sees it. */
+export interface ListedRole {
+  readonly role: string;
+  readonly delegator: string;
+  readonly version: number;
+  /** Epoch milliseconds. */
+  readonly expiresAtMs: number;
+  readonly keyIds: readonly string[];
+  readonly threshold: number;
+}
+
+export interface TargetList {
+  /** What a search for its path finds, by path; entries of a role that may not speak for them are left out. */
+  readonly files: readonly FoundFile[];
+  /** In the order of the search. */
+  readonly delegated: readonly ListedRole[];
+}
+
+/**
+ * Everything that the repository offers, every delegated role included.
+ * @throws WritError DELEGATION_LIMIT, and what `load` throws
+ */
+export async function listTargets(current: () => TrustedSet, load: LoadRole): Promise<TargetList> {
+  const targets = required(current(), 'targets');
+  const delegated: ListedRole[] = [];
+  const paths = new Set(Object.keys(targets.signed.targets));
+  const roles = visitRoles(targets);
+  let step = roles.next();
+  while (step.done !== true) {
+    const { delegator, role } = step.value;
+    const file = await load(step.value);
+    const { expiresAtMs, signed } = file;
+    const { name, threshold, keyids: keyIds } = role;
+    const { version } = signed;
+    delegated.push({ role: name, delegator: delegator.name, version, expiresAtMs, keyIds, threshold });
+    for (const path of Object.keys(signed.targets)) paths.add(path);
+    step = roles.next(file);
+  }
+  const files: FoundFile[] = [];
+  for (const path of [...paths].sort()) {
+    const found = await findTarget(current(), path, load);
+    if (found !== undefined) files.push(found);
+  }
+  return { files, delegated };
 }
 
 export interface TargetName {

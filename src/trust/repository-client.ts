@@ -18,7 +18,9 @@ import {
   findTarget,
   knownTarget,
   type LoadRole,
+  listTargets,
   recallDelegated,
+  type TargetList,
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
 import type { MirrorFailure } from './mirror-failures.js';
@@ -58,6 +60,12 @@ export interface RepositoryClient {
    * @throws WritError DELEGATION_LIMIT, every code of trust (naming the role) and of transport
    */
   find(path: string, options?: TargetOptions): Promise<FoundFile | undefined>;
+  /**
+   * Everything that the repository offers; it fetches every delegated role.
+   * @returns undefined if nothing is trusted yet
+   * @throws WritError as find
+   */
+  list(options?: TargetOptions): Promise<TargetList | undefined>;
   /** The head of a channel, found the same way. @throws WritError TARGET_MALFORMED, and as find */
   target(bundle: string, channel: string, options?: TargetOptions): Promise<SignedTarget | undefined>;
   /**
@@ -115,25 +123,23 @@ interface AskOptions {
   readonly ask?: 'due' | 'all';
 }
 
-/** Opens a client; nothing is read, asked or written before its first use. */
-export function openRepositoryClient(options: RepositoryClientOptions): RepositoryClient {
-  const {
-    source,
-    store,
-    clock,
-    limits = defaultMetadataLimits,
-    transport = defaultTransportLimits,
-  } = options;
-  const mirrors = openMirrors([source, ...(options.mirrors ?? [])], clock);
-  const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
-  let trusted: TrustedSet | undefined;
-  let refreshedAtMs: number | undefined;
-  const metadataAttempt = (how: AskOptions): AttemptOptions => ({
+function metadataAttempt(transport: TransportLimits, how: AskOptions): AttemptOptions {
+  return {
     timeoutMs: transport.refreshTimeoutMs,
     patienceMs: transport.metadataTimeoutMs,
     ask: how.ask ?? 'due',
     ...(how.signal === undefined ? {} : { signal: how.signal }),
-  });
+  };
+}
+
+/** Opens a client; nothing is read, asked or written before its first use. */
+export function openRepositoryClient(options: RepositoryClientOptions): RepositoryClient {
+  const { source, store, clock } = options;
+  const { limits = defaultMetadataLimits, transport = defaultTransportLimits } = options;
+  const mirrors = openMirrors([source, ...(options.mirrors ?? [])], clock);
+  const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
+  let trusted: TrustedSet | undefined;
+  let refreshedAtMs: number | undefined;
   const load = (): TrustedSet => {
     trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
     return trusted;
@@ -144,13 +150,18 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   };
   const verdicts = rememberVerdicts(store.loadDelegated);
   const isNew = (): boolean => trusted === undefined && store.isEmpty();
-  const find: RepositoryClient['find'] = async (path, { signal, onMirrorFailed } = {}) => {
+  /** @returns undefined as long as there are no targets to begin a search with */
+  const loader = ({ signal, onMirrorFailed }: TargetOptions): LoadRole | undefined => {
     if (isNew() || load().targets === undefined) return undefined;
     // One update is judged at one time (5.1), its delegated roles too.
     const nowMs = refreshedAtMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
-    const attempt = metadataAttempt({ signal });
-    return findTarget(load(), path, roleLoader(context, mirrors, { attempt, onMirrorFailed }));
+    const attempt = metadataAttempt(transport, { signal });
+    return roleLoader(context, mirrors, { attempt, onMirrorFailed });
+  };
+  const find: RepositoryClient['find'] = async (path, targetOptions = {}) => {
+    const loadRole = loader(targetOptions);
+    return loadRole && findTarget(load(), path, loadRole);
   };
 
   return {
@@ -169,11 +180,18 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
-      const { value, ...how } = await mirrors.attempt(refreshFrom, metadataAttempt({ signal, ask }));
+      const { value, ...how } = await mirrors.attempt(
+        refreshFrom,
+        metadataAttempt(transport, { signal, ask }),
+      );
       return { ...describeRefresh({ before, ...value }), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),
     find,
+    list: async (targetOptions = {}) => {
+      const loadRole = loader(targetOptions);
+      return loadRole && listTargets(load, loadRole);
+    },
     target: async (bundle, channel, targetOptions) => {
       const found = await find(targetPath(bundle, channel), targetOptions);
       return found && readSignedTarget(found, { bundle, channel });

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { matchesPath, maxVisitedRoles, searchTarget } from '../../src/core/target-search.js';
+import {
+  matchesPath,
+  maxListedRoles,
+  maxVisitedRoles,
+  searchTarget,
+  visitRoles,
+} from '../../src/core/target-search.js';
 import type { DelegatedRole, ParsedFile } from '../../src/core/tuf-metadata.js';
 
 /** `A: x` lists the target x; `A > B(*.txt)!` delegates to B, terminating. */
@@ -162,5 +168,34 @@ describe('matchesPath', () => {
     assert.equal(matchesPath({ ...role, paths: ['b/*'] }, 'a/x'), false);
     assert.equal(matchesPath({ ...role, paths: [] }, 'a/x'), false);
     assert.equal(matchesPath(role, 'a/x'), false);
+  });
+});
+
+describe('visitRoles', () => {
+  const names = (graph: Graph): string[] => {
+    const visit = visitRoles(fileOf('targets', graph));
+    const seen: string[] = [];
+    let step = visit.next();
+    while (step.done !== true) {
+      seen.push(`${step.value.delegator.name}>${step.value.role.name}`);
+      step = visit.next(fileOf(step.value.role.name, graph));
+    }
+    return seen;
+  };
+
+  it('visits every role once, whatever paths it may speak for, and ends in a circle', () => {
+    const graph = {
+      targets: { roles: [to('A', { paths: [] }), to('B', end)] },
+      A: { roles: [to('C'), to('B')] },
+      C: { roles: [to('A')] },
+    };
+    assert.deepEqual(names(graph), ['targets>A', 'targets>B', 'A>C']);
+    assert.deepEqual(names({}), []);
+  });
+
+  it('ends where nobody needs so many', () => {
+    const roles = Array.from({ length: maxListedRoles }, (_, index) => to(`r${index}`));
+    assert.equal(names({ targets: { roles } }).length, maxListedRoles);
+    assert.throws(() => names({ targets: { roles: [...roles, to('more')] } }), { code: 'DELEGATION_LIMIT' });
   });
 });

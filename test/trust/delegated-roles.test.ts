@@ -187,3 +187,44 @@ describe('a delegated role', () => {
     assert.ok(readdirSync(bench.trust).includes('team.json'));
   });
 });
+
+describe('list', () => {
+  it('has every role, and of their targets those that a search finds with them', async () => {
+    using bench = await withRole('team', {}, { threshold: 1 });
+    const { repository } = bench;
+    repository.delegate('team', { name: 'deep', paths: ['team/*'] });
+    repository.addTarget('team/deep', content, { listedBy: 'deep' });
+    repository.addTarget('team/file', content, { listedBy: 'deep' });
+    repository.addTarget('other/file', content, { listedBy: 'deep' });
+    repository.addTarget('top', content);
+    repository.signedOf('team').version = 2;
+    repository.publish();
+    assert.equal(await bench.refresh(), 'trusted');
+    const list = await bench.client.list();
+    assert.deepEqual(
+      list?.files.map(({ path, vouchedBy }) => [path, vouchedBy.role]),
+      [
+        ['team/deep', 'deep'],
+        ['team/file', 'team'],
+        ['top', 'targets'],
+      ],
+    );
+    assert.deepEqual(
+      list?.delegated.map(({ role, delegator, version, threshold }) => [role, delegator, version, threshold]),
+      [
+        ['team', 'targets', 2, 1],
+        ['deep', 'team', 1, 1],
+      ],
+    );
+  });
+
+  it('is nothing before the first refresh, and refused as a whole for a role that cannot be trusted', async () => {
+    using bench = trustBench();
+    assert.equal(await bench.client.list(), undefined);
+    bench.repository.delegate('targets', { name: 'team' });
+    bench.repository.publish();
+    await bench.refresh();
+    bench.repository.withhold('1.team.json');
+    await rejectsCode('METADATA_MISSING', bench.client.list());
+  });
+});

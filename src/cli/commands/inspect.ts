@@ -6,9 +6,10 @@ import { pathToFileURL } from 'node:url';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../core/limits.js';
 import { digestFromHex } from '../../core/names.js';
-import { parseEnvelope, topLevelRoles } from '../../core/tuf-metadata.js';
+import { parseReleaseInfo } from '../../core/release.js';
+import { topLevelRoles } from '../../core/tuf-metadata.js';
 import { type ArchiveReport, inspectArchive } from '../../publisher/archive-reader.js';
-import { releasesOf } from '../../publisher/metadata-content.js';
+import type { TargetList } from '../../trust/find-target.js';
 import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource, type RepositorySource } from '../../trust/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/trust-store.js';
@@ -97,7 +98,8 @@ async function inspectRepository(url: string, flags: InspectFlags, context: Comm
     const { warnings, requests } = await client.refresh();
     reporter.finish('refresh', `${counted(requests, 'request')} to ${url}`);
     for (const { message } of warnings) reporter.warn(message);
-    return repositoryAnswer({ url, anchor, store, client, nowMs: clock.nowMs() });
+    const list = await client.list();
+    return repositoryAnswer({ url, anchor, store, client, list, nowMs: clock.nowMs() });
   } finally {
     await source.close();
   }
@@ -127,6 +129,7 @@ interface Inspected {
   readonly anchor: Anchor;
   readonly store: TrustStore;
   readonly client: RepositoryClient;
+  readonly list: TargetList | undefined;
   readonly nowMs: number;
 }
 
@@ -134,7 +137,7 @@ function repositoryAnswer(inspected: Inspected): Answer {
   const { url, anchor, nowMs } = inspected;
   const rootDigestHex = createHash('sha256').update(anchor.bytes).digest('hex');
   const roles = rolesOf(inspected);
-  const releases = releasesIn(inspected.store);
+  const releases = releasesIn(inspected);
   const roleRows = roles.map(({ role, version, keys, threshold, expiresAtMs }) =>
     [role, version, keys, threshold, isoDay(expiresAtMs), timeLeft(expiresAtMs - nowMs)].map(String),
   );
@@ -154,11 +157,11 @@ function repositoryAnswer(inspected: Inspected): Answer {
       roles: roles.map(({ expiresAtMs, ...role }) => {
         return { ...role, expires: new Date(expiresAtMs).toISOString() };
       }),
-      releases: releases.map(({ path, release, file, digest }) => {
+      releases: releases.map(({ path, release, file, digest, listedBy }) => {
         const { createdAtMs, manifest, ...rest } = release;
         const createdAt = new Date(createdAtMs).toISOString();
         const archive = { digest, bytes: file.length };
-        return { path, ...rest, createdAt, manifestDigest: manifest.digest, archive };
+        return { path, ...rest, listedBy, createdAt, manifestDigest: manifest.digest, archive };
       }),
     },
     lines: [
@@ -178,20 +181,21 @@ function trustLines({ kind }: Anchor, rootDigestHex: string): string[] {
   return [`${line}   trusted on first use: compare it with the publisher's, or give --root`];
 }
 
-function rolesOf({ client, store }: Inspected) {
+function rolesOf({ client, store, list }: Inspected) {
   const status = client.status();
   const root = store.loadRoot().root.signed;
-  return topLevelRoles.map((role) => {
+  const topLevel = topLevelRoles.map((role) => {
     const { version = 0, expiresAtMs = 0 } = status?.roles[role] ?? {};
     const { keyids, threshold } = root.roles[role];
-    return { role, version, keys: keyids.length, threshold, keyIds: keyids, expiresAtMs };
+    return { role: String(role), version, keys: keyids.length, threshold, keyIds: keyids, expiresAtMs };
   });
+  const delegated = list?.delegated ?? [];
+  return [...topLevel, ...delegated.map((one) => ({ ...one, keys: one.keyIds.length }))];
 }
 
-function releasesIn(store: TrustStore) {
-  const { targets } = store.loadFiles();
-  if (targets === undefined) return [];
-  return releasesOf(parseEnvelope(targets, 'targets').signed).map((entry) => {
-    return { ...entry, digest: digestFromHex(entry.file.hashes['sha256']) };
+function releasesIn({ list }: Inspected) {
+  return (list?.files ?? []).map(({ path, file, vouchedBy }) => {
+    const digest = digestFromHex(file.hashes['sha256']);
+    return { path, file, digest, listedBy: vouchedBy.role, release: parseReleaseInfo(file.custom, path) };
   });
 }
