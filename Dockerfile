@@ -30,7 +30,7 @@ RUN install -d -o 10001 -g 10001 -m 0711 /var/lib/writ \
 VOLUME ["/var/lib/writ"]
 USER 10001:10001
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
-  CMD ["node", "/opt/writ/dist/src/cli/main.js", "status", "--config", "/etc/writ/agent.yaml", "--quiet"]
+  CMD ["node", "/opt/writ/dist/src/cli/main.js", "health", "--config", "/etc/writ/agent.yaml", "--fail-on", "critical"]
 CMD ["agent", "--config", "/etc/writ/agent.yaml"]
 
 # Mount the repository at /srv/writ: read-only, or writable with `--keys` so that the server can re-sign.

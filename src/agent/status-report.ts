@@ -155,11 +155,12 @@ function mirrorsOf({ client }: HostView): Pick<StatusReport, 'mirrors'> {
 }
 
 function trustOf(host: HostView): StatusReport['trust'] {
-  const roles = host.client.status()?.roles;
+  const { roles, signedAtMs } = host.client.status() ?? {};
   if (roles === undefined) return [];
   return roleOrder.flatMap((role) => {
     const one = roles[role];
-    return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs }];
+    const signed = role === 'timestamp' && signedAtMs !== undefined ? { signedAtMs } : {};
+    return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs, ...signed }];
   });
 }
 

@@ -131,6 +131,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/status.js'),
   },
   {
+    name: 'health',
+    summary: 'one line and an exit code for monitoring',
+    load: () => import('./commands/health.js'),
+  },
+  {
     name: 'history',
     summary: 'what the cycles of this host did',
     load: () => import('./commands/history.js'),

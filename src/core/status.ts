@@ -108,6 +108,8 @@ export interface StatusReport {
     readonly role: string;
     readonly version: number;
     readonly expiresAtMs: number;
+    /** Where the metadata says so: the timestamp's. */
+    readonly signedAtMs?: number;
   }[];
   readonly untrusted?: readonly UntrustedStatus[];
   readonly refusals: readonly RefusalStatus[];

@@ -36,7 +36,7 @@ const ceremonyCommands = [
   'sign',
   'root commit',
 ];
-const agentCommands = ['agent', 'pull', 'status', 'history', 'rollback', 'resume', 'config show'];
+const agentCommands = ['agent', 'pull', 'status', 'health', 'history', 'rollback', 'resume', 'config show'];
 
 describe('the help', () => {
   it('of every command has a usage, two examples first, and exit codes', async () => {
