@@ -345,3 +345,38 @@ describe('a stolen online key', () => {
     assert.equal(await rootOn(host), 2);
   });
 });
+
+describe('a stolen targets key', () => {
+  it('is replaced after a person has seen what the new key signs; the old one publishes nothing more', async () => {
+    using dir = tempDir();
+    await founded(dir);
+    const host = hostOf(dir);
+    await host.refresh();
+    const places = ['--repository', '../repo'];
+    await writ(dir, 'founder', 'key', 'new', 'keys/targets-2.key', '--name', 'publisher', '--no-passphrase');
+    mail(dir, 'keys/targets-2.pub', 'founder', 'anna', 'targets-2.pub');
+    const change = ['--replace', 'targets=targets-2.pub'];
+    const made = await json(dir, 'anna', 'root', 'rotate', ...places, ...change);
+    const confirm = ['--confirm', String(made['code'])];
+    await writ(dir, 'anna', 'sign', 'root-2.proposal', '--key', 'anna.key', ...confirm);
+    mail(dir, 'root-2.proposal', 'anna', 'ben');
+    await writ(dir, 'ben', 'sign', 'root-2.proposal', '--key', 'ben.key', ...confirm);
+    mail(dir, 'root-2.proposal', 'ben', 'founder');
+    const commit = ['root', 'commit', 'root-2.proposal', ...places, '--keys', 'keys', ...confirm];
+    const run = await writ(dir, 'founder', ...commit);
+    assert.match(run.stderr, /new keys sign targets, snapshot, timestamp\n.*dns-edge stable serial 1 /);
+    assert.match(run.stdout, /signed by the new keys: targets v3, snapshot v3, timestamp v3/);
+    assert.equal(await rootOn(host), 2);
+    assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 1);
+    fs.mkdirSync(dir.join('mallory', 'keys'));
+    for (const name of ['targets.key', 'snapshot.key', 'timestamp.key']) {
+      mail(dir, `keys/${name}`, 'founder', 'mallory', `keys/${name}`);
+    }
+    writeTree(dir.join('mallory', 'source'), { 'block.rpz': 'evil' });
+    const evil = ['publish', 'source', ...places, '--keys', 'keys', '--bundle', 'dns-edge'];
+    assert.equal((await json(dir, 'mallory', ...evil))['code'], 'KEYS_MISSING');
+    await publish(dir, 'two');
+    await host.refresh();
+    assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 2);
+  });
+});

@@ -112,7 +112,11 @@ function releaseTexts(targets: TargetsSigned): string[] {
     return `    ${bundle} ${channel} serial ${serial} ${revision} ${shortDigest(manifest.digest)}`;
   });
   const more = releases.length - shown.length;
-  return more > 0 ? [...shown, `    and ${more} more; see writ repo status`] : shown;
+  return [
+    ...shown,
+    ...(more > 0 ? [`    and ${more} more; see writ repo status`] : []),
+    ...(targets.delegations?.roles ?? []).map(({ name }) => `    delegates to ${name}`),
+  ];
 }
 
 function detailsOf(plan: CommitPlan): Record<string, unknown> {
