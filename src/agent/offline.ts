@@ -4,7 +4,7 @@ import type { HistoryEntry, StatusReport } from '../core/control-protocol.js';
 import { stillVerifies } from '../core/still-verifies.js';
 import { recallFiles } from '../core/trusted-set.js';
 import { createDurableFs } from '../platform/durable-fs.js';
-import { knownTarget } from '../trust/find-target.js';
+import { knownTarget, recallRoles } from '../trust/find-target.js';
 import { describeTrust } from '../trust/trust-report.js';
 import { openTrustStore } from '../trust/trust-store.js';
 import { contactIn } from './freshness.js';
@@ -54,7 +54,7 @@ function storedTrust(directory: string, bootstrapRoot: string): HostView['client
   const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
   const load = (): ReturnType<typeof recallFiles> => recallFiles(store.loadRoot(), store.loadFiles());
   return {
-    status: () => (store.isEmpty() ? undefined : describeTrust(load())),
+    status: () => (store.isEmpty() ? undefined : describeTrust(recallRoles(load(), store.loadDelegated))),
     knownTarget: (bundle, channel) =>
       store.isEmpty() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
     stillVerifies: (proof) =>

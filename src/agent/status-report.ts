@@ -155,13 +155,14 @@ function mirrorsOf({ client }: HostView): Pick<StatusReport, 'mirrors'> {
 }
 
 function trustOf(host: HostView): StatusReport['trust'] {
-  const { roles, signedAtMs } = host.client.status() ?? {};
+  const { roles, delegated = {}, signedAtMs } = host.client.status() ?? {};
   if (roles === undefined) return [];
-  return roleOrder.flatMap((role) => {
+  const topLevel = roleOrder.flatMap((role) => {
     const one = roles[role];
     const signed = role === 'timestamp' && signedAtMs !== undefined ? { signedAtMs } : {};
     return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs, ...signed }];
   });
+  return [...topLevel, ...Object.entries(delegated).map(([role, one]) => ({ role, ...one }))];
 }
 
 /** As of now: it is gone as soon as the clock is right. */

@@ -68,11 +68,12 @@ export const maxListedRoles = 1024;
 /**
  * Visits every role that the targets lead to, each once, as `yield` gives its file. For a list of what there may
  * be: whether a role may really speak for a path that it lists, only a search for that path can tell.
+ * A role that is answered by undefined is passed over, with what only it leads to.
  * @throws WritError DELEGATION_LIMIT
  */
 export function* visitRoles(
   targets: ParsedFile<'targets'>,
-): Generator<WantedRole, void, ParsedFile<'targets'>> {
+): Generator<WantedRole, void, ParsedFile<'targets'> | undefined> {
   const seen = new Set<string>();
   const waiting = [targets];
   for (let delegator = waiting.shift(); delegator !== undefined; delegator = waiting.shift()) {
@@ -80,7 +81,8 @@ export function* visitRoles(
       if (seen.has(role.name)) continue;
       if (seen.size === maxListedRoles) throw tooManyRoles('the list of all targets', maxListedRoles);
       seen.add(role.name);
-      waiting.push(yield { delegator, role });
+      const file = yield { delegator, role };
+      if (file !== undefined) waiting.push(file);
     }
   }
 }

@@ -79,6 +79,24 @@ export async function listTargets(current: () => TrustedSet, load: LoadRole): Pr
   return { files, delegated };
 }
 
+/**
+ * Takes up those delegated roles that are stored and still what the snapshot names, for a look at them.
+ * @throws WritError DELEGATION_LIMIT
+ */
+export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
+  if (set.targets === undefined || set.snapshot === undefined) return set;
+  let recalled = set;
+  const roles = visitRoles(set.targets);
+  for (let step = roles.next(); step.done !== true; ) {
+    const { role } = step.value;
+    const isListed = Object.hasOwn(set.snapshot.signed.meta, `${role.name}.json`);
+    const file = isListed ? keptDelegated(set, step.value, () => stored(role.name)) : undefined;
+    if (file !== undefined) recalled = withDelegated(recalled, file);
+    step = roles.next(file);
+  }
+  return recalled;
+}
+
 export interface TargetName {
   readonly bundle: string;
   readonly channel: string;

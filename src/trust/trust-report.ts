@@ -12,6 +12,8 @@ export interface RoleStatus {
 export interface TrustStatus {
   /** Roles that are trusted now; after a first refresh that failed, some are absent. */
   readonly roles: Readonly<Partial<Record<TopLevelRole, RoleStatus>>>;
+  /** Delegated roles that were needed and are at hand, by name; absent without any. */
+  readonly delegated?: Readonly<Record<string, RoleStatus>>;
   /** When the server signed the timestamp in use, epoch milliseconds; absent with other publishers. */
   readonly signedAtMs?: number;
   /** Greatest `signedAt` accepted, epoch milliseconds: the world is at least that old. */
@@ -53,11 +55,24 @@ export function describeTrust(set: TrustedSet): TrustStatus {
   });
   const signedAtMs = signedAtMsOf(set.timestamp);
   const { clockFloorMs } = set;
+  const delegated = delegatedOf(set);
   return {
     roles: Object.fromEntries(entries),
+    ...(delegated.length === 0 ? {} : { delegated: Object.fromEntries(delegated) }),
     ...(signedAtMs === undefined ? {} : { signedAtMs }),
     ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
   };
+}
+
+/** A role that the snapshot no longer names as it is here is of no use, and of no interest. */
+function delegatedOf({ delegated, snapshot }: TrustedSet): (readonly [string, RoleStatus])[] {
+  const meta = snapshot?.signed.meta ?? {};
+  return [...(delegated ?? [])].flatMap(([name, { signed, expiresAtMs }]) => {
+    const entry = Object.hasOwn(meta, `${name}.json`) ? meta[`${name}.json`] : undefined;
+    return entry?.version === signed.version
+      ? [[name, { version: signed.version, expiresAtMs }] as const]
+      : [];
+  });
 }
 
 export function describeRefresh({

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import type { Host } from '../../src/agent/host.js';
 import { readRecord, readVouchers, releasePath } from '../../src/agent/release-records.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
+import { recallFiles } from '../../src/core/trusted-set.js';
+import { recallRoles } from '../../src/trust/find-target.js';
+import { describeTrust } from '../../src/trust/trust-report.js';
+import { openTrustStore } from '../../src/trust/trust-store.js';
 import { rejectsCode, throwsCode } from '../support/assert-code.js';
 import { cycleOn } from '../support/cycle-on.js';
 import { dayMs, isoTime } from '../support/simulated-metadata.js';
@@ -89,6 +94,32 @@ describe('a release that a delegated role lists', () => {
     test.repository.takeRequests();
     assert.equal(test.reopen().client.knownTarget(...name)?.release.serial, 1);
     assert.deepEqual(test.repository.takeRequests(), []);
+  });
+});
+
+describe('the status of a host', () => {
+  it('names delegated roles that are at hand, with an agent and without one, and none that is out of date', async () => {
+    using test = await teamHost();
+    await test.pull();
+    const shown = (client: Pick<Host['client'], 'status'>): unknown =>
+      Object.entries(client.status()?.delegated ?? {}).map(([role, { version }]) => [role, version]);
+    const both = [
+      ['regions', 1],
+      ['team/dns', 2],
+    ];
+    assert.deepEqual(shown(test.host.client), both);
+    const store = openTrustStore({
+      directory: test.host.paths.trust,
+      bootstrapRoot: test.host.config.root,
+      fs: test.host.durable,
+    });
+    const offline = () =>
+      describeTrust(recallRoles(recallFiles(store.loadRoot(), store.loadFiles()), store.loadDelegated));
+    assert.deepEqual(shown({ status: offline }), both);
+    bump(test);
+    await test.host.client.refresh();
+    assert.deepEqual(shown(test.host.client), both.slice(0, 1));
+    assert.deepEqual(shown({ status: offline }), both.slice(0, 1));
   });
 });
 
