@@ -1,7 +1,16 @@
 // What is active, bundle by bundle: the generation's links joined with the records of their releases.
-// Reads only; a part that is missing is an error that says which.
+// Reads only; a part that is missing is an error that says which, or what is left is told beside it.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, isWritError, type WritError } from '../core/errors.js';
 import type { Manifest } from '../core/manifest.js';
-import { type Generation, type GenerationEntry, readActive } from './generations.js';
+import {
+  activeGenerationNumber,
+  type Generation,
+  type GenerationEntry,
+  readActive,
+  readGeneration,
+} from './generations.js';
 import type { HostPaths } from './paths.js';
 import { type ReleaseRecord, readManifest, readRecord } from './release-records.js';
 
@@ -31,4 +40,52 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
       return [entry.bundle, { entry, record, manifest: readManifest(paths, entry.bundle, name) }];
     }),
   );
+}
+
+/** An active policy as far as it can be read. */
+export interface PolicyLeft {
+  readonly policy: ActivePolicy | undefined;
+  /** Bundles of it whose tree or record is lost. */
+  readonly lost: readonly string[];
+  readonly error?: WritError;
+}
+
+/**
+ * As readActivePolicy for a pull that replaces what is damaged: what can be read, and the names of what cannot.
+ * @throws WritError STATE_DAMAGED when not even the `current` link is ours
+ */
+export function readWhatIsLeft(paths: HostPaths): PolicyLeft {
+  const number = activeGenerationNumber(paths);
+  if (number === undefined) return { policy: undefined, lost: [] };
+  const path = join(paths.generations, String(number));
+  const lost: string[] = [];
+  let first: WritError | undefined;
+  const attempt = <T>(names: readonly string[], read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      first ??= error;
+      lost.push(...names);
+      return otherwise;
+    }
+  };
+  const none: Generation = { number, path, entries: [] };
+  const generation = attempt(namesIn(path), () => readGeneration(paths, number), none);
+  const bundles = new Map(
+    generation.entries.flatMap((entry) => {
+      const one = attempt([entry.bundle], () => [...bundlesOf(paths, { ...none, entries: [entry] })], []);
+      return one;
+    }),
+  );
+  return { policy: { generation, bundles }, lost, ...(first ? { error: first } : {}) };
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return fs.readdirSync(path);
+  } catch (error) {
+    if (isSystemError(error)) return [];
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { performMove } from './activate.js';
-import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
+import { type ActivePolicy, type PolicyLeft, readActivePolicy, readWhatIsLeft } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
 import { findDamage, sameContent } from './compare-active.js';
 import { type CycleStory, openStory } from './cycle-story.js';
@@ -103,7 +103,7 @@ interface Cycle {
 /** @returns `again` when workers refused some of the new bundles and the others are to be tried without them */
 async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const { host, story } = cycle;
-  const active = readActivePolicy(host.paths);
+  const { policy: active, lost, error } = readPolicy(cycle);
   const selected = await select(cycle, active);
   if (taken(selected).length === 0 && keepsItsBundles(host, active)) return nothingNew(cycle);
 
@@ -116,6 +116,8 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   };
   const { selections, candidate } = await stageAndCheck(cycle, selected, active, options);
   rememberRefusedBundles(host, selections);
+  // A bundle that is damaged is better than one that is gone.
+  if (error !== undefined && !isReplaced(host, lost, candidate)) throw error;
   requireNotStopped(cycle.request.signal);
   const nothingLeft = candidate.length === 0 || sameContent(candidate, active);
   if (nothingLeft && (await findDamage(host, active)).length === 0) return nothingNew(cycle);
@@ -134,6 +136,20 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
     planMove(host, { ...options, active, candidate, placed, onBlamed }),
   );
   return settleResults(cycle, { selections, result, blamed });
+}
+
+/** Damage is an error, but for `--force`: that replaces what is lost by a new download. */
+function readPolicy({ host, request }: Cycle): PolicyLeft {
+  if (request.force === 'yes') return readWhatIsLeft(host.paths);
+  return { policy: readActivePolicy(host.paths), lost: [] };
+}
+
+function isReplaced(host: Host, lost: readonly string[], candidate: readonly CandidateBundle[]): boolean {
+  const configured = host.config.bundles.map((one) => one.name).filter((name) => lost.includes(name));
+  return (
+    lost.length > 0 &&
+    configured.every((name) => candidate.some((one) => one.staged?.release.bundle === name))
+  );
 }
 
 /** Who is told to end begins no swap: workers would be told by a process that is going away. */

@@ -2,9 +2,9 @@
 // root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
 // comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { roleFileName } from '../core/delegations.js';
-import { isSystemError, WritError } from '../core/errors.js';
+import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../core/trusted-set.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
@@ -69,7 +69,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
 
   return {
     loadRoot: () => {
-      const stored = trustStoredRoot(readRoots());
+      const stored = withWayOut(directory, () => trustStoredRoot(readRoots()));
       link = stored.link;
       return stored.set;
     },
@@ -138,11 +138,40 @@ function readBootstrap(path: string): Buffer {
 /** @returns undefined if the file is absent, or larger than anything that was ever put here */
 function readStored(path: string): Buffer | undefined {
   try {
-    return statSync(path).size > maxStoredBytes ? undefined : readFileSync(path);
+    const status = statSync(path);
+    // Reading a FIFO waits for a writer for ever, and nothing can be renamed onto a directory.
+    if (!status.isFile()) throw inTheWay(path);
+    return status.size > maxStoredBytes ? undefined : readFileSync(path);
   } catch (error) {
-    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return undefined;
+    if (isWritError(error)) throw error;
+    if (isSystemError(error, 'ENOENT')) return undefined;
+    if (isSystemError(error, 'ENOTDIR')) throw inTheWay(dirname(path));
     throw diskError(error, { op: 'trust.read', path });
   }
+}
+
+/** Damage that no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
+function withWayOut<T>(directory: string, judge: () => T): T {
+  try {
+    return judge();
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'TRUST_STORE_DAMAGED' || 'path' in error.facts) throw error;
+    throw new WritError(error.code, error.message, {
+      facts: { ...error.facts, path: directory },
+      hint:
+        `Restore ${directory} from a backup; or begin again at the bootstrap root, which forgets the versions seen so ` +
+        `far: \`mv ${directory} ${directory}.damaged\`, then \`writ pull\`.`,
+      cause: error,
+    });
+  }
+}
+
+/** Writ never removes what it did not make. */
+function inTheWay(path: string): WritError {
+  return new WritError('TRUST_STORE_DAMAGED', `${path} is not what Writ put there`, {
+    facts: { path },
+    hint: `Move it away (\`mv ${path} ${path}.away\`), then \`writ pull\`: it is fetched again.`,
+  });
 }
 
 function listVersions(directory: string): readonly number[] {
@@ -151,6 +180,7 @@ function listVersions(directory: string): readonly number[] {
     return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return [];
+    if (isSystemError(error, 'ENOTDIR')) throw inTheWay(directory);
     throw diskError(error, { op: 'trust.read', path: directory });
   }
 }
