@@ -2,12 +2,16 @@
 // crosses a slash, and nothing else means anything. Our own matcher, as shell globs know braces, negations
 // and hidden names: a team would be given paths, or refused some, that nobody meant.
 
+/** A pattern is matched in time that grows with the square of the path: no delegation speaks for longer ones. */
+const maxPathCharacters = 1024;
+
 /**
  * @param pattern as `dns-?/*.tar.br`; any length
  * @param path of a target; compared by code point, with regard to case
  * Takes time in proportion to pattern x path at worst: a star is never tried again once a later one has matched.
  */
 export function matchesPattern(pattern: string, path: string): boolean {
+  if (path.length > maxPathCharacters) return false;
   const patternParts = pattern.split('/');
   const pathParts = path.split('/');
   if (patternParts.length !== pathParts.length) return false;

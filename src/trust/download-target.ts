@@ -3,7 +3,7 @@
 // leaves nothing behind.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { WritError } from '../core/errors.js';
+import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { openTargetDigest } from '../core/target-digest.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import type { RepositoryClient } from './repository-client.js';
@@ -71,9 +71,10 @@ function isWhole(place: string, { path, file }: FoundFile): boolean {
     }
     digest.requireSame();
     return true;
-  } catch {
+  } catch (error) {
     // Absent, unreadable or other bytes: then it is fetched, and a disk that is broken says so there.
-    return false;
+    if (isWritError(error) || isSystemError(error)) return false;
+    throw error;
   }
 }
 
