@@ -2,34 +2,37 @@
 // the words for what is signed and what waits. Owns no change.
 import type { Command } from 'commander';
 import { createDurableFs } from '../platform/durable-fs.js';
-import type { ChangeOptions, SignedRole } from '../publisher/change-targets.js';
-import type { OnlineRole, SignedVersions } from '../publisher/online-signing.js';
+import type { ChangeOptions } from '../publisher/change-targets.js';
+import type { OnlineRole, SignedRole, SignedVersions } from '../publisher/online-signing.js';
 import type { CommandContext, Reporter } from './command.js';
 import { durationFlag } from './flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
 import { shellWord } from './show-repository.js';
+import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from './signer-flags.js';
 
-export interface ChangeFlags extends PassphraseFlags {
+export interface ChangeFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;
   readonly keys: string;
   readonly lockWait: number;
 }
 
-/** Adds --repository, --keys, --lock-wait and --passphrase-file. */
+/** Adds --repository, --keys, --lock-wait, --passphrase-file and --signer. */
 export function addChangeFlags(command: Command): Command {
   command
     .requiredOption('--repository <dir>', 'the repository that `writ init` made')
     .requiredOption('--keys <dir>', 'directory with the keys')
     .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-  return addPassphraseFlag(command);
+  return addSignerFlags(addPassphraseFlag(command));
 }
 
 /** @param holder for whoever finds the lock held, as `withdraw` */
 export function changeOptions(flags: ChangeFlags, context: CommandContext, holder: string): ChangeOptions {
   const { clock, reporter } = context;
+  // A device at hand is not asked for what the server signs.
+  const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
   return {
     repository: flags.repository,
-    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context) },
+    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external },
     holder,
     clock,
     durableFs: createDurableFs(),

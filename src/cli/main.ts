@@ -31,6 +31,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/promote.js'),
   },
   {
+    name: 'delegate',
+    summary: 'let a team sign its own bundles',
+    load: () => import('./commands/delegate.js'),
+  },
+  {
     name: 'refresh',
     summary: 'sign snapshot and timestamp of a repository anew',
     load: () => import('./commands/refresh.js'),

@@ -383,6 +383,12 @@ export const errorCodes = {
     'Hosts would refuse this release on this channel, so it is not signed.',
     'Publish the tree again: it gets the next serial.',
   ),
+  ROLE_UNKNOWN: row('usage', 'The repository has no such role.', 'See `writ repo status` for its roles.'),
+  DELEGATION_REFUSED: row(
+    'usage',
+    'This delegation would let two roles speak for one path, hide what is published, or mean nothing.',
+    'Change what is named; give each team paths that no other role has.',
+  ),
   SIGNATURE_DISAGREEMENT: row(
     'failed',
     'The two implementations of Ed25519 disagree about a signature; nothing was published.',

@@ -14,9 +14,9 @@ import {
   manifestName,
   parseManifest,
 } from '../core/manifest.js';
-import { type Digest, digestFromHex, digestHex, targetPath } from '../core/names.js';
+import { type Digest, digestFromHex, digestHex } from '../core/names.js';
 import type { ReleaseInfo } from '../core/release.js';
-import type { TargetsSigned } from '../core/tuf-metadata.js';
+import type { TargetFile } from '../core/tuf-metadata.js';
 import { tarHeader, tarPaddingBytes } from './build-bundle.js';
 import { archiveName, type RepositoryLayout } from './repository-layout.js';
 
@@ -66,11 +66,11 @@ export async function inspectArchive(path: string, limits: ArchiveLimits): Promi
  */
 export async function readManifestOf(
   layout: RepositoryLayout,
-  targets: TargetsSigned,
+  file: TargetFile,
   { bundle, channel, manifest }: ReleaseInfo,
   limits: ArchiveLimits,
 ): Promise<Manifest | undefined> {
-  const digest = digestFromHex(targets.targets[targetPath(bundle, channel)]?.hashes['sha256']);
+  const digest = digestFromHex(file.hashes['sha256']);
   if (digest === undefined) return undefined;
   const path = join(layout.targets, bundle, archiveName(channel, digest));
   try {

@@ -1,17 +1,24 @@
 // One change of what the repository lists, without a new tree: decided on a state that verifies, signed by the
 // roles that list the paths, taken live where the online keys are at hand. `writ withdraw` and `writ promote`
 // decide; the order of writing is here and in online-signing.
-import { parseEnvelope, type TargetFile } from '../core/tuf-metadata.js';
+import type { TargetFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
+import { type KeyDirectory, requireKeysOf } from './key-directory.js';
 import { roleOfPath } from './listing.js';
-import { livesOf, targetsContent } from './metadata-content.js';
-import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
+import {
+  findOnlineSigners,
+  type OnlineRole,
+  type SignedRole,
+  type SignedVersions,
+  signOnline,
+} from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
-import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type ArchivePlace, type RepositoryWriter, withRepository } from './repository-writer.js';
-import { type Signer, signMetadata } from './signer.js';
+import { holderOfRole, signRole } from './sign-role.js';
+import type { Signer } from './signer.js';
+import { vetWaiting } from './vet-waiting.js';
 
 export interface TargetsChange<Info> {
   /** New entries by path; the role that lists each path signs it. */
@@ -36,12 +43,6 @@ export interface ChangeOptions {
   readonly lockWaitMs: number;
   readonly report: { begin(step: string, text?: string): void };
   readonly signal?: AbortSignal;
-}
-
-/** A role and the version of it that was signed. */
-export interface SignedRole {
-  readonly role: string;
-  readonly version: number;
 }
 
 export type ChangeResult<Info> =
@@ -73,11 +74,12 @@ export async function changeTargets<Info>(
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const first = plan(seen);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
-  if (first === undefined && seen.targets === seen.live.targets) return { kind: 'nothing-new' };
+  if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const signers = await openSigners(keys, seen, first);
   const online = await findOnlineSigners(keys, seen);
   return withRepository(options, async (writer) => {
-    const before = readRepositoryState(writer.layout, keys.path);
+    const read = readRepositoryState(writer.layout, keys.path);
+    const before = 'signers' in online ? await vetWaiting(read, options.clock) : read;
     const change = plan(before);
     const done =
       change === undefined
@@ -102,7 +104,7 @@ async function openSigners(
 ): Promise<RoleSigners> {
   const signers = new Map<string, readonly Signer[]>();
   for (const role of rolesOf(state, change)) {
-    signers.set(role, await requireRoleKeys(keys, 'targets', state.live.root.signed));
+    signers.set(role, await requireKeysOf(keys, holderOfRole(state, role)));
   }
   return signers;
 }
@@ -130,41 +132,14 @@ async function apply<Info>(
     report.begin('sign', role);
     const own = Object.entries(change.entries).filter(([path]) => roleOfPath(before, path) === role);
     const entries = Object.fromEntries(own);
-    state = await signTargets({ writer, state, role, entries, signers: signers.get(role) ?? [], clock });
-    signed.push({ role, version: state.targets.signed.version });
+    state = await signRole({ writer, state, role, entries, signers: signers.get(role) ?? [], clock });
+    signed.push({ role, version: versionOfRole(state, role) });
   }
   return { state, signed };
 }
 
-export interface TargetsSigning {
-  readonly writer: RepositoryWriter;
-  readonly state: RepositoryState;
-  readonly role: string;
-  /** By path; they take the place of the role's entries of the same paths. */
-  readonly entries: Readonly<Record<string, TargetFile>>;
-  readonly signers: readonly Signer[];
-  readonly clock: Clock;
-}
-
-/**
- * Signs and writes the next version of a role that lists releases; hosts do not see it before the snapshot.
- * @returns the state with the new file as the role's newest
- * @throws WritError SIGNATURE_DISAGREEMENT, REPOSITORY_INVALID, DISK_*
- */
-export async function signTargets({
-  writer,
-  state,
-  entries,
-  signers,
-  clock,
-}: TargetsSigning): Promise<RepositoryState> {
-  const version = writer.nextVersion('targets', state.live.targets.signed.version);
-  const edition = { version, nowMs: clock.nowMs(), lifeMs: livesOf(state.live.root.signed).targets };
-  const bytes = await signMetadata(
-    targetsContent(edition, { ...state.targets.signed.targets, ...entries }),
-    signers,
-  );
-  const file = parseEnvelope(bytes, 'targets');
-  writer.writeMetadata('targets', version, bytes);
-  return { ...state, targets: file };
+/** @returns the newest version of a role that lists releases */
+export function versionOfRole({ targets, delegated }: RepositoryState, role: string): number {
+  const file = role === 'targets' ? targets : delegated.get(role);
+  return file?.signed.version ?? 0;
 }

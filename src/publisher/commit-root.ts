@@ -14,7 +14,7 @@ import { isoSeconds, livesOf } from './metadata-content.js';
 import { type NextRoot, type OnlineSigners, signOnline } from './online-signing.js';
 import type { Proposal } from './proposal-file.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
-import { anchorName, type LaterRole } from './repository-state.js';
+import { anchorName, type LaterRole, withoutWaiting } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
 import { verifyAsClient } from './self-check.js';
 import { type Signer, signMetadata } from './signer.js';
@@ -112,7 +112,7 @@ async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | und
     const { state } = plan;
     const next = plan.written ? {} : { next: plan.root };
     // Of what is live: newer targets that wait for the online keys are not in it.
-    const live = { ...state, targets: state.live.targets };
+    const live = withoutWaiting(state);
     await verifyAsClient({ state: live, timestamp: state.live.timestamp.bytes, clock, ...next });
     return undefined;
   } catch (error) {
@@ -143,8 +143,8 @@ async function writeAll(work: Work, { clock }: CommitOptions): Promise<CommitRes
   }
   const outdated = plan.unvouched;
   // Newer targets that wait go live with a new snapshot only.
-  const before = signers.snapshot === undefined ? plan.state.live.targets : plan.state.targets;
-  const state = { ...plan.state, outdated, targets: targets ?? before };
+  const before = signers.snapshot === undefined ? withoutWaiting(plan.state) : plan.state;
+  const state = { ...before, outdated, targets: targets ?? before.targets };
   const next: NextRoot = { root: plan.root, write };
   const roles = ['timestamp' as const, ...(signers.snapshot === undefined ? [] : ['snapshot' as const])];
   const complete = { timestamp: online.timestamp, snapshot: online.snapshot };

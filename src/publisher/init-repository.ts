@@ -208,7 +208,10 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
   };
   const root = sign('root', rootContent(edition('root'), rootHolders, lives));
   const targets = sign('targets', targetsContent(edition('targets'), {}));
-  const snapshot = sign('snapshot', snapshotContent(edition('snapshot'), { version: 1, bytes: targets }));
+  const snapshot = sign(
+    'snapshot',
+    snapshotContent(edition('snapshot'), {}, new Map([['targets', { version: 1, bytes: targets }]])),
+  );
   const timestamp = sign(
     'timestamp',
     timestampContent(edition('timestamp'), { version: 1, bytes: snapshot }),

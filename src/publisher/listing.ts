@@ -2,14 +2,17 @@
 // change of them asks. Pure over a repository's state; signs and writes nothing.
 import { targetPath } from '../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
+import { matchesPath } from '../core/target-search.js';
 import type { ParsedFile, TargetFile } from '../core/tuf-metadata.js';
+import { delegatedRolesOf } from './delegated-files.js';
 import { releasesOf } from './metadata-content.js';
-import type { RepositoryState } from './repository-state.js';
+import { type RepositoryState, withoutWaiting } from './repository-state.js';
 
-/** One role that lists releases, with its newest file that verifies. */
+/** One role that lists releases. */
 export interface Listing {
   readonly role: string;
-  readonly file: ParsedFile<'targets'>;
+  /** By path. */
+  readonly targets: Readonly<Record<string, TargetFile>>;
 }
 
 export interface ListedRelease {
@@ -19,37 +22,63 @@ export interface ListedRelease {
   readonly release: ReleaseInfo;
 }
 
-/** @returns every role that lists releases, the top-level targets first */
-export function listingsOf({ targets }: RepositoryState): readonly Listing[] {
-  return [{ role: 'targets', file: targets }];
+/** Entries by role that were handed over, signed by who gave them, until the role's own first file has them. */
+export type HandedOver = Readonly<Record<string, Readonly<Record<string, TargetFile>>>>;
+
+/** @returns what targets hand over to roles; `writ.handedOver` in their signed part */
+export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
+  return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
 }
 
-/** @returns the role whose file lists this path, or would list it */
-export function roleOfPath(_state: RepositoryState, _path: string): string {
-  return 'targets';
+/**
+ * @returns every role that lists releases, the top-level targets first; with what was handed over to a role and is
+ *   in no file of its own yet
+ */
+export function listingsOf({ targets, delegated }: RepositoryState): readonly Listing[] {
+  const handedOver = handedOverBy(targets);
+  const teams = delegatedRolesOf(targets).map(({ name }) => {
+    const received = Object.hasOwn(handedOver, name) ? handedOver[name] : {};
+    return { role: name, targets: { ...received, ...delegated.get(name)?.signed.targets } };
+  });
+  return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
+}
+
+/** @returns the role whose file lists this path, or would list it: as a client searches */
+export function roleOfPath({ targets }: RepositoryState, path: string): string {
+  if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
+  return delegatedRolesOf(targets).find((role) => matchesPath(role, path))?.name ?? 'targets';
 }
 
 /** @returns the head of a channel. @throws WritError TARGET_MALFORMED when the entry is not one of ours */
 export function findHead(state: RepositoryState, bundle: string, channel: string): ListedRelease | undefined {
   const path = targetPath(bundle, channel);
   const role = roleOfPath(state, path);
-  const targets = listingsOf(state).find((listing) => listing.role === role)?.file.signed.targets ?? {};
+  const targets = listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
   const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
   return file === undefined ? undefined : { role, path, file, release: parseReleaseInfo(file.custom, path) };
 }
 
 /** @returns the heads of a bundle's channels, by path. @throws WritError TARGET_MALFORMED */
 export function headsOf(state: RepositoryState, bundle: string): readonly ListedRelease[] {
-  return listingsOf(state).flatMap(({ role, file }) =>
-    releasesOf(file.signed)
-      .filter(({ path, release }) => release.bundle === bundle && roleOfPath(state, path) === role)
-      .map((entry) => ({ role, ...entry })),
-  );
+  return reachable(state).filter(({ release }) => release.bundle === bundle);
 }
 
 /** @returns every release that hosts see now, by path. @throws WritError TARGET_MALFORMED */
-export function liveReleasesOf({ live }: RepositoryState): readonly ListedRelease[] {
-  return releasesOf(live.targets.signed).map((entry) => ({ role: 'targets', ...entry }));
+export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[] {
+  const { live } = state;
+  return reachable(withoutWaiting(state)).filter(
+    ({ role, path }) =>
+      role === 'targets' || Object.hasOwn(live.delegated.get(role)?.signed.targets ?? {}, path),
+  );
+}
+
+/** What the role of a path lists; what another role says of it no client would find. */
+function reachable(state: RepositoryState): readonly ListedRelease[] {
+  return listingsOf(state).flatMap((listing) =>
+    releasesOf(listing)
+      .filter(({ path }) => roleOfPath(state, path) === listing.role)
+      .map((entry) => ({ role: listing.role, ...entry })),
+  );
 }
 
 /** @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too */
@@ -59,8 +88,9 @@ export function nextSerial(state: RepositoryState, bundle: string): number {
 
 /** @returns the highest serial this bundle ever had; 0 for a new one */
 export function highestSerial(state: RepositoryState, bundle: string): number {
-  return listingsOf(state)
-    .flatMap(({ file }) => releasesOf(file.signed))
+  const before = Object.entries(handedOverBy(state.targets)).map(([role, targets]) => ({ role, targets }));
+  return [...listingsOf(state), ...before]
+    .flatMap((listing) => releasesOf(listing))
     .filter(({ release }) => release.bundle === bundle)
     .flatMap(({ release }) => [release.serial, ...release.withdrawn])
     .reduce((highest, serial) => Math.max(highest, serial), 0);

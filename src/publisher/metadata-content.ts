@@ -101,11 +101,23 @@ export function livesOf(root: RootSigned): RoleLives {
   };
 }
 
+/**
+ * @param before the version before: what it says beside its targets, as delegations, is carried on
+ * @param ours further members of `writ`
+ */
 export function targetsContent(
   edition: Edition,
   targets: Readonly<Record<string, TargetFile>>,
+  before?: TargetsSigned,
+  ours: object = {},
 ): Ours<TargetsSigned> {
-  return { ...base('targets', edition), writ: signedAt(edition), targets };
+  const kept = (before as { readonly writ?: object } | undefined)?.writ;
+  return {
+    ...before,
+    ...base('targets', edition),
+    writ: { ...kept, ...ours, ...signedAt(edition) },
+    targets,
+  };
 }
 
 /** A metadata file that another one names. */
@@ -114,11 +126,20 @@ export interface NamedFile {
   readonly bytes: Uint8Array;
 }
 
-export function snapshotContent(edition: Edition, targets: NamedFile): Ours<SnapshotSigned> {
+/**
+ * @param before what the snapshot before names: a role that vanished, or went back, would be refused by every host
+ * @param files newest file of each role by name, `targets` among them
+ */
+export function snapshotContent(
+  edition: Edition,
+  before: SnapshotSigned['meta'],
+  files: ReadonlyMap<string, NamedFile>,
+): Ours<SnapshotSigned> {
+  const newest = [...files].map(([role, file]) => [`${role}.json`, metaFile(file)] as const);
   return {
     ...base('snapshot', edition),
     writ: signedAt(edition),
-    meta: { 'targets.json': metaFile(targets) },
+    meta: { ...before, ...Object.fromEntries(newest) },
   };
 }
 
@@ -155,29 +176,23 @@ export interface NewRelease {
   readonly archiveBytes: number;
 }
 
-/** @returns the targets with this release at the head of its channel */
-export function withRelease(
-  targets: Readonly<Record<string, TargetFile>>,
-  { release, archiveDigest, archiveBytes }: NewRelease,
-): Record<string, TargetFile> {
+/** @returns the entry that puts this release at the head of its channel, by path */
+export function entryOf({
+  release,
+  archiveDigest,
+  archiveBytes,
+}: NewRelease): Readonly<Record<string, TargetFile>> {
   const entry: TargetFile = {
     length: archiveBytes,
     hashes: { sha256: digestHex(archiveDigest) },
     custom: { writ: encodeReleaseInfo(release) },
   };
-  return { ...targets, [targetPath(release.bundle, release.channel)]: entry };
-}
-
-/** @throws WritError TARGET_MALFORMED when the entry is not one of ours */
-export function headOf(targets: TargetsSigned, bundle: string, channel: string): ReleaseInfo | undefined {
-  const path = targetPath(bundle, channel);
-  const entry = Object.hasOwn(targets.targets, path) ? targets.targets[path] : undefined;
-  return entry === undefined ? undefined : parseReleaseInfo(entry.custom, path);
+  return { [targetPath(release.bundle, release.channel)]: entry };
 }
 
 /** @returns every release that the targets list, by path. @throws WritError TARGET_MALFORMED */
 export function releasesOf(
-  targets: TargetsSigned,
+  targets: Pick<TargetsSigned, 'targets'>,
 ): { path: string; file: TargetFile; release: ReleaseInfo }[] {
   return Object.entries(targets.targets)
     .map(([path, file]) => ({ path, file, release: parseReleaseInfo(file.custom, path) }))

@@ -6,12 +6,13 @@ import type { ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { type KeyDirectory, openRoleKeys, requireRoleKeys } from './key-directory.js';
-import { livesOf, snapshotContent, timestampContent } from './metadata-content.js';
+import { livesOf, type NamedFile, snapshotContent, timestampContent } from './metadata-content.js';
 import { layoutOf } from './repository-layout.js';
-import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { isSameFile, isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
 import { verifyAsClient } from './self-check.js';
 import { type Signer, signMetadata } from './signer.js';
+import { vetWaiting } from './vet-waiting.js';
 
 export type OnlineRole = 'snapshot' | 'timestamp';
 
@@ -38,6 +39,12 @@ export async function findOnlineSigners(
   if (snapshot !== undefined && timestamp !== undefined) return { signers: { snapshot, timestamp } };
   const missing: OnlineRole[] = snapshot === undefined ? ['snapshot'] : [];
   return { missing: timestamp === undefined ? [...missing, 'timestamp'] : missing };
+}
+
+/** A role that lists releases, and the version of it that was signed. */
+export interface SignedRole {
+  readonly role: string;
+  readonly version: number;
 }
 
 export interface SignedVersions {
@@ -71,12 +78,11 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
   const { live, targets } = state;
   const nowMs = clock.nowMs();
   const lives = livesOf((next?.root ?? live.root).signed);
-  const waiting = targets.signed.version > live.targets.signed.version;
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  if (waiting || options.roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+  if (isWaiting(state) || options.roles.includes('snapshot') || state.outdated.includes('snapshot')) {
     const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
-    const named = { version: targets.signed.version, bytes: targets.bytes };
-    const content = snapshotContent({ version, nowMs, lifeMs: lives.snapshot }, named);
+    const edition = { version, nowMs, lifeMs: lives.snapshot };
+    const content = snapshotContent(edition, live.snapshot.signed.meta, namedFiles(state));
     snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
@@ -104,6 +110,14 @@ function requireListed({ live }: RepositoryState, signers: OnlineSigners): void 
       hint: 'Bring the new keys to where the old ones lie.',
     });
   }
+}
+
+/** @returns the newest file of each role, the delegated ones too */
+function namedFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
+  const files = new Map([['targets', targets], ...delegated]);
+  return new Map(
+    [...files].map(([role, { signed, bytes }]) => [role, { version: signed.version, bytes }] as const),
+  );
 }
 
 /** No honest count of signatures gets there: 30,000 years of one a second. */
@@ -141,7 +155,9 @@ export interface ResignResult {
   readonly versions: SignedVersions;
   /** The targets that were live before. */
   readonly targetsBefore: number;
-  /** Files of newer targets that do not verify; they did not go live. */
+  /** Roles of which a newer version waited, and is live now. */
+  readonly wentLive: readonly SignedRole[];
+  /** Newer files that do not verify; they did not go live. */
   readonly ignored: readonly string[];
 }
 
@@ -151,24 +167,34 @@ export interface ResignResult {
  */
 export async function resignOnline(options: ResignOptions): Promise<ResignResult> {
   return withRepository(options, async (writer) => {
-    const state = readRepositoryState(writer.layout, options.keysDirectory);
     const { signers, roles, clock } = options;
+    const read = readRepositoryState(writer.layout, options.keysDirectory);
+    const state = await vetWaiting(read, clock);
     requireNothingIgnored(state, clock.nowMs());
     requireListed(state, signers);
     const versions = await signOnline({ writer, state, signers, roles, clock });
-    return { versions, targetsBefore: state.live.targets.signed.version, ignored: state.ignored };
+    const { ignored, live } = state;
+    return { versions, targetsBefore: live.targets.signed.version, wentLive: wentLive(state), ignored };
   });
 }
 
+/** @returns what waited and is live now, the top-level targets first */
+function wentLive({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
+  const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
+  const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
+  return waited.map(([role, { signed }]) => ({ role, version: signed.version }));
+}
+
 /**
- * Newer targets that do not verify are somebody's mistake or attack, to be looked at. They stop the signing only
+ * Newer files that do not verify are somebody's mistake or attack, to be looked at. They stop the signing only
  * while the timestamp is young: hosts must not lose a good policy's freshness over a bad file beside it.
  */
-function requireNothingIgnored({ live, ignored, targets }: RepositoryState, nowMs: number): void {
+function requireNothingIgnored(state: RepositoryState, nowMs: number): void {
+  const { live, ignored } = state;
   const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
-  if (ignored.length === 0 || targets !== live.targets || nowMs >= dueAtMs) return;
+  if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
   throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot go live`, {
     facts: { ignored },
-    hint: 'Publish again, with the keys of the targets role.',
+    hint: 'Publish again, with the keys of the role.',
   });
 }

@@ -31,9 +31,10 @@ export async function previewPublish(options: PublishOptions): Promise<PreviewRe
   const layout = layoutOf(options.repository);
   const tree = readSourceTree(options.source, limits);
   const state = readRepositoryState(layout, options.keys.path);
-  const head = findHead(state, bundle, channel)?.release;
+  const entry = findHead(state, bundle, channel);
+  const head = entry?.release;
   if (head?.manifest.digest === tree.manifestDigest) return { kind: 'nothing-new', release: head };
-  const before = head && (await readManifestOf(layout, state.live.targets.signed, head, limits));
+  const before = entry && (await readManifestOf(layout, entry.file, entry.release, limits));
   return {
     kind: 'would-publish',
     serial: nextSerial(state, bundle),

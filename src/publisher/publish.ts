@@ -3,22 +3,24 @@
 // each step is another file's.
 import type { ArchiveLimits } from '../core/limits.js';
 import { diffManifests, type ManifestDifference } from '../core/manifest.js';
-import type { Digest } from '../core/names.js';
+import { type Digest, targetPath } from '../core/names.js';
 import type { ReleaseInfo } from '../core/release.js';
-import { parseEnvelope } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { readManifestOf } from './archive-reader.js';
 import { type PackedBundle, packBundle } from './build-bundle.js';
-import { type KeyDirectory, requireRoleKeys } from './key-directory.js';
-import { findHead, nextSerial } from './listing.js';
-import { headOf, livesOf, requireRevision, targetsContent, withRelease } from './metadata-content.js';
+import { versionOfRole } from './change-targets.js';
+import { type KeyDirectory, requireKeysOf } from './key-directory.js';
+import { findHead, type ListedRelease, liveReleasesOf, nextSerial, roleOfPath } from './listing.js';
+import { entryOf, requireRevision } from './metadata-content.js';
 import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
-import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
-import { type Signer, signMetadata } from './signer.js';
+import { holderOfRole, signRole } from './sign-role.js';
+import type { Signer } from './signer.js';
 import { readSourceTree, type SourceTree } from './source-tree.js';
+import { vetWaiting } from './vet-waiting.js';
 
 /** Tells whoever watches how far it is; a Reporter of the command line fits. */
 export interface StepReport {
@@ -47,7 +49,9 @@ export type PublishResult =
   | (NewRelease & { readonly kind: 'published'; readonly versions: SignedVersions })
   | (NewRelease & {
       readonly kind: 'signed-targets';
-      readonly targetsVersion: number;
+      /** Who signed: the role that lists the path. */
+      readonly role: string;
+      readonly version: number;
       readonly missing: readonly OnlineRole[];
     });
 
@@ -75,17 +79,19 @@ export async function publishBundle(options: PublishOptions): Promise<PublishRes
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const same = sameRelease(seen, tree, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
-  if (same !== undefined && seen.targets === seen.live.targets) {
+  if (same !== undefined && !isWaiting(seen)) {
     return { kind: 'nothing-new', release: same, tree };
   }
-  const signers = await requireRoleKeys(keys, 'targets', seen.live.root.signed);
+  const role = roleOfPath(seen, targetPath(options.bundle, options.channel));
+  const signers = await requireKeysOf(keys, holderOfRole(seen, role));
   const online = await findOnlineSigners(keys, seen);
   return withRepository({ ...options, holder: 'publish' }, async (writer) => {
-    const before = readRepositoryState(writer.layout, keys.path);
+    const read = readRepositoryState(writer.layout, keys.path);
+    const before = 'signers' in online ? await vetWaiting(read, options.clock) : read;
     const added = await addRelease({ writer, before, tree, signers }, options);
     if (!('signers' in online)) {
-      const targetsVersion = added.state.targets.signed.version;
-      return { ...added.release, kind: 'signed-targets', targetsVersion, missing: online.missing };
+      const version = versionOfRole(added.state, role);
+      return { ...added.release, kind: 'signed-targets', role, version, missing: online.missing };
     }
     report.begin('sign', 'snapshot, timestamp');
     const { clock } = options;
@@ -121,11 +127,13 @@ interface Added {
 async function addRelease(addition: Addition, options: PublishOptions): Promise<Added> {
   const { writer, before, tree } = addition;
   const { bundle, channel, report } = options;
-  const previous = headOf(before.live.targets.signed, bundle, channel);
+  const role = roleOfPath(before, targetPath(bundle, channel));
+  const live = liveReleasesOf(before).find(({ path }) => path === targetPath(bundle, channel));
+  const previous = live?.release;
   report.begin('pack', options.source);
   const archive = await placeArchive(addition, options);
   const { archiveBytes, archiveDigest } = archive;
-  const difference = await differenceTo(addition, previous, options);
+  const difference = await differenceTo(addition, live, options);
   const common = {
     tree,
     archiveBytes,
@@ -137,14 +145,11 @@ async function addRelease(addition: Addition, options: PublishOptions): Promise<
   const waiting = sameRelease(before, tree, options);
   if (waiting !== undefined) return { state: before, release: { ...common, release: waiting } };
   const release = describeRelease(before, tree, options);
-  report.begin('sign', 'targets');
-  const version = writer.nextVersion('targets', before.live.targets.signed.version);
-  const targets = withRelease(before.targets.signed.targets, { release, archiveDigest, archiveBytes });
-  const edition = { version, nowMs: options.clock.nowMs(), lifeMs: livesOf(before.live.root.signed).targets };
-  const bytes = await signMetadata(targetsContent(edition, targets), addition.signers);
-  const file = parseEnvelope(bytes, 'targets');
-  writer.writeMetadata('targets', version, bytes);
-  return { state: { ...before, targets: file }, release: { ...common, release } };
+  report.begin('sign', role);
+  const { clock } = options;
+  const entries = entryOf({ release, archiveDigest, archiveBytes });
+  const state = await signRole({ writer, state: before, role, entries, signers: addition.signers, clock });
+  return { state, release: { ...common, release } };
 }
 
 function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
@@ -167,11 +172,11 @@ async function placeArchive({ writer, tree }: Addition, options: PublishOptions)
 }
 
 async function differenceTo(
-  { before, tree, writer }: Addition,
-  previous: ReleaseInfo | undefined,
+  { tree, writer }: Addition,
+  previous: ListedRelease | undefined,
   { limits }: PublishOptions,
 ): Promise<ManifestDifference | undefined> {
   if (previous === undefined) return undefined;
-  const manifest = await readManifestOf(writer.layout, before.live.targets.signed, previous, limits);
+  const manifest = await readManifestOf(writer.layout, previous.file, previous.release, limits);
   return manifest === undefined ? undefined : diffManifests(manifest, tree.manifest);
 }

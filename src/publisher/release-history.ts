@@ -5,6 +5,7 @@ import { isWritError } from '../core/errors.js';
 import { defaultMetadataLimits as limits } from '../core/limits.js';
 import { isVouchedByRoot } from '../core/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
+import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import { type ListedRelease, listingsOf } from './listing.js';
 import { releasesOf } from './metadata-content.js';
 import { metadataName, readRepositoryFile, versionsOnDisk } from './repository-layout.js';
@@ -20,7 +21,7 @@ const maxVersions = 5000;
 export function releaseHistory(state: RepositoryState, bundle: string): readonly ListedRelease[] {
   const found = new Map<string, ListedRelease>();
   for (const { role } of listingsOf(state)) {
-    const versions = versionsOnDisk(state.layout, 'targets').reverse().slice(0, maxVersions);
+    const versions = versionsOnDisk(state.layout, role).reverse().slice(0, maxVersions);
     for (const version of versions) {
       for (const entry of releasesIn(state, role, version)) {
         const key = `${entry.release.channel} ${entry.release.serial}`;
@@ -34,7 +35,7 @@ export function releaseHistory(state: RepositoryState, bundle: string): readonly
 
 function releasesIn(state: RepositoryState, role: string, version: number): ListedRelease[] {
   try {
-    const file = readVouched(state, version);
+    const file = readVouched(state, role, version);
     return file === undefined ? [] : releasesOf(file.signed).map((entry) => ({ role, ...entry }));
   } catch (error) {
     // One file that is damaged or foreign hides nothing of the others.
@@ -43,8 +44,16 @@ function releasesIn(state: RepositoryState, role: string, version: number): List
   }
 }
 
-function readVouched({ layout, live }: RepositoryState, version: number): ParsedFile<'targets'> | undefined {
-  const path = join(layout.metadata, metadataName('targets', version));
+function readVouched(
+  { layout, live, targets }: RepositoryState,
+  role: string,
+  version: number,
+): ParsedFile<'targets'> | undefined {
+  if (role !== 'targets') {
+    const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
+    return delegated && readDelegatedFile(layout, { delegator: targets, role: delegated, version });
+  }
+  const path = join(layout.metadata, metadataName(role, version));
   const bytes = readRepositoryFile(path, limits.maxTargetsBytes);
   if (bytes === undefined) return undefined;
   const file = parseEnvelope(bytes, 'targets');

@@ -2,6 +2,7 @@
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { roleFileName } from '../core/delegations.js';
 import { isSystemError, WritError } from '../core/errors.js';
 import { type Digest, digestHex } from '../core/names.js';
 import { diskError, isTemporaryName } from '../platform/durable-fs.js';
@@ -28,7 +29,7 @@ export function layoutOf(directory: string): RepositoryLayout {
 
 /** @param role a top-level or a delegated one. @returns `N.role.json`, or `timestamp.json` */
 export function metadataName(role: string, version: number): string {
-  return role === 'timestamp' ? 'timestamp.json' : `${version}.${role}.json`;
+  return role === 'timestamp' ? 'timestamp.json' : `${version}.${roleFileName(role)}.json`;
 }
 
 /** Path below targets/ of an archive: its digest is in its name, so it never changes. */
@@ -36,13 +37,13 @@ export function archiveName(channel: string, digest: Digest): string {
   return `${digestHex(digest)}.${channel}.tar.br`;
 }
 
-const numbered = /^([1-9][0-9]{0,9})\.([a-z][a-z0-9-]*)\.json$/;
+const numbered = /^([1-9][0-9]{0,9})\.(.+)\.json$/;
 
 /** @returns the versions of a role that lie there, ascending; whatever wrote them */
 export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
   const versions = listNames(layout.metadata).flatMap((name) => {
     const match = numbered.exec(name);
-    return match?.[2] === role ? [Number(match[1])] : [];
+    return match?.[2] === roleFileName(role) ? [Number(match[1])] : [];
   });
   return versions.sort((a, b) => a - b);
 }

@@ -7,6 +7,7 @@ import { defaultMetadataLimits as limits } from '../core/limits.js';
 import { isNamedBy, isVouchedByRoot, requireThreshold, rootAuthority } from '../core/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../core/trusted-set.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
+import { type DelegatedFiles, findNewestDelegated, readLiveDelegated } from './delegated-files.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -14,8 +15,8 @@ import {
   versionsOnDisk,
 } from './repository-layout.js';
 
-/** All four roles are there and belong together. */
-export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs' | 'delegated'>>;
+/** All four roles are there and belong together; of the delegated ones those that verify. */
+export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
 
 export interface RepositoryState {
   readonly layout: RepositoryLayout;
@@ -25,6 +26,8 @@ export interface RepositoryState {
   readonly live: LiveSet;
   /** The newest targets that verify: those of `live`, or newer ones that wait for the online keys. */
   readonly targets: ParsedFile<'targets'>;
+  /** Under those targets, the newest file of each delegated role: live, or waiting. */
+  readonly delegated: DelegatedFiles;
   /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
   readonly ignored: readonly string[];
   /** Every root from the anchor to the newest, which is that of `live`. */
@@ -68,9 +71,27 @@ export function readRepositoryState(
     const newest = findNewest(layout, targets, root);
     if (options.outdatedTargets === undefined && !isVouchedByRoot(newest.targets, root))
       throw outdatedTargets();
-    const live = { root, timestamp, snapshot, targets };
-    return { layout, anchor, live, ...newest, roots, outdated: outdated.map(({ role }) => role) };
+    const { meta } = snapshot.signed;
+    const live = { root, timestamp, snapshot, targets, delegated: readLiveDelegated(layout, meta, targets) };
+    const { delegated, ignored } = findNewestDelegated(layout, meta, newest.targets);
+    const all = { targets: newest.targets, delegated, ignored: [...newest.ignored, ...ignored] };
+    return { layout, anchor, live, ...all, roots, outdated: outdated.map(({ role }) => role) };
   });
+}
+
+/** @returns true if something newer than what hosts see is signed and waits for the online keys */
+export function isWaiting({ targets, live, delegated }: RepositoryState): boolean {
+  if (targets !== live.targets) return true;
+  return [...delegated].some(([name, file]) => !isSameFile(file, live.delegated.get(name)));
+}
+
+/** @returns the state as hosts see it */
+export function withoutWaiting(state: RepositoryState): RepositoryState {
+  return { ...state, targets: state.live.targets, delegated: state.live.delegated };
+}
+
+export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targets'> | undefined): boolean {
+  return other !== undefined && Buffer.from(file.bytes).equals(other.bytes);
 }
 
 /**

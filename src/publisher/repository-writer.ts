@@ -27,8 +27,8 @@ export interface RepositoryWriter {
   /** Gives an archive that is there the name that it has on another channel of its bundle. */
   copyArchive(from: ArchivePlace, channel: string): void;
   /** @returns a version above every one that was ever used for this role */
-  nextVersion(role: 'targets' | 'snapshot', liveVersion: number): number;
-  writeMetadata(role: 'root' | 'targets' | 'snapshot', version: number, bytes: Uint8Array): void;
+  nextVersion(role: string, liveVersion: number): number;
+  writeMetadata(role: string, version: number, bytes: Uint8Array): void;
   /** The one step that clients see. */
   goLive(timestamp: Uint8Array): void;
 }
@@ -102,7 +102,7 @@ export function createWriter(
       const path = join(layout.metadata, metadataName(role, version));
       // A second content under one version is what clients call an attack.
       if (fs.existsSync(path)) throw versionTaken(path);
-      durableFs.writeFile(`repo.${role}`, path, bytes, 0o644);
+      durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
     },
     goLive: (timestamp) => {
       const temporary = join(layout.metadata, `.writ-tmp-${randomBytes(6).toString('hex')}`);
@@ -116,6 +116,13 @@ export function createWriter(
       }
     },
   };
+}
+
+const topLevel: readonly string[] = ['root', 'snapshot', 'targets'];
+
+/** Labels of operations are few: teams share one. */
+function operationOf(role: string): string {
+  return topLevel.includes(role) ? role : 'delegated';
 }
 
 /** nginx makes its ETag of seconds and size: a second file in one second would never be seen by a poll. */

@@ -9,7 +9,7 @@ import { overlaySource } from '../trust/overlay-source.js';
 import { openRepositoryClient, type RepositoryClient } from '../trust/repository-client.js';
 import { openRepositorySource } from '../trust/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../trust/trust-store.js';
-import { releasesOf } from './metadata-content.js';
+import { type ListedRelease, liveReleasesOf } from './listing.js';
 import { metadataName } from './repository-layout.js';
 import { invalid, type LiveSet, type RepositoryState } from './repository-state.js';
 
@@ -31,7 +31,7 @@ export async function verifyAsClient({ state, timestamp, next, clock }: SelfChec
   try {
     const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });
     await newHost.refresh({ conditional: 'no' });
-    for (const { bundle, channel } of changedReleases(state)) await verifyArchive(newHost, bundle, channel);
+    for (const entry of changedReleases(state)) await verifyArchive(newHost, entry);
     const oldHost = openRepositoryClient({ source, store: storeOf(state), clock });
     await oldHost.refresh({ conditional: 'no' });
   } catch (error) {
@@ -42,17 +42,20 @@ export async function verifyAsClient({ state, timestamp, next, clock }: SelfChec
 }
 
 /** What this publish brings: archives that are live already were checked when they went live. */
-function changedReleases({ live, targets }: RepositoryState): { bundle: string; channel: string }[] {
-  const before = live.targets.signed.targets;
-  return releasesOf(targets.signed)
-    .filter(({ path, file }) => before[path]?.hashes['sha256'] !== file.hashes['sha256'])
-    .map(({ release }) => release);
+function changedReleases(state: RepositoryState): readonly ListedRelease[] {
+  const before = new Map(liveReleasesOf(state).map((entry) => [entry.path, entry]));
+  const next = { ...state, live: { ...state.live, targets: state.targets, delegated: state.delegated } };
+  return liveReleasesOf(next).filter(({ path, role, file }) => {
+    const known = before.get(path);
+    return known?.role !== role || known.file.hashes['sha256'] !== file.hashes['sha256'];
+  });
 }
 
-async function verifyArchive(client: RepositoryClient, bundle: string, channel: string): Promise<void> {
+async function verifyArchive(client: RepositoryClient, { release, role }: ListedRelease): Promise<void> {
+  const { bundle, channel } = release;
   const target = await client.target(bundle, channel);
-  if (target === undefined) {
-    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not listed`, {
+  if (target?.vouchedBy.role !== role) {
+    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not found in ${role}`, {
       facts: { bundle, channel },
     });
   }
@@ -63,10 +66,11 @@ async function verifyArchive(client: RepositoryClient, bundle: string, channel: 
 
 function storeOf({ anchor, live }: RepositoryState): TrustStore {
   const store = memoryTrustStore(anchor);
-  const { root, timestamp, snapshot, targets }: LiveSet = live;
+  const { root, timestamp, snapshot, targets, delegated }: LiveSet = live;
   store.saveRoot(root.signed.version, root.bytes);
   store.saveFile('timestamp', timestamp.bytes);
   store.saveFile('snapshot', snapshot.bytes);
   store.saveFile('targets', targets.bytes);
+  for (const [role, file] of delegated) store.saveDelegated(role, file.bytes);
   return store;
 }

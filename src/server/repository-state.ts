@@ -88,7 +88,9 @@ function readState(repository: string): RepositoryState {
   const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
   const targets = load('targets', numbered(snapshot, 'targets'));
   problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
-  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(names, snapshot) };
+  // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
+  const waiting = ['targets', ...(targets?.delegated ?? [])];
+  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(names, snapshot, waiting) };
 }
 
 /**
@@ -151,11 +153,13 @@ function newestRoot(names: readonly string[]): string | undefined {
   return version === undefined ? undefined : `${version}.root.json`;
 }
 
-function pendingFiles(names: readonly string[], snapshot: RoleFile): string[] {
+function pendingFiles(names: readonly string[], snapshot: RoleFile, roles: readonly string[]): string[] {
   const newest = newestVersions(names);
-  return [...snapshot.meta]
-    .filter(([name, version]) => (newest.get(name) ?? 0) > version)
-    .map(([name]) => `${newest.get(name)}.${name}`);
+  return roles.flatMap((role) => {
+    const file = `${encodeURIComponent(role)}.json`;
+    const version = newest.get(file) ?? 0;
+    return version > (snapshot.meta.get(`${role}.json`) ?? 0) ? [`${version}.${file}`] : [];
+  });
 }
 
 function newestVersions(names: readonly string[]): Map<string, number> {

@@ -16,6 +16,8 @@ export interface RoleFile {
   readonly signedBy: ReadonlySet<string>;
   /** Of a root: the key ids of each role. */
   readonly keyIds: ReadonlyMap<string, readonly string[]>;
+  /** Names of the roles that targets delegate to; empty for every other role. */
+  readonly delegated: readonly string[];
 }
 
 /** @throws WritError METADATA_MALFORMED naming the member that is wrong */
@@ -32,9 +34,18 @@ export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
   const expiresMs = parseIsoTime(member(signed, 'expires')) ?? fail('expires');
   const signedAtMs = parseIsoTime(member(member(signed, 'writ'), 'signedAt'));
   const meta = metaVersions(member(signed, 'meta'));
+  const delegated = roleNames(member(member(signed, 'delegations'), 'roles'));
   const signedBy = new Set(listOf(member(file, 'signatures')).flatMap((one) => textOf(member(one, 'keyid'))));
   const keyIds = keyIdsOf(member(signed, 'roles'));
-  return { version, expiresMs, meta, signedBy, keyIds, ...(signedAtMs === undefined ? {} : { signedAtMs }) };
+  return {
+    version,
+    expiresMs,
+    meta,
+    signedBy,
+    keyIds,
+    delegated,
+    ...(signedAtMs === undefined ? {} : { signedAtMs }),
+  };
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -69,6 +80,11 @@ function metaVersions(meta: unknown): Map<string, number> {
     if (version !== undefined) versions.set(name, version);
   }
   return versions;
+}
+
+function roleNames(roles: unknown): string[] {
+  if (!Array.isArray(roles)) return [];
+  return roles.map((role) => member(role, 'name')).filter((name) => typeof name === 'string');
 }
 
 function versionOf(value: unknown): number | undefined {

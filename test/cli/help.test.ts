@@ -23,7 +23,7 @@ async function commandsBelow(words: readonly string[]): Promise<string[][]> {
   return (await Promise.all(below)).flat();
 }
 
-const publisherCommands = ['withdraw', 'promote', 'repo check', 'repo gc', 'repo export'];
+const publisherCommands = ['withdraw', 'promote', 'delegate', 'repo check', 'repo gc', 'repo export'];
 const ceremonyCommands = [
   'key new',
   'key list',

@@ -19,6 +19,7 @@ describe('role file', () => {
       expiresMs: Date.UTC(2026, 10, 8),
       signedAtMs: Date.UTC(2026, 10, 1),
       meta: new Map([['snapshot.json', 3]]),
+      delegated: [],
       signedBy: new Set(),
       keyIds: new Map(),
     });

@@ -87,7 +87,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
   if (result.kind === 'signed-targets') {
     const missing = result.missing.join(', ');
-    reporter.finish('sign', `targets v${result.targetsVersion}; no keys for ${missing}`);
+    reporter.finish('sign', `${result.role} v${result.version}; no keys for ${missing}`);
     return;
   }
   const { targets, snapshot, timestamp } = result.versions;
@@ -135,11 +135,11 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
         details: {
           changed: true,
           ...newDetails(result),
-          targets: result.targetsVersion,
+          signed: [{ role: result.role, version: result.version }],
           missing: result.missing,
         },
         lines: [
-          `SIGNED ${nameOf(release)} ${serialText(result)}; hosts see it when ${result.missing.join(' and ')} is signed`,
+          `SIGNED ${nameOf(release)} ${serialText(result)}; hosts see it when ${result.missing.join(' and ')} ${result.missing.length === 1 ? 'is' : 'are'} signed`,
         ],
         next: `writ refresh --repository ${shellWord(flags.repository)} --keys DIR   (where the ${result.missing.join(' and ')} keys are; the server does it by itself)`,
       };

@@ -20,6 +20,7 @@ import {
 import { findAnchor, openSigners, replaceProposal, type SigningHand } from '../../publisher/propose-root.js';
 import { compareRoots, nameIn } from '../../publisher/root-difference.js';
 import { judgeRoot, requireSane } from '../../publisher/root-rules.js';
+import type { ChangeFlags } from '../change-flags.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
 import { confirmCode } from '../confirm.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
@@ -33,6 +34,7 @@ import {
   tallyText,
 } from '../show-proposal.js';
 import { shellWord } from '../show-repository.js';
+import { signRoleAgain } from '../sign-role.js';
 import { addSignerFlags, externalCommands, type SignerFlags } from '../signer-flags.js';
 
 interface SignFlags extends PassphraseFlags, SignerFlags {
@@ -43,6 +45,7 @@ interface SignFlags extends PassphraseFlags, SignerFlags {
   readonly merge?: readonly string[];
   readonly confirm?: string;
   readonly out?: string;
+  readonly role?: string;
 }
 
 export const command: CommandDefinition<SignFlags> = {
@@ -50,6 +53,7 @@ export const command: CommandDefinition<SignFlags> = {
     'writ sign root-2.proposal --key keys/ben.key',
     'writ sign root-2.proposal --signer "openssl dgst -sha256 -sign ben.pem" --root root.json --confirm CODE',
     'writ sign root-2.proposal --keys keys --merge from-carol.proposal',
+    'writ sign --role targets --repository repo --keys keys',
   ],
   exitCodes: [
     '0  signed, or signed before',
@@ -70,11 +74,13 @@ export const command: CommandDefinition<SignFlags> = {
         collected,
       )
       .option('--confirm <code>', 'the code that you were told by voice')
+      .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')
       .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default');
     addPassphraseFlag(sign);
     addSignerFlags(sign);
   },
   run: async ([file], flags, context) => {
+    if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined) throw nothingToSign();
     const hand = handOf(flags, context);
     const received = mergeProposals([readProposal(file), ...(flags.merge ?? []).map(readProposal)]);
@@ -89,8 +95,23 @@ export const command: CommandDefinition<SignFlags> = {
   },
 };
 
+const lockWaitMs = 10_000;
+
+/** A role needs its repository and keys, and no proposal. */
+function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
+  const { repository, keys } = flags;
+  if (file === undefined && repository !== undefined && keys !== undefined) {
+    return { ...flags, repository, keys, lockWait: lockWaitMs };
+  }
+  throw new WritError('USAGE', '--role takes --repository and --keys, and no FILE', {
+    hint: 'writ sign --role ROLE --repository DIR --keys DIR',
+  });
+}
+
 function nothingToSign(): WritError {
-  return new WritError('USAGE', 'nothing to sign is named', { hint: 'writ sign FILE --key KEY' });
+  return new WritError('USAGE', 'nothing to sign is named', {
+    hint: 'writ sign FILE --key KEY, or writ sign --role ROLE --repository DIR --keys DIR',
+  });
 }
 
 function handOf(flags: SignFlags, context: CommandContext): SigningHand {

@@ -1,0 +1,104 @@
+// `writ delegate`: lets a team sign its own bundles, changes its keys or paths, or ends that. The targets role signs; a
+// team whose keys are at hand signs its file in the same step, so that hosts see both at once.
+import { type ChangeOptions, versionOfRole } from './change-targets.js';
+import { type DelegationPlan, planDelegation } from './delegation-plan.js';
+import type { DelegationRequest } from './delegation-rules.js';
+import { openKeysOf, requireKeysOf } from './key-directory.js';
+import {
+  findOnlineSigners,
+  type OnlineRole,
+  type SignedRole,
+  type SignedVersions,
+  signOnline,
+} from './online-signing.js';
+import { layoutOf } from './repository-layout.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
+import { type RepositoryWriter, withRepository } from './repository-writer.js';
+import { holderOfRole, signDelegations, signRole } from './sign-role.js';
+import type { Signer } from './signer.js';
+import { vetWaiting } from './vet-waiting.js';
+
+export type DelegateResult =
+  | { readonly kind: 'nothing-new' }
+  | (Delegated & { readonly kind: 'live'; readonly versions: SignedVersions })
+  | (Delegated & { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] });
+
+interface Delegated {
+  /** Absent when there was nothing to change, and what waited went live. */
+  readonly plan?: DelegationPlan;
+  readonly signed: readonly SignedRole[];
+  /** Hosts find nothing of the role until it has signed with keys that are not here. */
+  readonly waitsForRole: boolean;
+}
+
+/**
+ * Changes one delegation.
+ * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*,
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function delegateRole(
+  request: DelegationRequest,
+  options: ChangeOptions,
+): Promise<DelegateResult> {
+  const { keys, report, clock } = options;
+  const seen = readRepositoryState(layoutOf(options.repository), keys.path);
+  const first = planDelegation(seen, request);
+  if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
+  const signers = first === undefined ? [] : await requireKeysOf(keys, holderOfRole(seen, 'targets'));
+  const team = first?.needsSignature === true ? await openTeam(first, options) : undefined;
+  const online = await findOnlineSigners(keys, seen);
+  return withRepository(options, async (writer) => {
+    const read = readRepositoryState(writer.layout, keys.path);
+    const before = 'signers' in online ? await vetWaiting(read, clock) : read;
+    const plan = planDelegation(before, request);
+    const done =
+      plan === undefined
+        ? { state: before, signed: [] }
+        : await apply({ writer, before, plan, signers, team }, options);
+    const waitsForRole = plan?.needsSignature === true && team === undefined;
+    const common = { signed: done.signed, waitsForRole, ...(plan === undefined ? {} : { plan }) };
+    if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
+    report.begin('sign', 'snapshot, timestamp');
+    const roles = ['snapshot', 'timestamp'] as const;
+    const versions = await signOnline({ writer, state: done.state, signers: online.signers, roles, clock });
+    return { ...common, kind: 'live', versions };
+  });
+}
+
+/** @returns what delegateRole would do; undefined when nothing would change. @throws as it does */
+export function previewDelegation(
+  request: DelegationRequest,
+  { repository, keys }: ChangeOptions,
+): DelegationPlan | undefined {
+  return planDelegation(readRepositoryState(layoutOf(repository), keys.path), request);
+}
+
+function openTeam({ after, delegations }: DelegationPlan, { keys }: ChangeOptions) {
+  if (after === undefined) return undefined;
+  return openKeysOf(keys, { name: after.name, keys: delegations.keys, role: after });
+}
+
+interface Application {
+  readonly writer: RepositoryWriter;
+  readonly before: RepositoryState;
+  readonly plan: DelegationPlan;
+  readonly signers: readonly Signer[];
+  readonly team: readonly Signer[] | undefined;
+}
+
+async function apply(
+  { writer, before, plan, signers, team }: Application,
+  { report, clock }: ChangeOptions,
+): Promise<{ state: RepositoryState; signed: SignedRole[] }> {
+  report.begin('sign', 'targets');
+  const signing = { writer, role: 'targets', entries: {}, clock };
+  const state = await signDelegations({ ...signing, state: before, signers, plan });
+  const signed = [{ role: 'targets', version: versionOfRole(state, 'targets') }];
+  if (team === undefined || !plan.needsSignature) return { state, signed };
+  const { role } = plan;
+  report.begin('sign', role);
+  const both = await signRole({ ...signing, state, role, signers: team });
+  return { state: both, signed: [...signed, { role, version: versionOfRole(both, role) }] };
+}
+
+export type { DelegationRequest } from './delegation-rules.js';
