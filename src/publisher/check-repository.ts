@@ -12,7 +12,7 @@ import { memoryTrustStore } from '../trust/trust-store.js';
 import { type CheckedRelease, checkArchive } from './check-archive.js';
 import { type CheckedRoles, checkRoles, checkRoots, type RoleCount } from './check-roles.js';
 import { layoutOf, type RepositoryLayout } from './repository-layout.js';
-import { readRepositoryState } from './repository-state.js';
+import { isWaiting, readRepositoryState } from './repository-state.js';
 
 export interface CheckProblem {
   readonly code: ErrorCode;
@@ -122,8 +122,8 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, { keysDirect
   if (state === undefined) return;
   for (const name of state.ignored)
     findings.note(`metadata/${name} is newer and does not verify: it cannot go live`);
-  if (state.targets !== state.live.targets) {
-    findings.note(`targets v${state.targets.signed.version} waits for the online keys (writ refresh)`);
+  if (isWaiting(state)) {
+    findings.note('a newer version of a role waits for the online keys (writ refresh)');
   }
 }
 

@@ -11,8 +11,15 @@ import {
   rootAuthority,
 } from '../core/metadata-checks.js';
 import { trustFirstRoot, trustNextRoot } from '../core/trusted-set.js';
-import { type MetaFile, type ParsedFile, parseEnvelope, type TargetFile } from '../core/tuf-metadata.js';
+import {
+  type DelegatedRole,
+  type MetaFile,
+  type ParsedFile,
+  parseEnvelope,
+  type TargetFile,
+} from '../core/tuf-metadata.js';
 import type { CheckOptions, Findings } from './check-repository.js';
+import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -110,8 +117,45 @@ export function checkRoles(
   const snapshot = ofSnapshot && check('snapshot', metadataName('snapshot', ofSnapshot.version), ofSnapshot);
   const ofTargets = snapshot?.signed.meta['targets.json'];
   const targets = ofTargets && check('targets', metadataName('targets', ofTargets.version), ofTargets);
-  for (const [path, file] of Object.entries(targets?.signed.targets ?? {})) releases.set(path, file);
+  if (targets !== undefined) add(releases, targets);
+  for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
+    const meta = snapshot?.signed.meta[`${role.name}.json`];
+    if (targets === undefined || meta === undefined) {
+      findings.note(`${role.name} has signed nothing yet`);
+      continue;
+    }
+    const where = `metadata/${metadataName(role.name, meta.version)}`;
+    const file = findings.attempt(where, () => readTeam(layout, { delegator: targets, role, meta }));
+    if (file === undefined) continue;
+    findings.attempt(where, () => requireFresh(file, context.clock.nowMs()));
+    counts.push({
+      role: role.name,
+      version: file.signed.version,
+      targets: Object.keys(file.signed.targets).length,
+    });
+    add(releases, file);
+  }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
+}
+
+/** What the role before lists already, hosts find there. */
+function add(releases: Map<string, TargetFile>, { signed }: ParsedFile<'targets'>): void {
+  for (const [path, file] of Object.entries(signed.targets)) {
+    if (!releases.has(path)) releases.set(path, file);
+  }
+}
+
+interface TeamToRead {
+  readonly delegator: ParsedFile<'targets'>;
+  readonly role: DelegatedRole;
+  readonly meta: MetaFile;
+}
+
+function readTeam(layout: RepositoryLayout, { delegator, role, meta }: TeamToRead): ParsedFile<'targets'> {
+  const file = readDelegatedFile(layout, { delegator, role, version: meta.version });
+  requireDigests(role.name, meta, file.bytes);
+  requireVersion(role.name, meta, file.signed.version);
+  return file;
 }
 
 interface RoleToRead<Role> {

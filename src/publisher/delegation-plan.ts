@@ -10,7 +10,7 @@ import type {
   ParsedFile,
   TargetFile,
 } from '../core/tuf-metadata.js';
-import { delegatedRolesOf } from './delegated-files.js';
+import { delegatedRolesOf, versionIn } from './delegated-files.js';
 import {
   type DelegationRequest,
   requireHandOver,
@@ -18,7 +18,7 @@ import {
   requireName,
   requirePaths,
 } from './delegation-rules.js';
-import { handedOverBy, listingsOf } from './listing.js';
+import { type HandOver, handedOverBy, listingsOf } from './listing.js';
 import type { PublicKey } from './public-key.js';
 import type { RepositoryState } from './repository-state.js';
 import { delegatedLives, isVouchedBy } from './sign-role.js';
@@ -107,6 +107,11 @@ function planChange(
     ...pick(own, (path) => matchesPath(after, path)),
     ...pick(targets.signed.targets, (path) => taken.includes(path)),
   };
+  const newest = current?.signed.version ?? 0;
+  const handOver: HandOver = {
+    after: Math.max(newest, versionIn(state.live.snapshot.signed.meta, after.name)),
+    targets: listed,
+  };
   const needsSignature = !vouched || taken.length > 0 || left.length > 0;
   const lives = { ...delegatedLives(targets) };
   if (request.change?.lifeMs !== undefined) lives[after.name] = request.change.lifeMs;
@@ -124,7 +129,9 @@ function planChange(
     },
     delegations: next,
     ours: {
-      handedOver: needsSignature ? { ...handedOverBy(targets), [after.name]: listed } : handedOverBy(targets),
+      handedOver: needsSignature
+        ? { ...handedOverBy(targets), [after.name]: handOver }
+        : handedOverBy(targets),
       livesMs: lives,
       signers: signersAfter(state, next, request.change?.keys ?? []),
     },

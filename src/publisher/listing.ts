@@ -22,10 +22,17 @@ export interface ListedRelease {
   readonly release: ReleaseInfo;
 }
 
-/** Entries by role that were handed over, signed by who gave them, until the role's own first file has them. */
-export type HandedOver = Readonly<Record<string, Readonly<Record<string, TargetFile>>>>;
+/** What was handed over to a role, signed by who gave it, until the role's own file has it. */
+export interface HandOver {
+  /** Newest version of the role's file then; 0 when it had none. A later one that is lost is not made good by this. */
+  readonly after: number;
+  /** By path. */
+  readonly targets: Readonly<Record<string, TargetFile>>;
+}
 
-/** @returns what targets hand over to roles; `writ.handedOver` in their signed part */
+export type HandedOver = Readonly<Record<string, HandOver>>;
+
+/** @returns what targets hand over, by role; `writ.handedOver` in their signed part */
 export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
   return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
 }
@@ -37,8 +44,8 @@ export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
 export function listingsOf({ targets, delegated }: RepositoryState): readonly Listing[] {
   const handedOver = handedOverBy(targets);
   const teams = delegatedRolesOf(targets).map(({ name }) => {
-    const received = Object.hasOwn(handedOver, name) ? handedOver[name] : {};
-    return { role: name, targets: { ...received, ...delegated.get(name)?.signed.targets } };
+    const received = Object.hasOwn(handedOver, name) ? handedOver[name] : undefined;
+    return { role: name, targets: { ...received?.targets, ...delegated.get(name)?.signed.targets } };
   });
   return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
 }
@@ -88,7 +95,10 @@ export function nextSerial(state: RepositoryState, bundle: string): number {
 
 /** @returns the highest serial this bundle ever had; 0 for a new one */
 export function highestSerial(state: RepositoryState, bundle: string): number {
-  const before = Object.entries(handedOverBy(state.targets)).map(([role, targets]) => ({ role, targets }));
+  const before = Object.entries(handedOverBy(state.targets)).map(([role, { targets }]) => ({
+    role,
+    targets,
+  }));
   return [...listingsOf(state), ...before]
     .flatMap((listing) => releasesOf(listing))
     .filter(({ release }) => release.bundle === bundle)

@@ -128,7 +128,9 @@ export function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, 
 function requireKnownEntries({ live, delegated, targets }: RepositoryState, role: string): void {
   if (role === 'targets' || delegated.has(role)) return;
   const version = versionIn(live.snapshot.signed.meta, role);
-  if (version === 0 || Object.hasOwn(handedOverBy(targets), role)) return;
+  const handedOver = handedOverBy(targets);
+  const known = Object.hasOwn(handedOver, role) ? (handedOver[role]?.after ?? 0) : 0;
+  if (version <= known) return;
   throw new WritError('REPOSITORY_INVALID', `${version}.${role}.json is missing or does not verify`, {
     facts: { role, version },
     hint: 'Restore the file from a copy of the repository.',
@@ -137,14 +139,14 @@ function requireKnownEntries({ live, delegated, targets }: RepositoryState, role
 
 /** @returns what was handed over, and is in no file of its new role yet */
 function stillHandedOver({ targets, delegated }: RepositoryState): HandedOver {
-  const left = Object.entries(handedOverBy(targets)).map(([role, entries]) => {
+  const left = Object.entries(handedOverBy(targets)).map(([role, { after, targets: entries }]) => {
     const own = delegated.get(role)?.signed.targets ?? {};
     const missing = Object.entries(entries).filter(([path]) => !Object.hasOwn(own, path));
-    return [role, Object.fromEntries(missing)] as const;
+    return [role, { after, targets: Object.fromEntries(missing) }] as const;
   });
   // A role without any file keeps its place: it says that nothing of the role was lost.
   return Object.fromEntries(
-    left.filter(([role, entries]) => !delegated.has(role) || Object.keys(entries).length > 0),
+    left.filter(([role, { targets: entries }]) => !delegated.has(role) || Object.keys(entries).length > 0),
   );
 }
 

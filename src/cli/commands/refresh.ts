@@ -54,14 +54,16 @@ export const command: CommandDefinition<RefreshFlags> = {
   },
 };
 
-function answer({ versions, targetsBefore, ignored }: ResignResult): Answer {
-  const published = versions.targets > targetsBefore;
-  const news = published ? `; targets v${targetsBefore} -> v${versions.targets} went live` : '';
+function answer({ versions, targetsBefore, wentLive, ignored }: ResignResult): Answer {
+  const texts = wentLive.map(({ role, version }) =>
+    role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
+  );
+  const news = texts.length === 0 ? '' : `; ${texts.join(', ')} went live`;
   return {
     type: 'refresh.result',
     outcome: 'signed',
     exitCode: 0,
-    details: { changed: true, versions, targetsBefore, ignored },
+    details: { changed: true, versions, targetsBefore, wentLive, ignored },
     lines: [`SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`],
   };
 }

@@ -2,10 +2,10 @@
 // is the answer to "does anybody have to act".
 import { isWritError, type WritError } from '../../core/errors.js';
 import { keyId } from '../../core/signature-schemes.js';
-import { type TopLevelRole, topLevelRoles } from '../../core/tuf-metadata.js';
-import { livesOf, releasesOf } from '../../publisher/metadata-content.js';
+import { liveReleasesOf } from '../../publisher/listing.js';
 import { layoutOf } from '../../publisher/repository-layout.js';
-import { type RepositoryState, readRepositoryState } from '../../publisher/repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from '../../publisher/repository-state.js';
+import { type RoleReport, reportRoles } from '../../publisher/role-report.js';
 import type { Answer, CommandDefinition } from '../command.js';
 import { durationFlag } from '../flag-values.js';
 import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../show-repository.js';
@@ -38,7 +38,8 @@ export const command: CommandDefinition<RepoStatusFlags> = {
   run: async (_args, flags, { clock }) => {
     const state = stateOrError(flags);
     if (isWritError(state)) return invalidAnswer(state);
-    return answer(state, describeRoles(state, clock.nowMs(), flags.failWithin), flags);
+    const nowMs = clock.nowMs();
+    return answer(state, reportRoles(state, nowMs, flags.failWithin), flags, nowMs);
   },
 };
 
@@ -62,99 +63,139 @@ function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
   };
 }
 
-interface RoleRow {
-  readonly role: TopLevelRole;
-  readonly version: number;
-  readonly signed: number;
-  readonly threshold: number;
-  readonly keyIds: readonly string[];
-  readonly expiresMs: number;
-  readonly leftMs: number;
-  readonly verdict: 'ok' | 'warn' | 'FAIL';
+const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
+
+function verdictOf({ condition }: RoleReport): 'ok' | 'warn' | 'FAIL' {
+  return verdicts[condition];
 }
 
-function describeRoles({ live, outdated }: RepositoryState, nowMs: number, failWithinMs: number): RoleRow[] {
-  const lives = livesOf(live.root.signed);
-  return topLevelRoles.map((role) => {
-    const { signed, signatures, expiresAtMs } = live[role];
-    const { keyids, threshold } = live.root.signed.roles[role];
-    const leftMs = expiresAtMs - nowMs;
-    // A role that lives for a week would warn for ever of ending within a month.
-    const soon = leftMs < Math.min(failWithinMs, lives[role] / 4);
-    const vouched = role === 'root' || !outdated.includes(role);
-    return {
-      role,
-      version: signed.version,
-      signed: signatures.filter(({ keyid }) => keyids.includes(keyid)).length,
-      threshold,
-      keyIds: keyids,
-      expiresMs: expiresAtMs,
-      leftMs,
-      verdict: leftMs <= 0 || !vouched ? 'FAIL' : soon ? 'warn' : 'ok',
-    };
-  });
-}
-
-function answer(state: RepositoryState, roles: readonly RoleRow[], flags: RepoStatusFlags): Answer {
-  const worst = roles.find((row) => row.verdict === 'FAIL') ?? roles.find((row) => row.verdict === 'warn');
-  const waiting = state.targets !== state.live.targets;
-  const exitCode = worst?.verdict === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
+function answer(
+  state: RepositoryState,
+  roles: readonly RoleReport[],
+  flags: RepoStatusFlags,
+  nowMs: number,
+): Answer {
+  const worst =
+    roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
+  const waiting = isWaiting(state);
+  const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
-  const next = nextLine(worst?.role ?? (waiting ? 'timestamp' : undefined), flags);
+  const next = nextLine(worst, waiting, flags);
   return {
     type: 'repo-status.result',
     outcome,
     exitCode,
-    details: { repository: flags.repository, waiting, ignored: state.ignored, ...details(state, roles) },
+    details: {
+      repository: flags.repository,
+      waiting,
+      ignored: state.ignored,
+      ...details(state, roles, nowMs),
+    },
     lines: [
-      verdictLine(outcome, worst, waiting),
+      verdictLine(outcome, worst, waiting, nowMs),
       ...columns([
-        ['role', 'version', 'signed', 'need', 'expires', 'left', ''],
-        ...roles.map(({ role, version, signed, threshold, expiresMs, leftMs, verdict }) =>
-          [role, version, signed, threshold, isoDay(expiresMs), timeLeft(leftMs), verdict].map(String),
-        ),
+        ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
+        ...roles.map((row) => roleRow(row, nowMs)),
       ]),
+      ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
       ...releaseLines(state),
     ],
     ...(next === undefined ? {} : { next }),
   };
 }
 
-function verdictLine(outcome: string, worst: RoleRow | undefined, waiting: boolean): string {
+const maxSignersShown = 4;
+
+function roleRow(row: RoleReport, nowMs: number): string[] {
+  const { role, by, version, signed, threshold, expiresMs, signers } = row;
+  const more = signers.length > maxSignersShown ? ` and ${signers.length - maxSignersShown} more` : '';
+  return [
+    by === undefined ? role : `  ${role}`,
+    version === 0 ? '-' : String(version),
+    String(signed),
+    String(threshold),
+    expiresMs === undefined ? '-' : isoDay(expiresMs),
+    expiresMs === undefined ? '-' : timeLeft(expiresMs - nowMs),
+    `${signers.slice(0, maxSignersShown).join(', ')}${more}`,
+    verdictOf(row),
+  ];
+}
+
+function verdictLine(
+  outcome: string,
+  worst: RoleReport | undefined,
+  waiting: boolean,
+  nowMs: number,
+): string {
   const word = outcome.toUpperCase();
-  if (worst?.verdict === 'FAIL' && worst.leftMs > 0) {
-    return `${word} ${worst.role} is signed by keys that the root no longer lists: hosts refuse it`;
+  if (worst === undefined) {
+    return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
   }
-  if (worst?.verdict === 'FAIL') return `${word} ${worst.role} has expired: hosts take nothing new`;
-  if (worst !== undefined) return `${word} ${worst.role} expires in ${timeLeft(worst.leftMs)}`;
-  return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
+  const { role, by, condition, expiresMs = 0 } = worst;
+  const lost = by === undefined ? 'hosts take nothing new' : 'hosts take no new bundle of it';
+  switch (condition) {
+    case 'expired':
+      return `${word} ${role} has expired: ${lost}`;
+    case 'refused':
+      return `${word} ${role} is not signed by the keys that ${by ?? 'the root'} lists now: hosts refuse it`;
+    case 'unsigned':
+      return `${word} ${role} is not signed yet: its bundles cannot be published`;
+    default:
+      return `${word} ${role} expires in ${timeLeft(expiresMs - nowMs)}: then ${lost}`;
+  }
 }
 
-function nextLine(role: TopLevelRole | undefined, { repository }: RepoStatusFlags): string | undefined {
-  if (role !== 'snapshot' && role !== 'timestamp') return undefined;
-  return `writ refresh --repository ${shellWord(repository)} --keys DIR   (where the online keys are)`;
+function nextLine(
+  worst: RoleReport | undefined,
+  waiting: boolean,
+  { repository }: RepoStatusFlags,
+): string | undefined {
+  const place = `--repository ${shellWord(repository)}`;
+  if (worst === undefined && !waiting) return undefined;
+  const { role = 'timestamp', signers = [] } = worst ?? {};
+  if (role === 'root') return `writ root rotate ${place}   (then each holder signs: writ sign)`;
+  if (role === 'snapshot' || role === 'timestamp') {
+    return `writ refresh ${place} --keys DIR   (where the online keys are)`;
+  }
+  return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;
 }
 
-function releaseLines({ live }: RepositoryState): string[] {
-  const releases = releasesOf(live.targets.signed);
+function releaseLines(state: RepositoryState): string[] {
+  const releases = liveReleasesOf(state);
   if (releases.length === 0) return ['  no bundle is published yet'];
-  const rows = releases.map(({ release }) => {
+  const rows = releases.map(({ role, release }) => {
     const { bundle, channel, serial, revision, createdAtMs, manifest } = release;
-    return [bundle, channel, String(serial), revision, isoDay(createdAtMs), shortDigest(manifest.digest)];
+    return [
+      bundle,
+      channel,
+      String(serial),
+      revision,
+      isoDay(createdAtMs),
+      shortDigest(manifest.digest),
+      role,
+    ];
   });
-  return columns([['bundle', 'channel', 'serial', 'revision', 'made', 'manifest'], ...rows]);
+  return columns([['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], ...rows]);
 }
 
-function details({ live }: RepositoryState, roles: readonly RoleRow[]): Record<string, unknown> {
+function details(
+  state: RepositoryState,
+  roles: readonly RoleReport[],
+  nowMs: number,
+): Record<string, unknown> {
+  const { root } = state.live;
   return {
-    roles: roles.map(({ expiresMs, leftMs, ...row }) => {
-      return { ...row, expires: new Date(expiresMs).toISOString(), leftMs };
+    roles: roles.map(({ expiresMs, ...row }) => {
+      const expires = expiresMs === undefined ? null : new Date(expiresMs).toISOString();
+      const leftMs = expiresMs === undefined ? null : expiresMs - nowMs;
+      return { ...row, expires, leftMs, verdict: verdictOf({ ...row }) };
     }),
-    keys: Object.values(live.root.signed.keys).map((key) => ({ keyId: keyId(key), ...key })),
-    releases: releasesOf(live.targets.signed).map(({ path, release }) => {
+    keys: Object.values(root.signed.keys).map((key) => ({ keyId: keyId(key), ...key })),
+    releases: liveReleasesOf(state).map(({ path, role, release }) => {
       const { createdAtMs, manifest, ...rest } = release;
       return {
         path,
+        role,
         ...rest,
         createdAt: new Date(createdAtMs).toISOString(),
         manifestDigest: manifest.digest,

@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { delegateRole, previewDelegation } from '../../src/publisher/delegate.js';
+import { liveReleasesOf } from '../../src/publisher/listing.js';
+import { layoutOf } from '../../src/publisher/repository-layout.js';
+import { type RepositoryState, readRepositoryState } from '../../src/publisher/repository-state.js';
+import { resignRole } from '../../src/publisher/resign-role.js';
+import { withdrawRelease } from '../../src/publisher/withdraw.js';
+import { createRepositoryView } from '../../src/server/repository-state.js';
+import { rejectsCode } from '../support/assert-code.js';
+import { delegateTo, makeTeam, signByTeam } from '../support/delegated-repository.js';
+import { directoryState } from '../support/directory-state.js';
+import { fakeClock } from '../support/fake-clock.js';
+import {
+  changeOptions,
+  metadataPath,
+  type SampleRepository,
+  sampleRepository,
+} from '../support/sample-repository.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const dayMs = 86_400_000;
+
+function stateOf(repository: SampleRepository): RepositoryState {
+  return readRepositoryState(layoutOf(repository.directory));
+}
+
+/** What hosts find: `bundle serial role`. */
+function live(repository: SampleRepository): string[] {
+  return liveReleasesOf(stateOf(repository)).map(
+    ({ role, release }) => `${release.bundle} ${release.serial} ${role}`,
+  );
+}
+
+describe('delegateRole', () => {
+  it('lets a team publish its bundles with nothing but its own key', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    const result = await delegateTo(repository, team);
+    assert.ok(result.kind === 'live' && result.waitsForRole);
+    const published = await repository.publish({ file: 'one' }, { keys: team.keys });
+    assert.deepEqual(
+      published.kind === 'signed-targets' && [published.role, published.version, published.missing],
+      ['dns-team', 1, ['snapshot', 'timestamp']],
+    );
+    assert.deepEqual(live(repository), []);
+    const refreshed = await repository.refresh();
+    assert.deepEqual(refreshed.wentLive, [{ role: 'dns-team', version: 1 }]);
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    await repository.publish({ rule: '' }, { bundle: 'access' });
+    assert.deepEqual(live(repository), ['access 1 targets', 'dns-edge 1 dns-team']);
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['access 1 targets', 'dns-edge 2 dns-team']);
+  });
+
+  it('asks the publisher for no team key, and the team for no other', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await rejectsCode('KEYS_MISSING', repository.publish({ file: 'one' }));
+    await rejectsCode(
+      'KEYS_MISSING',
+      repository.publish({ rule: '' }, { bundle: 'access', keys: team.keys }),
+    );
+  });
+
+  it('is carried on by every later version of the targets, with the names of the keys', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team, { lifeMs: 10 * dayMs });
+    await repository.publish({ rule: '' }, { bundle: 'access' });
+    await resignRole('targets', changeOptions(repository));
+    const { signed } = stateOf(repository).live.targets;
+    assert.deepEqual(JSON.parse(JSON.stringify(signed.delegations?.roles)), [
+      {
+        name: 'dns-team',
+        keyids: [team.publicKey.keyId],
+        threshold: 1,
+        paths: ['dns-*/*'],
+        terminating: true,
+      },
+    ]);
+    const { writ } = signed as unknown as { writ: { signers: object } };
+    assert.deepEqual({ ...writ.signers }, { [team.publicKey.keyId]: 'dns-team' });
+    const signedByTeam = await signByTeam(repository, team);
+    assert.equal(signedByTeam.expiresMs, repository.clock.nowMs() + 10 * dayMs);
+  });
+
+  it('says nothing new, and writes nothing, when all is as it is', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    const before = directoryState(repository.directory);
+    assert.equal((await delegateTo(repository, team)).kind, 'nothing-new');
+    assert.deepEqual(directoryState(repository.directory), before);
+  });
+
+  it('refuses paths that another team has, that no release can have, or names that are no team’s', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    const before = directoryState(repository.directory);
+    const other = makeTeam(dir, 'edge-team');
+    const overlapping = await rejectsCode(
+      'DELEGATION_REFUSED',
+      delegateTo(repository, other, { paths: ['*-edge/*'] }),
+    );
+    assert.deepEqual([overlapping.facts['other'], overlapping.facts['theirs']], ['dns-team', 'dns-*/*']);
+    for (const paths of [['dns-x'], ['a/b/c'], ['x/stable.tar.gz'], [`${'x'.repeat(200)}/*`]])
+      await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { paths }));
+    for (const role of ['root', 'targets', 'snapshot', 'timestamp', '../x', 'Team', '1.root', 'a.b', ''])
+      await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, { ...other, role }));
+    await rejectsCode('USAGE', delegateTo(repository, other, { paths: [] }));
+    await rejectsCode('USAGE', delegateTo(repository, other, { keys: [], paths: ['x/*'] }));
+    await rejectsCode('USAGE', delegateTo(repository, other, { threshold: 2, paths: ['x/*'] }));
+    const online = stateOf(repository).live.root.signed.roles.snapshot.keyids[0] ?? '';
+    const keys = [{ ...other.publicKey, keyId: online }];
+    await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { keys, paths: ['x/*'] }));
+    const none = { role: 'none', handOver: 'no' } as const;
+    await rejectsCode('ROLE_UNKNOWN', delegateRole(none, changeOptions(repository)));
+    await rejectsCode('ROLE_UNKNOWN', resignRole('none', changeOptions(repository)));
+    assert.deepEqual(directoryState(repository.directory), before);
+  });
+
+  it('can be looked at before: no key, no write', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const { publicKey, role } = makeTeam(dir, 'dns-team');
+    const before = directoryState(repository.directory);
+    const request = { role, handOver: 'no', change: { paths: ['dns-*/*'], keys: [publicKey] } } as const;
+    const plan = previewDelegation(request, changeOptions(repository, { keys: dir.join('none') }));
+    assert.deepEqual([plan?.kind, plan?.needsSignature], ['created', true]);
+    assert.deepEqual(directoryState(repository.directory), before);
+  });
+});
+
+describe('releases that change hands', () => {
+  it('are never hidden: without --hand-over the delegation is refused, with it the team signs them', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await repository.publish({ file: 'one' });
+    await repository.publish({ file: 'two' });
+    const error = await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, team));
+    assert.deepEqual(error.facts['targets'], ['dns-edge/stable.tar.br']);
+    await delegateTo(repository, team, { handOver: 'yes' });
+    assert.deepEqual(live(repository), []);
+    await signByTeam(repository, team);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    await repository.publish({ file: 'three' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
+    const options = changeOptions(repository, { keys: team.keys });
+    // Serial 1 is of the time before: the team takes its own releases back as far as that.
+    await withdrawRelease({ bundle: 'dns-edge', serials: [2, 3], reason: '' }, options);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    assert.equal((await repository.publish({ file: 'four' }, { keys: team.keys })).release.serial, 4);
+  });
+
+  it('go at once when the team’s key is at hand: hosts never miss one', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await repository.publish({ file: 'one' });
+    fs.copyFileSync(`${team.keys}/dns-team.key`, `${repository.keys}/dns-team.key`);
+    const result = await delegateTo(repository, team, { handOver: 'yes' });
+    assert.ok(result.kind === 'live' && !result.waitsForRole);
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+
+  it('go on with their serials when the team publishes before it has signed what it was given', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await repository.publish({ file: 'one' });
+    await repository.publish({ file: 'one' }, { bundle: 'dns-core' });
+    await delegateTo(repository, team, { handOver: 'yes' });
+    const published = await repository.publish({ file: 'two' }, { keys: team.keys });
+    assert.equal(published.release.serial, 2);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-core 1 dns-team', 'dns-edge 2 dns-team']);
+  });
+
+  it('return to the targets when the role is removed, and its file stays in the snapshot', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    const options = changeOptions(repository);
+    await rejectsCode('DELEGATION_REFUSED', delegateRole({ role: 'dns-team', handOver: 'no' }, options));
+    await delegateRole({ role: 'dns-team', handOver: 'yes' }, options);
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+    assert.ok(stateOf(repository).live.snapshot.signed.meta['dns-team.json']);
+    assert.equal((await repository.publish({ file: 'two' })).release.serial, 2);
+    await rejectsCode('KEYS_MISSING', repository.publish({ file: 'three' }, { keys: team.keys }));
+  });
+});
+
+describe('a change of keys', () => {
+  it('ends what the old key may do; the new one signs what stood', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    const next = makeTeam(dir, 'dns-team', 'next');
+    const changed = await delegateTo(repository, next);
+    assert.ok(changed.kind === 'live' && changed.waitsForRole);
+    assert.deepEqual(live(repository), []);
+    await rejectsCode('KEYS_MISSING', repository.publish({ file: 'two' }, { keys: team.keys }));
+    await signByTeam(repository, next);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    assert.equal((await repository.publish({ file: 'two' }, { keys: next.keys })).release.serial, 2);
+  });
+
+  it('that leaves enough of the old ones needs no signature of the team', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    const second = makeTeam(dir, 'dns-team', 'second');
+    const changed = await delegateTo(repository, team, { keys: [team.publicKey, second.publicKey] });
+    assert.ok(changed.kind === 'live' && !changed.waitsForRole);
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+});
+
+describe('what a team has signed and nobody has taken live', () => {
+  it('is seen by the server, the first file of a role too', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    const view = createRepositoryView(repository.directory);
+    assert.deepEqual(view.read().pending, []);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    assert.deepEqual(view.read().pending, ['1.dns-team.json']);
+    await repository.refresh();
+    fs.writeFileSync(metadataPath(repository, '9.strangers.json'), '{}');
+    assert.deepEqual(view.read().pending, []);
+  });
+
+  it('harms no other team when its archive is missing, it has expired, or a stranger signed it', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    const team = makeTeam(dir, 'dns-team');
+    const other = makeTeam(dir, 'access-team');
+    await delegateTo(repository, team, { lifeMs: dayMs });
+    await delegateTo(repository, other, { paths: ['access/*'] });
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    fs.rmSync(`${repository.directory}/targets/dns-edge`, { recursive: true });
+    await repository.publish({ rule: '' }, { bundle: 'access', keys: other.keys });
+    const first = await repository.refresh();
+    assert.deepEqual(
+      [first.wentLive, first.ignored],
+      [[{ role: 'access-team', version: 1 }], ['1.dns-team.json']],
+    );
+    await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await clock.advance(2 * dayMs);
+    assert.deepEqual((await repository.refresh()).wentLive, []);
+    fs.copyFileSync(
+      metadataPath(repository, '1.access-team.json'),
+      metadataPath(repository, '9.dns-team.json'),
+    );
+    const third = await repository.publish({ rule: 'new' }, { bundle: 'access', keys: other.keys });
+    assert.equal(third.release.serial, 2);
+    const last = await repository.refresh();
+    assert.deepEqual(last.wentLive, [{ role: 'access-team', version: 2 }]);
+    assert.ok(last.ignored.includes('9.dns-team.json'));
+  });
+
+  it('cannot bring back what was withdrawn: an older file of the team under a newer name is no new one', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    fs.copyFileSync(metadataPath(repository, '1.dns-team.json'), metadataPath(repository, '3.dns-team.json'));
+    await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+  });
+});
+
+describe('a team’s file that is lost', () => {
+  it('is not built on: its serials must not be used again', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    fs.rmSync(metadataPath(repository, '1.dns-team.json'));
+    await rejectsCode('REPOSITORY_INVALID', repository.publish({ file: 'two' }, { keys: team.keys }));
+  });
+});
