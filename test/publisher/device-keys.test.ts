@@ -1,0 +1,69 @@
+// Every role on keys of another program: the commit asks the devices, and the client of tuf-js, which shares no code
+// with ours, follows the same chain of roots.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { createExternalSigner, type ExternalCommand } from '../../src/publisher/external-signer.js';
+import { encodeProposal, parseProposal } from '../../src/publisher/proposal-file.js';
+import { addSignatures, signingKeys } from '../../src/publisher/proposal-signatures.js';
+import { readPublicKey } from '../../src/publisher/public-key.js';
+import { commit, noPassphrases, proposal, signedBy } from '../support/ceremony.js';
+import { makeOpensslKey, type OpensslKey } from '../support/openssl-keys.js';
+import { needs } from '../support/real-programs.js';
+import { sampleRepository } from '../support/sample-repository.js';
+import { serveDirectory } from '../support/serve-directory.js';
+import { tempDir } from '../support/temp-dir.js';
+import { tufJsClient } from '../support/tuf-js-client.js';
+
+function device({ signCommand }: OpensslKey, role: string): ExternalCommand {
+  return { command: signCommand, serves: (one) => one === role, env: process.env, timeoutMs: 20_000 };
+}
+
+describe('a repository on the keys of devices', needs('openssl', 'openssl'), () => {
+  it('is signed by them at the commit, and other clients follow', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const bootstrapRoot = readFileSync(repository.rootPath);
+    await repository.publish({ a: 'a' });
+    const root = (['ed25519', 'ecdsa', 'rsa'] as const).map((kind) =>
+      makeOpensslKey(dir, kind, `root-${kind}`),
+    );
+    const targets = makeOpensslKey(dir, 'ecdsa', 'targets');
+    const snapshot = makeOpensslKey(dir, 'rsa', 'snapshot');
+    const timestamp = makeOpensslKey(dir, 'ed25519', 'timestamp');
+    const keys = (...devices: OpensslKey[]) => devices.map(({ publicPath }) => readPublicKey(publicPath));
+    const replace = [
+      { role: 'root' as const, keys: keys(...root) },
+      { role: 'targets' as const, keys: keys(targets) },
+      { role: 'snapshot' as const, keys: keys(snapshot) },
+      { role: 'timestamp' as const, keys: keys(timestamp) },
+    ];
+    const external = [
+      device(targets, 'targets'),
+      device(snapshot, 'snapshot'),
+      device(timestamp, 'timestamp'),
+    ];
+    const hand = { path: repository.keys, passphrases: noPassphrases, external };
+    const made = proposal(repository, { replace }, { danger: 'accepted' });
+    const byOld = await signedBy(repository, made, ['root-1.key', 'root-2.key']);
+    const both = { base: made.base, proposal: byOld };
+    const role = { role: 'root', keys: [...signingKeys(both).values()] };
+    const signers = root.slice(1).map((key) => createExternalSigner(device(key, 'root'), role));
+    const { proposal: complete } = await addSignatures(both, signers);
+    const mailed = parseProposal(encodeProposal(complete));
+    const { signed } = await commit(repository, mailed, { keys: hand });
+    assert.deepEqual(signed, { targets: 3, snapshot: 3, timestamp: 3 });
+
+    await using server = await serveDirectory(repository.directory, () => false);
+    const client = tufJsClient({
+      directory: dir.join('tuf-js'),
+      bootstrapRoot,
+      url: server.url,
+      nowMs: repository.clock.nowMs(),
+    });
+    await client.refresh();
+    const versions = ['root', 'targets', 'snapshot', 'timestamp'].map((name) => client.version(name));
+    assert.deepEqual(versions, [2, 3, 3, 3]);
+    assert.ok((await client.download('dns-edge/stable.tar.br')) !== undefined);
+  });
+});
