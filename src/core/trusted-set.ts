@@ -68,7 +68,7 @@ export function trustNextRoot(set: TrustedSet, bytes: Uint8Array): TrustedSet {
  * Ends the chain: keeps of the files accepted under earlier roots only what the final root still vouches for.
  * 5.3.11, fast-forward attack: a stolen key signs a version, or a time, far ahead, so that honest metadata
  * looks old for ever. Rotating the key of timestamp or snapshot makes both files be forgotten (each carries the
- * memory of snapshot versions), and the clock floor with them.
+ * memory of snapshot versions), and the key of the timestamp alone the clock floor with them.
  */
 export function settleRoot(set: TrustedSet): TrustedSet {
   const { timestamp, snapshot, targets, root, delegated, clockFloorMs } = set;
@@ -79,12 +79,14 @@ export function settleRoot(set: TrustedSet): TrustedSet {
     ...(delegated === undefined ? {} : { delegated }),
   };
   if (timestamp !== undefined && !isVouchedByRoot(timestamp, root)) return settled;
-  if (snapshot !== undefined && !isVouchedByRoot(snapshot, root)) return settled;
+  // What the timestamp key has said about time stays true when only the key of the snapshot is replaced.
+  const floor = clockFloorMs === undefined ? {} : { clockFloorMs };
+  if (snapshot !== undefined && !isVouchedByRoot(snapshot, root)) return { ...settled, ...floor };
   return {
     ...settled,
     ...(timestamp === undefined ? {} : { timestamp }),
     ...(snapshot === undefined ? {} : { snapshot }),
-    ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
+    ...floor,
   };
 }
 
@@ -93,6 +95,8 @@ export interface StoredFiles {
   readonly timestamp?: Uint8Array;
   readonly snapshot?: Uint8Array;
   readonly targets?: Uint8Array;
+  /** Kept apart only while it is above what the stored timestamp says. */
+  readonly clockFloorMs?: number;
 }
 
 /**
@@ -108,7 +112,10 @@ export function recallFiles(set: TrustedSet, stored: StoredFiles): TrustedSet {
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(targets === undefined ? {} : { targets }),
   };
-  return settleRoot(timestamp === undefined ? recalled : withTimestamp(recalled, timestamp));
+  if (timestamp === undefined) return settleRoot(recalled);
+  const { clockFloorMs } = stored;
+  const floor = clockFloorMs === undefined ? {} : { clockFloorMs };
+  return settleRoot(withTimestamp({ ...recalled, ...floor }, timestamp));
 }
 
 /** @returns undefined for a file that is damaged. */

@@ -9,7 +9,7 @@ import {
 } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
 import type { ReleaseProof, StillVerdict } from '../core/still-verifies.js';
-import { recallFiles, type TrustedSet } from '../core/trusted-set.js';
+import { recallFiles, signedAtMsOf, type TrustedSet } from '../core/trusted-set.js';
 import type { Clock } from '../platform/clock.js';
 import { downloadFromMirrors, type OpenTransfer } from './download.js';
 import {
@@ -227,9 +227,17 @@ function roleLoader(context: DelegatedContext, mirrors: Mirrors, options: Loader
   };
 }
 
+/** A server whose clock was set back signs an older time: the greatest one seen is kept beside its timestamp. */
+function floorBeside(set: TrustedSet): number | undefined {
+  const { clockFloorMs = 0, timestamp } = set;
+  return clockFloorMs > (signedAtMsOf(timestamp) ?? 0) ? clockFloorMs : undefined;
+}
+
 /** Everything in a set has been verified; what did not change is not even looked at. */
 function persistChanges(store: TrustStore, before: TrustedSet, next: TrustedSet): void {
   if (next.root !== before.root) store.saveRoot(next.root.signed.version, next.root.bytes);
+  // Before the timestamp: a crash in between leaves a floor that is true all the same.
+  if (next.timestamp !== before.timestamp) store.saveClockFloor(floorBeside(next));
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
     const file = next[role];
     if (file !== undefined && file !== before[role]) store.saveFile(role, file.bytes);

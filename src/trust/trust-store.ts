@@ -22,6 +22,8 @@ export interface TrustStore {
   saveRoot(version: number, bytes: Uint8Array): void;
   /** Replaces the stored file of a role, if the bytes differ. */
   saveFile(role: 'timestamp' | 'snapshot' | 'targets', bytes: Uint8Array): void;
+  /** Keeps the greatest time that the repository has signed, where the stored timestamp says less; else forgets it. */
+  saveClockFloor(floorMs: number | undefined): void;
   /** A delegated role as stored; nothing is judged here. Those that no snapshot names any more are never asked for. */
   loadDelegated(name: string): Uint8Array | undefined;
   /** As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. */
@@ -65,6 +67,8 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     versions: listVersions(history),
     read: (version) => readStored(join(history, `${version}.root.json`)),
   });
+  // No `.json`: every such file in here is metadata.
+  const floorPath = join(directory, 'clock-floor');
   let link: StoredTrust['link'] = 'linked';
 
   return {
@@ -73,7 +77,14 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       link = stored.link;
       return stored.set;
     },
-    loadFiles: () => readFiles((role) => readStored(pathOf(role))),
+    loadFiles: () => ({
+      ...readFiles((role) => readStored(pathOf(role))),
+      ...parseFloor(readStored(floorPath)),
+    }),
+    saveClockFloor: (floorMs) => {
+      if (floorMs !== undefined) write('trust.clock-floor', floorPath, encodeFloor(floorMs));
+      else if (readStored(floorPath) !== undefined) fs.removeFile('trust.clock-floor', floorPath);
+    },
     saveRoot: (version, bytes) => {
       // History first: a crash in between leaves a root too many there, never a root.json without its past.
       write('trust.root-history', join(history, `${version}.root.json`), bytes);
@@ -104,6 +115,7 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
     saveFile: (role, bytes) => {
       files.set(role, Buffer.from(bytes));
     },
+    saveClockFloor: () => undefined,
     loadDelegated: (name) => delegated.get(name),
     saveDelegated: (name, bytes) => {
       delegated.set(name, Buffer.from(bytes));
@@ -111,6 +123,16 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
     requireLinked: () => undefined,
     isEmpty: () => !files.has('root'),
   };
+}
+
+function encodeFloor(floorMs: number): Buffer {
+  return Buffer.from(`${floorMs}\n`);
+}
+
+/** What cannot be read is absent: the stored timestamp has a floor of its own. */
+function parseFloor(bytes: Buffer | undefined): { clockFloorMs?: number } {
+  const digits = /^([0-9]{1,15})\n$/.exec(bytes?.subarray(0, 20).toString('latin1') ?? '')?.[1];
+  return digits === undefined ? {} : { clockFloorMs: Number(digits) };
 }
 
 function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {

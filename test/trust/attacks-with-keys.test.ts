@@ -155,7 +155,7 @@ describe('key compromise: offline keys below their threshold', () => {
     assert.deepEqual(repository.signersOf('access-team'), stolen);
     await host.resists({
       code: 'SIGNATURE_WRONG_KEY',
-      freshness: 'fresh',
+      freshness: 'refused',
       keeps: ['root.json', 'access-team.json'],
     });
     team.keys = [next];
