@@ -25,6 +25,8 @@ interface Story {
   readonly now: ReadonlyMap<string, Buffer>;
   readonly bootstrapRoot: Buffer;
   readonly ends: Readonly<Record<Role, number>>;
+  /** A target to look for behind the refresh: its delegated role is fetched and stored then. */
+  readonly lookFor?: { readonly path: string; readonly role: string; readonly version: number };
   /** True where a role's key was changed, so that its versions may begin again (5.3.11). */
   readonly rotates: boolean;
 }
@@ -54,7 +56,9 @@ function stories(): Story[] {
   first.writeTargets();
   const forwarded = new Map(first.files);
   const common = { bootstrapRoot, rotates: false };
+  const teams = delegating();
   return [
+    teams,
     { ...common, name: 'a first refresh', now: fresh, ends: start },
     {
       ...common,
@@ -81,9 +85,37 @@ function stories(): Story[] {
   ];
 }
 
+/** A team publishes: its role has version 2. */
+function delegating(): Story {
+  const repository = simulator();
+  const team = repository.delegate('targets', { name: 'dns/team', paths: ['dns/*'] });
+  repository.addTarget('dns/zone', Buffer.from('one'), { listedBy: 'dns/team' });
+  repository.publish();
+  const before = new Map(repository.files);
+  repository.addTarget('dns/zone', Buffer.from('two'), { listedBy: 'dns/team' });
+  team.signed.version += 1;
+  repository.publish();
+  return {
+    name: 'an update of a delegated role',
+    bootstrapRoot: repository.bootstrapRoot,
+    rotates: false,
+    before,
+    now: repository.files,
+    ends: { root: 1, timestamp: 4, snapshot: 4, targets: 4 },
+    lookFor: { path: 'dns/zone', role: 'dns%2Fteam', version: 2 },
+  };
+}
+
+/** What the story is about: a refresh, and the search for a target where it has one. */
+async function goThrough(client: RepositoryClient, { lookFor }: Story): Promise<boolean> {
+  const { changed } = await client.refresh();
+  if (lookFor !== undefined) assert.equal((await client.find(lookFor.path))?.length, 3);
+  return changed;
+}
+
 async function hostBefore(story: Story): Promise<TrustHost> {
   const host = trustHost(story.bootstrapRoot, nowMs);
-  if (story.before !== undefined) await host.boot(serve(story.before)).refresh();
+  if (story.before !== undefined) await goThrough(host.boot(serve(story.before)), story);
   return host;
 }
 
@@ -106,7 +138,7 @@ async function momentsOf(story: Story): Promise<Moment[]> {
       take(`after ${op}`);
     },
   };
-  await host.boot(serve(story.now), observer).refresh();
+  await goThrough(host.boot(serve(story.now), observer), story);
   // Nothing lies between the end of one operation and the beginning of the next but time.
   const different = new Map(
     moments.map((moment) => [JSON.stringify([...moment.image].map(contentKey)), moment]),
@@ -153,8 +185,13 @@ async function startsAgain(host: TrustHost, story: Story, what: string): Promise
   const result = await client.refresh();
   for (const role of roles) assert.equal(result.roles[role]?.version, story.ends[role], `${what}: ${role}`);
   assert.deepEqual(storedVersions(host), story.ends, what);
-  const again = await host.boot(serve(story.now)).refresh();
-  assert.equal(again.changed, false, what);
+  const writes: string[] = [];
+  await goThrough(client, story);
+  if (story.lookFor !== undefined)
+    assert.equal(host.storedVersion(story.lookFor.role), story.lookFor.version, what);
+  const next = host.boot(serve(story.now), { before: ({ op }) => void writes.push(op) });
+  assert.equal(await goThrough(next, story), false, what);
+  assert.deepEqual(writes, [], what);
 }
 
 /** A server that replays yesterday cannot lead the host back, and is told off once the host has seen today. */
@@ -194,9 +231,9 @@ describe('a refresh that is killed', () => {
         for (const [fatal, op] of operations.entries()) {
           host.restore(kept);
           const client = host.boot(serve(story.now), failing(errno, fatal));
-          await rejectsCode(code, client.refresh());
+          await rejectsCode(code, goThrough(client, story));
           // A bad sector is one write; a full disk stays full until somebody makes room.
-          if (errno === 'EIO') await client.refresh();
+          if (errno === 'EIO') await goThrough(client, story);
           await startsAgain(host, story, `${op} fails with ${errno}`);
         }
       });
@@ -207,7 +244,7 @@ describe('a refresh that is killed', () => {
 async function operationsOf(story: Story): Promise<string[]> {
   using host = await hostBefore(story);
   const operations: string[] = [];
-  await host.boot(serve(story.now), { before: ({ op }) => void operations.push(op) }).refresh();
+  await goThrough(host.boot(serve(story.now), { before: ({ op }) => void operations.push(op) }), story);
   return operations;
 }
 
