@@ -3,6 +3,8 @@
 // for more, WRIT_TEST_SEED for others.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { isWritError } from '../../src/core/errors.js';
+import { openRepositorySource } from '../../src/trust/repository-source.js';
 import {
   type Bent,
   bendAnywhere,
@@ -15,7 +17,12 @@ import {
 } from '../support/bent-repository.js';
 import { bendRule } from '../support/bent-rules.js';
 import { explanations } from '../support/explained-differences.js';
+import { fakeClock } from '../support/fake-clock.js';
 import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../support/seeded.js';
+import { serveFiles } from '../support/serve-files.js';
+import { tempDir } from '../support/temp-dir.js';
+import { trustHost } from '../support/trust-host.js';
+import { tufJsClient } from '../support/tuf-js-client.js';
 import { type Difference, differencesOf, ourVerdict, theirVerdict } from '../support/two-clients.js';
 
 const nowMs = Date.UTC(2026, 10, 1);
@@ -32,7 +39,7 @@ function before(options: HonestOptions): Map<string, Buffer> {
 
 const versionOne = new Map<string, Map<string, Buffer>>();
 
-function knownBefore(options: HonestOptions): Map<string, Buffer> {
+function versionOneOf(options: HonestOptions): Map<string, Buffer> {
   const name = `${options.consistent} ${options.pinned}`;
   const files = versionOne.get(name) ?? before(options);
   versionOne.set(name, files);
@@ -61,7 +68,7 @@ async function runCase(index: number, tally: Tally): Promise<void> {
   for (let left = random.once(4) ? 2 : 1; left > 0; left -= 1) bend(bent, random);
   // Every lookup verifies delegated roles anew: the odd names are looked for now and then.
   const paths = random.once(6) ? lookedUp : lookedUp.slice(0, 2);
-  const known = knownBefore(options);
+  const known = versionOneOf(options);
   // A host that has only its bootstrap root meets no rule of rollback first.
   const before = random.once(4) ? new Map([...known].slice(0, 1)) : known;
   const trial = { before, served: render(bent, 2), nowMs, paths };
@@ -138,4 +145,38 @@ describe('two clients before bent repositories', () => {
       );
     assert.ok(tally.accepted > cases / 20, `only ${tally.accepted} of ${cases} are accepted by both`);
   });
+
+  it('say the same over HTTP and on a disk as in memory', async () => {
+    for (let index = 0; index < 12; index += 1) {
+      const random = seeded(caseSeed(testSeed() + 1, index));
+      const options = { nowMs, version: 2, consistent: true, pinned: random.once(2) };
+      const bent = honest(options);
+      bend(bent, random);
+      const bootstrapRoot = versionOneOf(options).get('root') ?? Buffer.alloc(0);
+      const trial = { before: new Map([['root', bootstrapRoot]]), served: render(bent, 2), nowMs, paths: [] };
+      await using server = await serveFiles(trial.served);
+      using host = trustHost(bootstrapRoot, nowMs);
+      using dir = tempDir();
+      const client = host.boot(
+        openRepositorySource(server.url, { clock: fakeClock({ nowMs }), version: '0' }),
+      );
+      const ours = await codeOf(client.refresh());
+      const other = tufJsClient({ directory: dir.path, bootstrapRoot, url: server.url, nowMs });
+      const theirs = (await codeOf(other.refresh())) === undefined;
+      await client.close();
+      const expected = (await ourVerdict(trial)).error;
+      assert.equal(ours, isWritError(expected) ? expected.code : undefined, bent.done.join());
+      assert.equal(theirs, (await theirVerdict(trial)).error === undefined, bent.done.join());
+    }
+  });
 });
+
+/** @returns undefined if it went well */
+async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (error) {
+    return isWritError(error) ? error.code : 'refused';
+  }
+}

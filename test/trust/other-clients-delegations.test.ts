@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
@@ -16,7 +15,6 @@ import { downloadTarget } from '../../src/trust/download-target.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { commit, newKey, proposal, signedBy } from '../support/ceremony.js';
 import { fakeClock } from '../support/fake-clock.js';
-import { type HttpFixture, httpFixture } from '../support/http-fixture.js';
 import {
   changeOptions,
   noReport,
@@ -24,6 +22,7 @@ import {
   sampleRepository,
 } from '../support/sample-repository.js';
 import { serveDirectory } from '../support/serve-directory.js';
+import { serveFiles } from '../support/serve-files.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { trustHost } from '../support/trust-host.js';
 import { tufJsClient } from '../support/tuf-js-client.js';
@@ -64,14 +63,6 @@ function teams(type: KeyType): ForeignDelegation[] {
 
 const listed = ['top', 'dns/own', 'dns/inner', 'dns/late', 'shut/own', 'web/x'];
 const unlisted = ['shut/late', 'dns/nobody', 'wxyb/x', 'dns/own/deeper'];
-
-function serveFiles(files: ReadonlyMap<string, Buffer>): Promise<HttpFixture> {
-  return httpFixture((request: IncomingMessage, response: ServerResponse) => {
-    const bytes = files.get((request.url ?? '/').slice(1));
-    if (bytes === undefined) response.writeHead(404).end();
-    else response.end(bytes);
-  });
-}
 
 describe('a repository of @tufjs/models that delegates', () => {
   for (const type of ['ed25519', 'ecdsa', 'rsa'] as const) {

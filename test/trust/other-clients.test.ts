@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { targetPath } from '../../src/core/names.js';
@@ -14,9 +13,9 @@ import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { openTrustStore } from '../../src/trust/trust-store.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
-import { type HttpFixture, httpFixture } from '../support/http-fixture.js';
 import { sampleRepository } from '../support/sample-repository.js';
 import { serveDirectory } from '../support/serve-directory.js';
+import { serveFiles } from '../support/serve-files.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { tufJsClient } from '../support/tuf-js-client.js';
 import {
@@ -54,14 +53,6 @@ function foreign(
   const { type = 'ed25519', ...rest } = options;
   const keys = keysOf(type);
   return foreignRepository({ nowMs, keys, thresholds: { root: 2 }, ...rest });
-}
-
-function serveFiles(files: ReadonlyMap<string, Buffer>): Promise<HttpFixture> {
-  return httpFixture((request: IncomingMessage, response: ServerResponse) => {
-    const bytes = files.get((request.url ?? '/').slice(1));
-    if (bytes === undefined) response.writeHead(404).end();
-    else response.end(bytes);
-  });
 }
 
 /** Our client, as an agent has it: a store on disk, HTTP. */
