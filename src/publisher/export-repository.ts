@@ -225,9 +225,9 @@ function removeOld(
 }
 
 function firstExpiry({ live }: RepositoryState): ExportResult['expires'] {
-  const roles = [live.root, live.targets, live.snapshot, live.timestamp];
+  const roles = [live.root, live.targets, ...live.delegated.values(), live.snapshot, live.timestamp];
   const [first] = roles
-    .map(({ role, expiresAtMs }) => ({ role, atMs: expiresAtMs }))
+    .map(({ name, expiresAtMs }) => ({ role: name, atMs: expiresAtMs }))
     .sort((a, b) => a.atMs - b.atMs);
   return first ?? { role: 'timestamp', atMs: live.timestamp.expiresAtMs };
 }

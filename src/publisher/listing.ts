@@ -6,7 +6,7 @@ import { matchesPath } from '../core/target-search.js';
 import type { ParsedFile, TargetFile } from '../core/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
 import { releasesOf } from './metadata-content.js';
-import { type RepositoryState, withoutWaiting } from './repository-state.js';
+import type { RepositoryState } from './repository-state.js';
 
 /** One role that lists releases. */
 export interface Listing {
@@ -37,21 +37,28 @@ export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
   return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
 }
 
+/** @returns true while the role has signed nothing since the hand-over: what it signed before is older news */
+export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | undefined): boolean {
+  return own === undefined || own.signed.version <= after;
+}
+
 /**
- * @returns every role that lists releases, the top-level targets first; with what was handed over to a role and is
- *   in no file of its own yet
+ * @returns every role that lists releases, the top-level targets first; of a role that has not signed since something
+ *   was handed over to it, what was handed over
  */
 export function listingsOf({ targets, delegated }: RepositoryState): readonly Listing[] {
   const handedOver = handedOverBy(targets);
   const teams = delegatedRolesOf(targets).map(({ name }) => {
+    const own = delegated.get(name);
     const received = Object.hasOwn(handedOver, name) ? handedOver[name] : undefined;
-    return { role: name, targets: { ...received?.targets, ...delegated.get(name)?.signed.targets } };
+    const newest = received !== undefined && isInForce(received, own) ? received : own?.signed;
+    return { role: name, targets: newest?.targets ?? {} };
   });
   return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
 }
 
 /** @returns the role whose file lists this path, or would list it: as a client searches */
-export function roleOfPath({ targets }: RepositoryState, path: string): string {
+export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: string): string {
   if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
   return delegatedRolesOf(targets).find((role) => matchesPath(role, path))?.name ?? 'targets';
 }
@@ -73,9 +80,12 @@ export function headsOf(state: RepositoryState, bundle: string): readonly Listed
 /** @returns every release that hosts see now, by path. @throws WritError TARGET_MALFORMED */
 export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[] {
   const { live } = state;
-  return reachable(withoutWaiting(state)).filter(
-    ({ role, path }) =>
-      role === 'targets' || Object.hasOwn(live.delegated.get(role)?.signed.targets ?? {}, path),
+  const { targets } = live;
+  const files = [targets, ...live.delegated.values()];
+  return files.flatMap((file) =>
+    releasesOf(file.signed)
+      .filter(({ path }) => roleOfPath({ targets }, path) === file.name)
+      .map((entry) => ({ role: file.name, ...entry })),
   );
 }
 

@@ -7,7 +7,7 @@ import { type Delegations, type ParsedFile, parseEnvelope, type TargetFile } fro
 import type { Clock } from '../platform/clock.js';
 import { delegatedRolesOf, versionIn } from './delegated-files.js';
 import { holderOf, type RoleHolder } from './key-directory.js';
-import { type HandedOver, handedOverBy, listingsOf } from './listing.js';
+import { type HandedOver, handedOverBy, isInForce, listingsOf } from './listing.js';
 import { livesOf, targetsContent } from './metadata-content.js';
 import type { RepositoryState } from './repository-state.js';
 import type { RepositoryWriter } from './repository-writer.js';
@@ -137,17 +137,10 @@ function requireKnownEntries({ live, delegated, targets }: RepositoryState, role
   });
 }
 
-/** @returns what was handed over, and is in no file of its new role yet */
+/** @returns what was handed over to roles that have not signed since */
 function stillHandedOver({ targets, delegated }: RepositoryState): HandedOver {
-  const left = Object.entries(handedOverBy(targets)).map(([role, { after, targets: entries }]) => {
-    const own = delegated.get(role)?.signed.targets ?? {};
-    const missing = Object.entries(entries).filter(([path]) => !Object.hasOwn(own, path));
-    return [role, { after, targets: Object.fromEntries(missing) }] as const;
-  });
-  // A role without any file keeps its place: it says that nothing of the role was lost.
-  return Object.fromEntries(
-    left.filter(([role, { targets: entries }]) => !delegated.has(role) || Object.keys(entries).length > 0),
-  );
+  const all = Object.entries(handedOverBy(targets));
+  return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, delegated.get(role))));
 }
 
 /** @returns true if a file of a role may stand under these targets: signed by its keys, and of its paths alone */

@@ -248,6 +248,28 @@ describe('rename', () => {
   });
 });
 
+describe('linkFile', () => {
+  it('gives a file a second name, flushes the directory, and leaves no temporary one', () => {
+    using dir = tempDir();
+    const operations: string[] = [];
+    const durable = createDurableFs({ after: ({ op }) => operations.push(op) });
+    fs.writeFileSync(dir.join('one'), 'bytes');
+    fs.writeFileSync(dir.join('two'), 'other bytes');
+    durable.linkFile('test', dir.join('one'), dir.join('two'));
+    assert.deepEqual(operations, ['test:link', 'test:rename', 'test:flush-directory']);
+    assert.equal(fs.readFileSync(dir.join('two'), 'utf8'), 'bytes');
+    // Renamed onto each other, two names of one file would both stay.
+    durable.linkFile('test', dir.join('one'), dir.join('two'));
+    assert.deepEqual(fs.readdirSync(dir.path).sort(), ['one', 'two']);
+  });
+
+  it('says that there is nothing to link', () => {
+    using dir = tempDir();
+    throwsCode('DISK_FAILED', () => createDurableFs().linkFile('test', dir.join('none'), dir.join('two')));
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+  });
+});
+
 describe('directories, links and removal', () => {
   it('makes a directory once, and leaves one that is there alone', () => {
     using dir = tempDir();

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultArchiveLimits } from '../../src/core/limits.js';
 import { type CheckReport, checkRepository } from '../../src/publisher/check-repository.js';
+import { delegateTo, makeTeam } from '../support/delegated-repository.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
   metadataPath,
@@ -122,6 +123,22 @@ describe('checkRepository', () => {
     assert.ok(codes.includes('SIGNATURE_THRESHOLD') || codes.includes('SIGNATURE_WRONG_KEY'), codes.join());
     fs.rmSync(repository.rootPath);
     assert.deepEqual(await codesOf(repository), ['METADATA_MISSING']);
+  });
+
+  it('checks the files and the archives of teams as those of the targets', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const team = makeTeam(dir, 'access-team');
+    await delegateTo(repository, team, { paths: ['access/*'] });
+    assert.deepEqual((await check(repository)).notes, ['access-team has signed nothing yet']);
+    await repository.publish({ rule: '' }, { bundle: 'access', keys: team.keys });
+    await repository.refresh();
+    const { problems, archives: count } = await check(repository);
+    assert.deepEqual([problems, count], [[], 3]);
+    fs.rmSync(`${repository.directory}/targets/access`, { recursive: true });
+    assert.deepEqual(await codesOf(repository), ['TARGET_MISSING']);
+    change(metadataPath(repository, '1.access-team.json'), 40);
+    assert.equal((await check(repository)).problems[0]?.where, 'metadata/1.access-team.json');
   });
 
   it('notes what waits and what cannot go live, which is no problem for hosts', async () => {

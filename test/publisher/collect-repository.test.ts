@@ -11,6 +11,7 @@ import { openRepositoryClient } from '../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { memoryTrustStore } from '../../src/trust/trust-store.js';
 import { rejectsCode } from '../support/assert-code.js';
+import { delegateTo, makeTeam } from '../support/delegated-repository.js';
 import { directoryState } from '../support/directory-state.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { type SampleRepository, sampleRepository, someKeys } from '../support/sample-repository.js';
@@ -103,6 +104,23 @@ describe('removeCollected', () => {
       ['3.targets.json', '4.targets.json'],
     );
     assert.equal(filesIn(repository, 'targets/dns-edge').length, 2);
+  });
+
+  it('keeps the last versions of a team’s role, and what they list', async () => {
+    using dir = tempDir();
+    const { clock, repository } = await withReleases(dir, 1);
+    const team = makeTeam(dir, 'access-team');
+    await delegateTo(repository, team, { paths: ['access/*'] });
+    for (const rule of ['one', 'two', 'three']) {
+      await repository.publish({ rule }, { bundle: 'access', keys: team.keys });
+      await repository.refresh();
+    }
+    await clock.advance(2 * dayMs);
+    await collect(repository);
+    const kept = filesIn(repository, 'metadata').filter((name) => name.includes('access-team'));
+    assert.deepEqual(kept, ['2.access-team.json', '3.access-team.json']);
+    assert.equal(filesIn(repository, 'targets/access').length, 2);
+    assert.equal(filesIn(repository, 'targets/dns-edge').length, 1);
   });
 
   it('leaves alone what it does not know, and removes an archive that nothing lists', async () => {

@@ -207,6 +207,24 @@ describe('releases that change hands', () => {
   });
 });
 
+describe('a role that was removed and comes back', () => {
+  it('does not bring its old releases back: it goes on from what it is handed over now', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    await delegateRole({ role: 'dns-team', handOver: 'yes' }, changeOptions(repository));
+    await repository.publish({ file: 'two' });
+    await delegateTo(repository, team, { handOver: 'yes' });
+    await signByTeam(repository, team);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.equal((await repository.publish({ file: 'three' }, { keys: team.keys })).release.serial, 3);
+  });
+});
+
 describe('a change of keys', () => {
   it('ends what the old key may do; the new one signs what stood', async () => {
     using dir = tempDir();

@@ -2,6 +2,8 @@
 // releases, and served a replay that no signature covers.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { rollBack } from '../../src/agent/rollback.js';
+import { newCycleId } from '../../src/agent/run-cycle.js';
 import { promoteRelease } from '../../src/publisher/promote.js';
 import { withdrawRelease } from '../../src/publisher/withdraw.js';
 import { type PublishedHost, publishedHost } from '../support/published-host.js';
@@ -84,6 +86,30 @@ describe('a withdrawn release', () => {
     await publish(published, 'two');
     await withdraw(published, 2);
     assert.deepEqual(await pulled(published), ['unchanged', 1, 'one']);
+  });
+});
+
+describe('a rollback on a host', () => {
+  it('does not bring a withdrawn release back, unless somebody forces it', async () => {
+    using dir = tempDir();
+    using published = publishedHost(dir, bundles);
+    const { host } = published.host;
+    await publish(published, 'one', 'two');
+    await pulled(published);
+    await withdraw(published, 2);
+    await pulled(published);
+    const request = {
+      cycle: newCycleId(),
+      generation: 1,
+      by: 'anna',
+      reason: 'test',
+      signal: new AbortController().signal,
+    };
+    const refused = await rollBack(host, request);
+    assert.equal(refused.result.problems[0]?.code, 'RELEASE_WITHDRAWN');
+    assert.equal(published.host.read(`${bundle}/policy`), 'one');
+    const forced = await rollBack(host, { ...request, cycle: newCycleId(), force: 'yes' });
+    assert.deepEqual([forced.result.problems, published.host.read(`${bundle}/policy`)], [[], 'two']);
   });
 });
 

@@ -153,7 +153,10 @@ function nextLine(
   const place = `--repository ${shellWord(repository)}`;
   if (worst === undefined && !waiting) return undefined;
   const { role = 'timestamp', signers = [] } = worst ?? {};
-  if (role === 'root') return `writ root rotate ${place}   (then each holder signs: writ sign)`;
+  if (role === 'root') {
+    const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
+    return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
+  }
   if (role === 'snapshot' || role === 'timestamp') {
     return `writ refresh ${place} --keys DIR   (where the online keys are)`;
   }
