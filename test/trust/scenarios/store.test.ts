@@ -108,6 +108,7 @@ describe('a stored file that is damaged', () => {
     rmSync(join(bench.trust, 'targets.json'));
     mkdirSync(join(bench.trust, 'targets.json'));
     assert.equal(await bench.refresh(), 'TRUST_STORE_DAMAGED');
+    assert.deepEqual(bench.asked(), []);
   });
 
   it('may be a link to nowhere: it is replaced, and nothing is written through it', async () => {
