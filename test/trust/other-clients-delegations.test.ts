@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { exportRepository } from '../../src/publisher/export-repository.js';
+import { liveReleasesOf } from '../../src/publisher/listing.js';
 import { promoteRelease } from '../../src/publisher/promote.js';
 import { layoutOf } from '../../src/publisher/repository-layout.js';
 import { readRepositoryState } from '../../src/publisher/repository-state.js';
@@ -14,6 +15,7 @@ import { withdrawRelease } from '../../src/publisher/withdraw.js';
 import { downloadTarget } from '../../src/trust/download-target.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { commit, newKey, proposal, signedBy } from '../support/ceremony.js';
+import { delegateTo, makeTeam } from '../support/delegated-repository.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
   changeOptions,
@@ -125,8 +127,7 @@ class Readers {
   /** @returns the paths that were read */
   async accept(url: string, rootVersion: number): Promise<string[]> {
     this.#visits += 1;
-    const { live } = readRepositoryState(layoutOf(this.#repository.directory));
-    const entries = Object.entries(live.targets.signed.targets);
+    const entries = liveReleasesOf(readRepositoryState(layoutOf(this.#repository.directory)));
     for (const name of ['old', `new-${this.#visits}`]) {
       const client = tufJsClient({
         directory: this.#dir.join(name),
@@ -136,13 +137,16 @@ class Readers {
       });
       await client.refresh();
       assert.equal(client.version('root'), rootVersion, name);
-      for (const [path, { hashes }] of entries) {
+      for (const {
+        path,
+        file: { hashes },
+      } of entries) {
         const [bundle = '', file = ''] = path.split('/');
         const archive = join(this.#repository.directory, 'targets', bundle, `${hashes['sha256']}.${file}`);
         assert.deepEqual(await client.download(path), readFileSync(archive), `${name}: ${path}`);
       }
     }
-    return entries.map(([path]) => path).sort();
+    return entries.map(({ path }) => path).sort();
   }
 }
 
@@ -190,5 +194,24 @@ describe('a repository of our publisher, as tuf-js sees it', () => {
     });
     await using stick = await serveDirectory(directory, () => false);
     assert.deepEqual(await readers.accept(stick.url, 3), paths);
+  });
+
+  it('gives a team its say: what the team signs alone is found behind its delegation', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock });
+    const readers = new Readers(dir, repository);
+    await using server = await serveDirectory(repository.directory, () => false);
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team);
+    assert.deepEqual(await readers.accept(server.url, 1), []);
+    await repository.publish({ rule: '' }, { bundle: 'access' });
+    for (const text of ['one', 'two']) {
+      await repository.publish({ file: text }, { keys: team.keys });
+      await repository.refresh();
+      assert.deepEqual(await readers.accept(server.url, 1), [
+        'access/stable.tar.br',
+        'dns-edge/stable.tar.br',
+      ]);
+    }
   });
 });
