@@ -17,6 +17,8 @@ export interface TrustView extends Pick<Host, 'paths'> {
 /** @returns the releases of every kept generation that no longer verify; what cannot be read is damage, said elsewhere */
 export function findUntrusted(host: TrustView): UntrustedStatus[] {
   const active = activeGenerationNumber(host.paths);
+  // A host that never had a policy has not even the directory.
+  if (active === undefined) return [];
   return listGenerations(host.paths).flatMap((number) => {
     const generation = tryRead(() => readGeneration(host.paths, number));
     if (generation === undefined) return [];
