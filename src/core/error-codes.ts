@@ -93,7 +93,7 @@ export const errorCodes = {
   METADATA_EXPIRED: row(
     'failed',
     'A role has expired: the publisher is asleep, the server is cut off, or somebody freezes this host.',
-    'Re-sign the role (`writ refresh` for timestamp and snapshot).',
+    'Sign the role anew: `writ refresh`, for targets and teams `writ sign --role`, for the root `writ root rotate`.',
   ),
   METADATA_MIX: row(
     'failed',

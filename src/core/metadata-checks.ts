@@ -25,7 +25,15 @@ export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void
       expiredForMs: atMs - file.expiresAtMs,
       judgedAt: new Date(atMs).toISOString(),
     },
+    hint: renewalOf(file.name),
   });
+}
+
+/** Who has to do what; three in four readers of this error have no key that helps. */
+function renewalOf(role: string): string {
+  if (role === 'root') return 'The holders of the root keys sign a new one (`writ root rotate`).';
+  if (role === 'timestamp' || role === 'snapshot') return 'The server signs it anew (`writ refresh`).';
+  return `The holder of its key signs it anew (\`writ sign --role ${role}\`).`;
 }
 
 /** Whoever vouches for a file: the keys and the threshold that it names, and its own name and version. */
