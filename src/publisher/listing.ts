@@ -98,9 +98,12 @@ function reachable(state: RepositoryState): readonly ListedRelease[] {
   );
 }
 
-/** @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too */
-export function nextSerial(state: RepositoryState, bundle: string): number {
-  return highestSerial(state, bundle) + 1;
+/**
+ * @param afterSerial what another repository has used up, where this one takes its place
+ * @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too
+ */
+export function nextSerial(state: RepositoryState, bundle: string, afterSerial = 0): number {
+  return Math.max(highestSerial(state, bundle), afterSerial) + 1;
 }
 
 /** @returns the highest serial this bundle ever had; 0 for a new one */

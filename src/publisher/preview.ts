@@ -37,7 +37,7 @@ export async function previewPublish(options: PublishOptions): Promise<PreviewRe
   const before = entry && (await readManifestOf(layout, entry.file, entry.release, limits));
   return {
     kind: 'would-publish',
-    serial: nextSerial(state, bundle),
+    serial: nextSerial(state, bundle, options.afterSerial),
     tree,
     archiveBytes: await packedBytes(tree, options),
     ...(head === undefined ? {} : { previousSerial: head.serial }),

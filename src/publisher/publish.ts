@@ -36,6 +36,8 @@ export interface PublishOptions {
   readonly revision: string;
   /** Serials of this bundle to take back with this release, beside those taken back before. */
   readonly withdraw?: readonly number[];
+  /** The serial will be above this one, too: hosts know it from a repository that this one replaces. */
+  readonly afterSerial?: number;
   readonly limits: ArchiveLimits;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
@@ -158,7 +160,7 @@ function describeRelease(before: RepositoryState, tree: SourceTree, options: Pub
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = [...new Set([...(head?.withdrawn ?? []), ...withdraw])].sort((a, b) => a - b);
   const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
-  const serial = nextSerial(before, bundle);
+  const serial = nextSerial(before, bundle, options.afterSerial);
   return { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
 }
 

@@ -116,6 +116,14 @@ describe('publishBundle', () => {
     assert.equal(serialOf(await repository.publish(v1)), 10);
   });
 
+  it('goes on above the serials of a repository that it takes the place of', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    assert.equal(serialOf(await repository.publish(v1, { afterSerial: 41 })), 42);
+    assert.equal(serialOf(await repository.publish(v2, { afterSerial: 7 })), 43);
+    assert.equal((await seenByHost(repository)).release?.serial, 43);
+  });
+
   it('carries withdrawn serials on with every later release of the channel', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

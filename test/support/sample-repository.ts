@@ -42,6 +42,7 @@ export interface SamplePublishOptions {
   readonly channel?: string;
   readonly revision?: string;
   readonly withdraw?: readonly number[];
+  readonly afterSerial?: number;
   /** Another directory of keys, as one without the online keys. */
   readonly keys?: string;
   readonly durableFs?: DurableFs;
@@ -122,6 +123,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         lockWaitMs: 0,
         report: noReport,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
+        ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
       });
     },
     refresh: async (roles = ['snapshot', 'timestamp']) => {

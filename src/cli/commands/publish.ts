@@ -7,7 +7,7 @@ import { type PreviewResult, previewPublish } from '../../publisher/preview.js';
 import { type PublishOptions, type PublishResult, publishBundle } from '../../publisher/publish.js';
 import type { SourceTree } from '../../publisher/source-tree.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../command.js';
-import { durationFlag, nameFlag } from '../flag-values.js';
+import { durationFlag, nameFlag, numberFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
 import { byteSize, shellWord, shortDigest } from '../show-repository.js';
 import { counted } from '../show-text.js';
@@ -19,6 +19,7 @@ interface PublishFlags extends PassphraseFlags, SignerFlags {
   readonly bundle: string;
   readonly channel: string;
   readonly revision: string;
+  readonly afterSerial?: number;
   readonly lockWait: number;
   readonly dryRun?: boolean;
 }
@@ -44,6 +45,7 @@ export const command: CommandDefinition<PublishFlags> = {
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
       .option('--channel <name>', 'who gets it', nameFlag, 'stable')
       .option('--revision <text>', 'for people, as a git commit', '')
+      .option('--after-serial <n>', 'go on above this serial of a lost repository', numberFlag(1, 1e12))
       .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
       .option('--dry-run', 'say what would be published, and write nothing');
     addPassphraseFlag(publish);
@@ -69,6 +71,7 @@ function publishOptions(source: string, flags: PublishFlags, context: CommandCon
     bundle: flags.bundle,
     channel: flags.channel,
     revision: flags.revision,
+    ...(flags.afterSerial === undefined ? {} : { afterSerial: flags.afterSerial }),
     limits: defaultArchiveLimits,
     clock,
     durableFs: createDurableFs(),
