@@ -9,14 +9,24 @@ import { type CommandStep, type Runbook, readRunbooks } from '../support/runbook
 import { type Machine, machines, type RunbookWorld, runbookWorld } from '../support/runbook-world.js';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8');
-const [setUp, ...runbooks] = readRunbooks(page);
+const all = readRunbooks(page);
+const [setUp, ...runbooks] = all;
 const executed = new Set<string>();
 
 async function play(world: RunbookWorld, { title, steps }: Runbook): Promise<void> {
   for (const step of steps) {
     if (step.kind === 'commands') await typeAll(world, title, step);
+    else if (step.kind === 'replay') await play(world, partOf(step));
     else await (runbookEvents[step.name] ?? assert.fail(`no such event: ${step.name}`))(world);
   }
+}
+
+function partOf({ title, from, to }: { title: string; from: number; to: number }): Runbook {
+  const whole = all.find((one) => one.title === title) ?? assert.fail(`no such runbook: ${title}`);
+  const steps = whole.steps.filter(({ number }) => number >= from && number <= to);
+  assert.ok(steps.length > 0, `${title} has no steps ${from} to ${to}`);
+  // The time has passed already.
+  return { title, steps: steps.map((step) => (step.kind === 'commands' ? { ...step, afterMs: 0 } : step)) };
 }
 
 async function typeAll(world: RunbookWorld, title: string, step: CommandStep): Promise<void> {
@@ -63,12 +73,12 @@ describe('the test of docs/operations.md', () => {
   it('has run every command that the page has', () => {
     const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, body = '']) => body);
     assert.equal(page.split('```sh').length - 1, blocks.length);
-    const all = readRunbooks(page).flatMap(({ title, steps }) =>
+    const written = all.flatMap(({ title, steps }) =>
       steps.flatMap((step) =>
         step.kind === 'commands' ? step.commands.map(({ text }) => `${title}\n${text}`) : [],
       ),
     );
-    const lines = new Set(all);
+    const lines = new Set(written);
     assert.deepEqual([...executed].sort(), [...lines].sort());
     // Counted without the reader of the page: lines that begin a command.
     const begun = blocks.flatMap((body) =>
@@ -78,7 +88,19 @@ describe('the test of docs/operations.md', () => {
         .split('\n')
         .filter((line) => line.trim() !== ''),
     );
-    assert.equal(all.length, begun.length);
+    assert.equal(written.length, begun.length);
+  });
+
+  it('finds every runbook that the page sends to', () => {
+    const anchors = page
+      .split('\n')
+      .filter((line) => line.startsWith('## '))
+      .map((line) => `#${line.slice(3).toLowerCase().replaceAll(' ', '-')}`);
+    const sent = [...page.matchAll(/\]\((#[^)]+)\)/g)].map(([, anchor = '']) => anchor);
+    assert.deepEqual(
+      sent.filter((anchor) => !anchors.includes(anchor)),
+      [],
+    );
   });
 
   it('lets every event happen that it knows', () => {

@@ -16,7 +16,103 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     await typed(world, 'office', 'echo "example.com CNAME ." > policy/block.rpz', 'of-the-office');
     await publish(world, 'bad');
   },
+  'the agents run': async (world) => {
+    await typed(world, 'host', 'systemctl start writ-agent');
+  },
+  'the server is robbed, and built anew': async (world) => {
+    const { dir } = world;
+    await typed(
+      world,
+      'server',
+      `cp -a /srv/writ/repo "$HOME/repo" && cp -a /etc/writ/online "$HOME/online"`,
+    );
+    // Far ahead of what the owner has signed; the host sees it.
+    for (let count = 0; count < 4; count += 1) {
+      await typed(world, 'server', 'writ refresh --repository "$HOME/repo" --keys "$HOME/online"');
+    }
+    await typed(world, 'server', 'cp "$HOME"/repo/metadata/* /srv/writ/repo/metadata/');
+    await typed(world, 'host', 'writ pull');
+    await typed(world, 'server', 'systemctl stop writ-server');
+    for (const place of ['srv/writ', 'etc/writ']) fs.rmSync(dir.join('server', place), { recursive: true });
+    fs.mkdirSync(dir.join('server', 'etc/writ'));
+  },
+  'the thief tries again': async (world) => {
+    await typed(world, 'server', 'cp "$HOME"/repo/metadata/timestamp.json /srv/writ/repo/metadata/');
+    const run = await world.type('host', 'writ pull');
+    assert.equal(run.exitCode, 1, run.output);
+    assert.match(run.output, /SIGNATURE_WRONG_KEY/);
+  },
+  'the targets key is stolen and used': async (world) => {
+    await typed(world, 'office', 'echo "example.com CNAME thief." > policy/block.rpz');
+    await publish(world, 'stolen');
+    assert.match(await typed(world, 'host', 'writ pull'), /ACTIVATED/);
+    await typed(world, 'office', 'echo "app.example.com CNAME ." > policy/block.rpz');
+  },
+  'a host asks before the server has signed': async (world) => {
+    const unit = '/etc/systemd/system/writ-server.service';
+    await typed(world, 'server', `sed -i.keys 's# --keys.*##' ${unit} && systemctl start writ-server`);
+    const pull = await world.type('host', 'writ pull');
+    assert.deepEqual([pull.exitCode, /SIGNATURE_WRONG_KEY/.test(pull.output)], [1, true], pull.output);
+    const health = await world.type('host', 'writ health');
+    assert.deepEqual([health.exitCode, /UNTRUSTED_ACTIVE/.test(health.output)], [2, true], health.output);
+    await typed(world, 'server', `systemctl stop writ-server && mv ${unit}.keys ${unit}`);
+  },
+  'two root keys are stolen and used': async (world) => {
+    await typed(world, 'dora', 'writ key new thief.key --no-passphrase && cp thief.pub /media/usb/');
+    const change = '--remove anna --remove ben --remove carol --add /media/usb/thief.pub --threshold 1 --yes';
+    const places = '--repository /srv/writ/repo --keys /etc/writ/online';
+    await typed(world, 'server', `writ root rotate ${change} ${places} -o /media/usb/thief.proposal`);
+    for (const name of ['ben', 'carol'] as const) {
+      const sign = `writ sign /media/usb/thief.proposal --key ${name}.key`;
+      await typed(world, name, sign, `${name}-alone`);
+    }
+    await typed(
+      world,
+      'dora',
+      'writ sign /media/usb/thief.proposal --key thief.key --repository "$WORLD/server/srv/writ/repo"',
+    );
+    await typed(world, 'server', `writ root commit /media/usb/thief.proposal ${places}`);
+    await typed(world, 'host', 'writ pull && writ status | grep "root v2"');
+  },
+  'the server is started without its keys': async (world) => {
+    const unit = '/etc/systemd/system/writ-server.service';
+    await typed(world, 'server', `sed -i 's# --keys.*##' ${unit} && systemctl restart writ-server`);
+  },
+  'the root was renewed and the targets forgotten': async (world) => {
+    await world.sleep(300 * dayMs);
+    await renewRoot(world);
+  },
+  'the repository sleeps for two years': async (world) => {
+    const unit = '/etc/systemd/system/writ-server.service';
+    await typed(world, 'server', `sed -i.awake 's# --keys.*##' ${unit} && systemctl restart writ-server`);
+    await world.sleep(730 * dayMs);
+    await typed(world, 'server', `mv ${unit}.awake ${unit}`);
+  },
+  'a second host has its root and its configuration': async ({ dir }) => {
+    for (const name of ['root.json', 'agent.yaml']) {
+      const file = fs.readFileSync(dir.join('host', 'etc/writ', name), 'utf8');
+      const there = file.replaceAll(dir.join('host'), dir.join('cellar'));
+      fs.writeFileSync(dir.join('cellar', 'etc/writ', name), there);
+    }
+  },
+  'the server is down': async (world) => {
+    await typed(world, 'server', 'systemctl stop writ-server');
+  },
 };
+
+const dayMs = 86_400_000;
+
+async function renewRoot(world: RunbookWorld): Promise<void> {
+  await typed(world, 'office', 'rsync -a writ@server:/srv/writ/repo/ repo/');
+  const places = '--repository repo --keys keys';
+  await typed(world, 'office', `writ root rotate ${places} -o /media/usb/early.proposal`);
+  for (const name of ['anna', 'ben'] as const) {
+    await typed(world, name, `writ sign /media/usb/early.proposal --key ${name}.key`, `${name}-alone`);
+  }
+  await typed(world, 'office', `writ root commit /media/usb/early.proposal ${places}`);
+  const upload = 'rsync -a --exclude=timestamp.json repo/metadata/ writ@server:/srv/writ/repo/metadata/';
+  await typed(world, 'office', upload);
+}
 
 async function publish(world: RunbookWorld, revision: string): Promise<void> {
   const places = '--repository repo --keys keys';

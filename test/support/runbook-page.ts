@@ -22,7 +22,15 @@ export interface CommandStep {
   readonly commands: readonly RunbookCommand[];
 }
 
-export type RunbookStep = CommandStep | { readonly kind: 'event'; readonly name: string };
+export type RunbookStep = (
+  | CommandStep
+  | { readonly kind: 'event'; readonly name: string }
+  /** The page says to type numbered steps of another runbook. */
+  | { readonly kind: 'replay'; readonly title: string; readonly from: number; readonly to: number }
+) & {
+  /** Of the last `**N. ...**` above it; 0 before the first. */
+  readonly number: number;
+};
 
 export interface Runbook {
   readonly title: string;
@@ -38,22 +46,30 @@ export function readRunbooks(page: string): Runbook[] {
     .filter(({ steps }) => steps.length > 0);
 }
 
-const mark = /<!-- (event|on): ([^>]*?) -->|^```(\w*)\n([\s\S]*?)^```$/gm;
+const mark = /<!-- (event|on|replay): ([^>]*?) -->|^```(\w*)\n([\s\S]*?)^```$|^\*\*(\d+)\. /gm;
 
 function stepsIn(section: string): RunbookStep[] {
   const steps: RunbookStep[] = [];
   let place: string | undefined;
-  for (const [, kind, text = '', language, body = ''] of section.matchAll(mark)) {
-    if (kind === 'event') steps.push({ kind: 'event', name: text });
+  let number = 0;
+  for (const [, kind, text = '', language, body = '', heading] of section.matchAll(mark)) {
+    if (heading !== undefined) number = Number(heading);
+    else if (kind === 'event') steps.push({ kind, name: text, number });
+    else if (kind === 'replay') steps.push({ ...replayOf(text), number });
     else if (kind === 'on') place = text;
     else if (language === 'sh') {
       if (place === undefined) throw new Error(`nobody is told to type: ${body}`);
-      steps.push(commandStep(place, body));
+      steps.push({ ...commandStep(place, body), number });
       place = undefined;
     }
   }
   if (place !== undefined) throw new Error(`no block follows: ${place}`);
   return steps;
+}
+
+function replayOf(text: string) {
+  const [, title = '', from, to] = /^(.*), (\d+) to (\d+)$/.exec(text) ?? [];
+  return { kind: 'replay' as const, title, from: Number(from), to: Number(to) };
 }
 
 function commandStep(place: string, body: string): CommandStep {

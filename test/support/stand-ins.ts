@@ -44,7 +44,8 @@ start() {
   [ -f "$pid" ] && return 0
   exec_start=$(sed -n 's#^ExecStart=/usr/local/bin/##p' "$WORLD/$MACHINE/etc/systemd/system/$name.service")
   [ -n "$exec_start" ] || { echo "Unit $name.service not found." >&2; exit 5; }
-  setsid sh -c "exec $exec_start" >"$log" 2>&1 </dev/null &
+  : >"$log"
+  setsid sh -c "exec $exec_start" >>"$log" 2>&1 </dev/null &
   echo $! >"$pid"
   tries=0
   until grep -Eq 'LISTENING|"state":"run"' "$log"; do
