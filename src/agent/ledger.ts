@@ -80,7 +80,7 @@ const record = (properties: Record<string, object>, required: readonly string[])
   required: [...required],
 });
 
-export const ledgerSchema: object = record(
+const ledgerSchema: object = record(
   {
     writ: { const: 1 },
     nextGeneration: { type: 'integer', minimum: 1 },

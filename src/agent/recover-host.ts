@@ -206,7 +206,7 @@ function blockAfterCrashes(host: Host, journal: Journal): WritError {
  * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do.
  * @throws WritError STATE_DAMAGED naming the bundle and its files
  */
-export async function verifyActive(
+async function verifyActive(
   host: Host,
   options: { bootId: string; end: 'clean' | 'unclean' },
 ): Promise<void> {

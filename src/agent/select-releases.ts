@@ -179,7 +179,7 @@ export function holdBackSets(
 }
 
 /** The result of a bundle that waits because another one of its set could not move. */
-export function heldBackBy(selection: Selection, culprit: BundleResult): Selection {
+function heldBackBy(selection: Selection, culprit: BundleResult): Selection {
   const { problem, outcome } = culprit;
   const result = { ...selection.result, outcome, ...(problem ? { problem } : {}) };
   return { kind: 'keep', bundle: selection.bundle, result };

@@ -124,7 +124,7 @@ async function tryOne(selection: Taken, act: (one: Taken) => Promise<void>): Pro
 }
 
 /** @returns the selection as one that keeps the active release, because of this error */
-export function refuse(selection: Selection, error: unknown): Selection {
+function refuse(selection: Selection, error: unknown): Selection {
   const result: BundleResult = { ...selection.result, outcome: outcomeOf(error), problem: problemOf(error) };
   const offered = selection.kind === 'take' ? { offered: selection.target.release } : {};
   return { kind: 'keep', bundle: selection.bundle, result, ...offered };

@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Answer, Reporter, StepState } from './command.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
-export const jsonSchemaVersion = 1;
+const jsonSchemaVersion = 1;
 
 export type ColorChoice = 'auto' | 'always' | 'never';
 

@@ -38,7 +38,7 @@ export interface NackMessage {
 export type WorkerMessage = HelloMessage | AckMessage | NackMessage;
 
 export const maxReasonBytes = 1024;
-export const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 const workerName = new RegExp(workerNamePattern);
 
 export function isWorkerName(value: unknown): value is string {

@@ -4,7 +4,7 @@ import { WritError } from './errors.js';
 import { maxSocketLineBytes } from './limits.js';
 
 /** Version of the framing itself; a peer with another number cannot be understood. */
-export const socketProtocolNumber = 1;
+const socketProtocolNumber = 1;
 
 export type SocketMessage = Readonly<Record<string, unknown>>;
 

@@ -17,7 +17,7 @@ export interface StrictJsonLimits {
   readonly maxDepth: number;
 }
 
-export const defaultStrictJsonLimits: StrictJsonLimits = { maxDepth: 64 };
+const defaultStrictJsonLimits: StrictJsonLimits = { maxDepth: 64 };
 
 /**
  * @param bytes UTF-8 text of one JSON value; numbers are integers that a double holds exactly

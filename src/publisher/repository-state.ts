@@ -210,7 +210,7 @@ function readPending(
 }
 
 /** Every refusal on the way is one answer to the publisher; what a client would say is kept in its facts. */
-export function asInvalid<T>(act: () => T): T {
+function asInvalid<T>(act: () => T): T {
   try {
     return act();
   } catch (error) {

@@ -118,7 +118,7 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
 }
 
 /** @returns a version above every one that was ever used for this role */
-export function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
+function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
   const { targets, snapshot } = state.live;
   const live = role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
   return writer.nextVersion(role, live);

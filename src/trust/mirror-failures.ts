@@ -78,7 +78,7 @@ export function allFailed(failures: readonly MirrorFailure[]): WritError {
   });
 }
 
-export function failureFacts(
+function failureFacts(
   failures: readonly MirrorFailure[],
 ): readonly { readonly mirror: string; readonly code: ErrorCode }[] {
   return failures.map(({ mirror, error }) => ({ mirror, code: error.code }));

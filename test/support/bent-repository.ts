@@ -45,7 +45,7 @@ const keysOf: Readonly<Record<BentRole, readonly ForeignKey[]>> = {
   team: [key('team 1'), key('team 2')],
   sub: [key('sub')],
 };
-export const strangerKey: ForeignKey = key('stranger');
+const strangerKey: ForeignKey = key('stranger');
 
 export interface HonestOptions {
   readonly nowMs: number;

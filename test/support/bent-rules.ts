@@ -47,7 +47,7 @@ type Bend = (bent: Bent, random: Seeded) => void;
 
 const teamEntry = (bent: Bent): Loose => bent.signed.targets.delegations.roles[0];
 
-export const rules: Readonly<Record<string, Bend>> = {
+const rules: Readonly<Record<string, Bend>> = {
   'a key under an id that is not its digest': (bent, random) =>
     relist(bent, random.pick(signedRoles), () => undefined, 'ab'.repeat(32)),
   'one public key under two ids': (bent, random) => {

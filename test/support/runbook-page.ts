@@ -94,7 +94,7 @@ function machineOf(text: string): CommandStep['machines'][number] {
 }
 
 /** One for each line, but for those that go on behind a backslash, in quotes of `<<'END'` or up to END. */
-export function commandsIn(body: string): RunbookCommand[] {
+function commandsIn(body: string): RunbookCommand[] {
   const whole = /^.*<<-?'?END'?.*\n[\s\S]*?^END$|^(?:.*\\\n)*.*$/gm;
   const texts = [...body.matchAll(whole)].map(([text]) => text).filter((text) => text.trim() !== '');
   return texts.map((text) => {

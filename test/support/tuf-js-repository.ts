@@ -247,7 +247,7 @@ function sealed(signed: Root | Timestamp | Snapshot | Targets, keys: readonly Fo
 }
 
 /** Where a target lies: consistent snapshots put its digest before the last part of the name. */
-export function targetFilePath(path: string, content: Buffer, consistent: boolean): string {
+function targetFilePath(path: string, content: Buffer, consistent: boolean): string {
   const hex = createHash('sha256').update(content).digest('hex');
   const parts = path.split('/');
   const name = parts.pop() ?? '';

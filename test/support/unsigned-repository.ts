@@ -3,7 +3,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const archiveDigest = 'a'.repeat(64);
+const archiveDigest = 'a'.repeat(64);
 export const archiveFile = `targets/dns-edge/${archiveDigest}.stable.tar.br`;
 export const archiveBytes = '0123456789abcdef';
 
