@@ -3,6 +3,7 @@
 import { createHash, createPublicKey, type KeyObject, constants as rsa, verify } from 'node:crypto';
 import { canonicalBytes } from './canonical-json.js';
 import type { MetadataKey, MetadataSignature, RoleKeys } from './tuf-metadata.js';
+import { isWeakEd25519, isWeakRsaExponent } from './weak-keys.js';
 
 /** @returns the TUF key id: 64 hex digits, the SHA-256 of the key's canonical JSON (specification 4.2). */
 export function keyId(key: MetadataKey): string {
@@ -54,7 +55,7 @@ function validSigner(count: SignerCount, id: string, sig: string): string | unde
 
 /**
  * @returns the same text for the same public key under whatever key id; undefined for a key whose signatures
- *   would never count here (unknown type or scheme, another curve, a short modulus)
+ *   would never count here (unknown type or scheme, another curve, a short modulus, a weak key)
  */
 export function publicKeyIdentity(key: MetadataKey): string | undefined {
   const publicKey = loadPublicKey(key);
@@ -94,7 +95,9 @@ function loadPublicKey(key: MetadataKey): KeyObject | undefined {
 
 function loadEd25519(hex: string): KeyObject | undefined {
   if (!/^[0-9a-f]{64}$/i.test(hex)) return undefined;
-  const der = Buffer.concat([ed25519Prefix, Buffer.from(hex, 'hex')]);
+  const bytes = Buffer.from(hex, 'hex');
+  if (isWeakEd25519(bytes)) return undefined;
+  const der = Buffer.concat([ed25519Prefix, bytes]);
   return createPublicKey({ key: der, format: 'der', type: 'spki' });
 }
 
@@ -104,7 +107,8 @@ function loadPem(key: MetadataKey, pem: string): KeyObject | undefined {
   const publicKey = createPublicKey(pem);
   const details = publicKey.asymmetricKeyDetails ?? {};
   const isP256 = publicKey.asymmetricKeyType === 'ec' && details.namedCurve === 'prime256v1';
-  const isRsa = publicKey.asymmetricKeyType === 'rsa' && (details.modulusLength ?? 0) >= 2048;
+  const isStrong = (details.modulusLength ?? 0) >= 2048 && !isWeakRsaExponent(details.publicExponent ?? 0n);
+  const isRsa = publicKey.asymmetricKeyType === 'rsa' && isStrong;
   if (key.keytype === 'rsa') return isRsa ? publicKey : undefined;
   const isEcdsa = key.keytype === 'ecdsa' || key.keytype === 'ecdsa-sha2-nistp256';
   return isEcdsa && isP256 ? publicKey : undefined;

@@ -51,7 +51,7 @@ export function readPublicKey(path: string): PublicKey {
 function completed(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
   // A key whose signatures never count would be one key less than the root says.
   if (publicKeyIdentity(key) === undefined)
-    throw unusable(path, 'its type of key or its scheme is not known');
+    throw unusable(path, 'no host would count it: its type or scheme is not known, or it is too weak');
   const fromPath = basename(path).replace(/(?:\.pub|\.pem|\.key)+$/, '');
   return { key, keyId: keyId(key), name: isSignerName(name) ? name : safeName(fromPath) };
 }
