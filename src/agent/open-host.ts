@@ -1,6 +1,5 @@
 // Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
 // The one place where the parts are put together; it performs no cycle.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { AgentConfig } from '../core/config.js';
 import { isWritError, WritError } from '../core/errors.js';
@@ -8,6 +7,7 @@ import type { Clock } from '../platform/clock.js';
 import { createDurableFs, type OperationObserver } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import { type ProcessLock, takeLock } from '../platform/process-lock.js';
+import { readSmallFile } from '../platform/read-file.js';
 import { openRepositoryClient } from '../trust/repository-client.js';
 import { openRepositorySource } from '../trust/repository-source.js';
 import { openTrustStore } from '../trust/trust-store.js';
@@ -160,12 +160,10 @@ function openClient(
 const maxCaBytes = 1_000_000;
 
 function readCa(path: string): string {
-  try {
-    if (fs.statSync(path).size <= maxCaBytes) return fs.readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new WritError('TLS_INVALID', `${path} cannot be read`, { facts: { path }, cause });
-  }
-  throw new WritError('TLS_INVALID', `${path} is too long for certificates`, { facts: { path } });
+  const verdict = readSmallFile(path, { maxBytes: maxCaBytes });
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  const { why } = verdict;
+  throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
 const places = ['state', 'policy', 'run', 'socket'] as const;

@@ -113,7 +113,7 @@ const maxPassphraseBytes = 4096;
 
 function readPassphrase(path: string): string {
   try {
-    const text = path === '-' ? readFileSync(0, 'utf8') : readSmallFile(path);
+    const text = path === '-' ? readFileSync(0, 'utf8') : readPassphraseFile(path);
     const passphrase = text.replace(/\r?\n$/, '');
     if (passphrase !== '' && Buffer.byteLength(passphrase) <= maxPassphraseBytes) return passphrase;
   } catch (error) {
@@ -125,7 +125,8 @@ function readPassphrase(path: string): string {
   });
 }
 
-function readSmallFile(path: string): string {
+/** A pipe is welcome here, as of `<(pass show writ)`. */
+function readPassphraseFile(path: string): string {
   const descriptor = openSync(path, constants.O_RDONLY);
   try {
     return fstatSync(descriptor).size > maxPassphraseBytes + 2 ? '' : readFileSync(descriptor, 'utf8');

@@ -5,6 +5,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, WritError } from '../core/errors.js';
+import { defaultMetadataLimits } from '../core/limits.js';
 import { type ParsedFile, parseEnvelope, type RootSigned } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
@@ -14,6 +15,7 @@ import { isoSeconds, livesOf } from './metadata-content.js';
 import { type NextRoot, type OnlineSigners, signOnline } from './online-signing.js';
 import type { Proposal } from './proposal-file.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
+import { readRepositoryFile } from './repository-layout.js';
 import { anchorName, type LaterRole, withoutWaiting } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
 import { verifyAsClient } from './self-check.js';
@@ -176,7 +178,8 @@ async function signTargets({ writer, plan, signers }: Work, clock: Clock) {
 function saveAnchor({ root }: CommitPlan, { keys, durableFs }: CommitOptions): boolean {
   if (keys === undefined || !fs.existsSync(keys.path)) return false;
   const path = join(keys.path, anchorName);
-  const before = fs.existsSync(path) ? parseEnvelope(fs.readFileSync(path), 'root').signed.version : 0;
+  const own = readRepositoryFile(path, defaultMetadataLimits.maxRootBytes);
+  const before = own === undefined ? 0 : parseEnvelope(own, 'root').signed.version;
   if (before >= root.signed.version) return false;
   durableFs.writeFile('keys.root', path, root.bytes, 0o644);
   return true;

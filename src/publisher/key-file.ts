@@ -4,8 +4,9 @@
 import { randomBytes, scryptSync } from 'node:crypto';
 import * as fs from 'node:fs';
 import nacl from 'tweetnacl';
-import { isSystemError, WritError } from '../core/errors.js';
+import { WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 import { isSignerName } from './signer-names.js';
 
 /** What is written in a key file, understood but still locked. */
@@ -118,7 +119,7 @@ function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uin
  * @throws WritError KEY_UNREADABLE
  */
 export function readKeyFile(path: string): KeyFile | undefined {
-  const text = readBounded(path);
+  const text = readText(path);
   if (text === undefined) return undefined;
   try {
     return parseKeyFile(path, JSON.parse(text));
@@ -128,23 +129,11 @@ export function readKeyFile(path: string): KeyFile | undefined {
   }
 }
 
-function readBounded(path: string): string | undefined {
-  let descriptor: number;
-  try {
-    // O_NONBLOCK: a FIFO in its place must not hang the publisher.
-    descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return undefined;
-    if (isSystemError(error)) throw unreadable(path, error.code ?? '');
-    throw error;
-  }
-  try {
-    const status = fs.fstatSync(descriptor);
-    if (!status.isFile() || status.size > maxKeyFileBytes) throw unreadable(path, 'it is no key file');
-    return fs.readFileSync(descriptor, 'utf8');
-  } finally {
-    fs.closeSync(descriptor);
-  }
+function readText(path: string): string | undefined {
+  const verdict = readSmallFile(path, { maxBytes: maxKeyFileBytes });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  throw unreadable(path, verdict.why);
 }
 
 function parseKeyFile(path: string, value: unknown): KeyFile {

@@ -2,13 +2,13 @@
 // of roots that it stands on. Owns format, bounds and the code told by voice. Hostile until its base is the root
 // that the reader trusts; nothing in it is a text to be shown.
 import { createHash, scryptSync } from 'node:crypto';
-import * as fs from 'node:fs';
-import { isSystemError, isWritError, WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
 import { type Digest, digestFromHex } from '../core/names.js';
 import { type JsonValue, parseStrictJson } from '../core/strict-json.js';
 import { trustFirstRoot, trustNextRoot } from '../core/trusted-set.js';
 import { type Envelope, type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
+import { readSmallFile } from '../platform/read-file.js';
 import { encodeMetadata } from './signer.js';
 
 export interface Proposal {
@@ -88,20 +88,9 @@ function malformed(what: string, cause?: unknown): WritError {
 
 /** @throws WritError PROPOSAL_MALFORMED, also for what is no regular file, too long or not there */
 export function readProposal(path: string): Proposal {
-  let descriptor: number;
-  try {
-    descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  } catch (error) {
-    if (isSystemError(error)) throw malformed(`${path}: ${error.code}`, error);
-    throw error;
-  }
-  try {
-    const status = fs.fstatSync(descriptor);
-    if (!status.isFile() || status.size > maxProposalBytes) throw malformed(`${path} is no proposal`);
-    return parseProposal(fs.readFileSync(descriptor));
-  } finally {
-    fs.closeSync(descriptor);
-  }
+  const verdict = readSmallFile(path, { maxBytes: maxProposalBytes });
+  if (verdict.kind === 'read') return parseProposal(verdict.bytes);
+  throw malformed(`${path}: ${verdict.why}`, verdict.kind === 'refused' ? verdict.cause : undefined);
 }
 
 /**

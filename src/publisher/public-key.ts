@@ -1,12 +1,12 @@
 // Public keys in files: ours with a person's name, or PEM of another program (Ed25519, ECDSA P-256, RSA). Owns the
 // format of .pub files. They come by mail: bounded, read strictly, and the key id is computed, never read.
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import * as fs from 'node:fs';
 import { basename } from 'node:path';
-import { isSystemError, WritError } from '../core/errors.js';
+import { WritError } from '../core/errors.js';
 import { keyId, publicKeyIdentity } from '../core/signature-schemes.js';
 import { type JsonValue, parseStrictJson } from '../core/strict-json.js';
 import type { MetadataKey } from '../core/tuf-metadata.js';
+import { readSmallFile } from '../platform/read-file.js';
 import { metadataKey } from './signer.js';
 import { isSignerName } from './signer-names.js';
 
@@ -108,20 +108,9 @@ function metadataKeyOf(publicKey: KeyObject): MetadataKey | undefined {
 }
 
 function readBounded(path: string): Buffer {
-  let descriptor: number;
-  try {
-    descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  } catch (error) {
-    if (isSystemError(error)) throw unusable(path, error.code ?? '', error);
-    throw error;
-  }
-  try {
-    const status = fs.fstatSync(descriptor);
-    if (!status.isFile() || status.size > maxBytes) throw unusable(path, 'it is no key file');
-    return fs.readFileSync(descriptor);
-  } finally {
-    fs.closeSync(descriptor);
-  }
+  const verdict = readSmallFile(path, { maxBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  throw unusable(path, verdict.why, verdict.kind === 'refused' ? verdict.cause : undefined);
 }
 
 function members(value: JsonValue): Readonly<Record<string, JsonValue>> {

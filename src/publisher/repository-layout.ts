@@ -6,6 +6,7 @@ import { roleFileName } from '../core/delegations.js';
 import { isSystemError, WritError } from '../core/errors.js';
 import { type Digest, digestHex } from '../core/names.js';
 import { diskError, isTemporaryName } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 
 export interface RepositoryLayout {
   readonly directory: string;
@@ -54,23 +55,10 @@ export function versionsOnDisk(layout: RepositoryLayout, role: string): number[]
  * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large
  */
 export function readRepositoryFile(path: string, maxBytes: number): Buffer | undefined {
-  let descriptor: number;
-  try {
-    const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
-    descriptor = fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return undefined;
-    if (isSystemError(error)) throw invalidFile(path, error.code ?? '');
-    throw error;
-  }
-  try {
-    const status = fs.fstatSync(descriptor);
-    if (!status.isFile()) throw invalidFile(path, 'it is no regular file');
-    if (status.size > maxBytes) throw invalidFile(path, `it is longer than ${maxBytes} bytes`);
-    return fs.readFileSync(descriptor);
-  } finally {
-    fs.closeSync(descriptor);
-  }
+  const verdict = readSmallFile(path, { maxBytes, links: 'refused' });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'read') return verdict.bytes;
+  throw invalidFile(path, verdict.why);
 }
 
 function invalidFile(path: string, why: string): WritError {

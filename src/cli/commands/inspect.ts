@@ -1,13 +1,14 @@
 // `writ inspect`: what an archive or a repository holds, and what that proves. An archive alone proves nothing
 // about who made it; a repository is verified as a host would, from a root that was given or is seen first here.
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { isSystemError, WritError } from '../../core/errors.js';
+import { WritError } from '../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../core/limits.js';
 import { digestFromHex } from '../../core/names.js';
 import { parseReleaseInfo } from '../../core/release.js';
 import { topLevelRoles } from '../../core/tuf-metadata.js';
+import { readSmallFile } from '../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../publisher/archive-reader.js';
 import type { TargetList } from '../../trust/find-target.js';
 import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
@@ -106,13 +107,10 @@ async function inspectRepository(url: string, flags: InspectFlags, context: Comm
 }
 
 function givenRoot(path: string): Anchor {
-  try {
-    return { kind: 'given', bytes: readFileSync(path) };
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    const facts = { path, errno: error.code };
-    throw new WritError('ROOT_MISSING', `${path} cannot be read`, { facts, cause: error });
-  }
+  const verdict = readSmallFile(path, { maxBytes: defaultMetadataLimits.maxRootBytes });
+  if (verdict.kind === 'read') return { kind: 'given', bytes: verdict.bytes };
+  const { why } = verdict;
+  throw new WritError('ROOT_MISSING', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
 async function firstRoot(source: RepositorySource): Promise<Anchor> {

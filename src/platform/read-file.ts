@@ -1,0 +1,53 @@
+// Reads a small file that somebody else may have put there: a regular file, bounded, and never a FIFO that hangs its
+// reader for ever. Says what it found; which error that is, is the caller's to know. Writes nothing.
+import * as fs from 'node:fs';
+import { isSystemError } from '../core/errors.js';
+
+export interface ReadOptions {
+  readonly maxBytes: number;
+  /** A symbolic link in place of the file; `followed` by default. */
+  readonly links?: 'followed' | 'refused';
+}
+
+export type ReadVerdict =
+  | { readonly kind: 'read'; readonly bytes: Buffer }
+  /** Nothing has this name. */
+  | { readonly kind: 'absent'; readonly why: 'ENOENT' | 'ENOTDIR' }
+  /** `why` for people: the errno name, or what it is not. */
+  | { readonly kind: 'refused'; readonly why: string; readonly cause?: unknown };
+
+/** @returns the content of the file, whole, or why not; never throws an error of the system */
+export function readSmallFile(path: string, { maxBytes, links = 'followed' }: ReadOptions): ReadVerdict {
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
+  try {
+    const flags = O_RDONLY | O_NONBLOCK | (links === 'refused' ? O_NOFOLLOW : 0);
+    const descriptor = fs.openSync(path, flags);
+    try {
+      if (!fs.fstatSync(descriptor).isFile()) return { kind: 'refused', why: 'it is no regular file' };
+      const bytes = readUpTo(descriptor, maxBytes + 1);
+      if (bytes.length <= maxBytes) return { kind: 'read', bytes };
+      return { kind: 'refused', why: `it is longer than ${maxBytes} bytes` };
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  } catch (cause) {
+    if (!isSystemError(cause)) throw cause;
+    const { code = 'unknown error' } = cause;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'absent', why: code };
+    return { kind: 'refused', why: code, cause };
+  }
+}
+
+/** The size is not believed: a file may grow while it is read. */
+function readUpTo(descriptor: number, maxBytes: number): Buffer {
+  const chunks: Buffer[] = [];
+  let left = maxBytes;
+  while (left > 0) {
+    const chunk = Buffer.allocUnsafe(Math.min(left, 65_536));
+    const count = fs.readSync(descriptor, chunk, 0, chunk.length, null);
+    if (count === 0) break;
+    chunks.push(chunk.subarray(0, count));
+    left -= count;
+  }
+  return Buffer.concat(chunks);
+}
