@@ -16,10 +16,10 @@ import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { createRecorder } from './record-cycle.js';
-import { readBootId, startHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { createStaleWatch } from './stale-watch.js';
+import { readBootId, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
 
