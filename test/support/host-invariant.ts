@@ -7,8 +7,8 @@ import { basename, join } from 'node:path';
 import type { Host } from '../../src/agent/host.js';
 import { closeHost } from '../../src/agent/open-host.js';
 import type { HostPaths } from '../../src/agent/paths.js';
-import { startHost } from '../../src/agent/recover-host.js';
 import { newCycleId } from '../../src/agent/run-cycle.js';
+import { startHost } from '../../src/agent/start-host.js';
 import { type CycleEnd, syncCycle } from '../../src/agent/sync-cycle.js';
 import { isTemporaryName } from '../../src/platform/durable-fs.js';
 
