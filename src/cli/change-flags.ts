@@ -1,14 +1,16 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
 // the words for what is signed and what waits. Owns no change.
+
 import type { Command } from 'commander';
+import { isOnlineRole, type OnlineRole } from '../core/tuf-metadata.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import type { ChangeOptions } from '../publisher/change-targets.js';
-import type { OnlineRole, SignedRole, SignedVersions } from '../publisher/online-signing.js';
+import type { SignedRole, SignedVersions } from '../publisher/online-signing.js';
 import type { CommandContext, Reporter } from './command.js';
 import { durationFlag } from './flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
 import { shellWord } from './show-repository.js';
-import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from './signer-flags.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from './signer-flags.js';
 
 export interface ChangeFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;

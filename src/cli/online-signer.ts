@@ -1,11 +1,12 @@
 // What `writ serve --keys` gives to the server: the two online keys, behind one verb; opened at the start, and again
 // when a new root lists others. The server itself never sees a key, a directory of keys or the publisher.
+
 import { isWritError } from '../core/errors.js';
+import type { OnlineRole } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import type { KeyDirectory } from '../publisher/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../publisher/online-signing.js';
-import type { OnlineRole } from '../server/resign-schedule.js';
 import type { OnlineSigner } from '../server/resigner.js';
 
 /**

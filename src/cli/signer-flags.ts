@@ -18,11 +18,6 @@ export function addSignerFlags(command: Command): Command {
     .addOption(timeout.argParser(durationFlag).default(defaultSignerTimeoutMs, '5m'));
 }
 
-/** Snapshot and timestamp are signed by the server, without a person. */
-export function isOnlineRole(role: string): boolean {
-  return role === 'snapshot' || role === 'timestamp';
-}
-
 /** @param serves roles that a command without ROLE= is asked for */
 export function externalCommands(
   { signer = [], signerTimeout }: SignerFlags,

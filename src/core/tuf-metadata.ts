@@ -20,6 +20,16 @@ import { type JsonObject, type JsonValue, parseStrictJson } from './strict-json.
 export const specVersion = '1.0.34';
 
 export type TopLevelRole = 'root' | 'timestamp' | 'snapshot' | 'targets';
+export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
+
+/** Roles that a server signs without a person, in the order of their signing. */
+export const onlineRoles = ['snapshot', 'timestamp'] as const;
+export type OnlineRole = (typeof onlineRoles)[number];
+
+/** @param role of any name, also a delegated one */
+export function isOnlineRole(role: string): role is OnlineRole {
+  return onlineRoles.some((online) => online === role);
+}
 
 export interface MetadataKey {
   readonly keytype: string;
@@ -189,8 +199,6 @@ const checks: Readonly<Record<TopLevelRole, (signed: JsonObject, name: FileName)
   snapshot: checkSnapshot,
   targets: checkTargets,
 };
-
-export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
 
 function checkRoot(signed: JsonObject): void {
   optionalBooleanAt('root', signed['consistent_snapshot'], 'consistent_snapshot');

@@ -1,18 +1,12 @@
 // One change of what the repository lists, without a new tree: decided on a state that verifies, signed by the
 // roles that list the paths, taken live where the online keys are at hand. `writ withdraw` and `writ promote`
 // decide; the order of writing is here and in online-signing.
-import type { TargetFile } from '../core/tuf-metadata.js';
+import type { OnlineRole, TargetFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { type KeyDirectory, requireKeysOf } from './key-directory.js';
 import { roleOfPath } from './listing.js';
-import {
-  findOnlineSigners,
-  type OnlineRole,
-  type SignedRole,
-  type SignedVersions,
-  signOnline,
-} from './online-signing.js';
+import { findOnlineSigners, type SignedRole, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type ArchivePlace, type RepositoryWriter, withRepository } from './repository-writer.js';
@@ -88,9 +82,13 @@ export async function changeTargets<Info>(
     const common = { signed: done.signed, ...(change === undefined ? {} : { info: change.info }) };
     if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
-    const roles = ['snapshot', 'timestamp'] as const;
     const { clock } = options;
-    const versions = await signOnline({ writer, state: done.state, signers: online.signers, roles, clock });
+    const versions = await signOnline({
+      writer,
+      state: done.state,
+      signers: online.signers,
+      clock,
+    });
     return { ...common, kind: 'live', versions };
   });
 }

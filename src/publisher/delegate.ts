@@ -1,16 +1,11 @@
 // `writ delegate`: lets a team sign its own bundles, changes its keys or paths, or ends that. The targets role signs; a
 // team whose keys are at hand signs its file in the same step, so that hosts see both at once.
+import type { OnlineRole } from '../core/tuf-metadata.js';
 import { type ChangeOptions, versionOfRole } from './change-targets.js';
 import { type DelegationPlan, planDelegation } from './delegation-plan.js';
 import type { DelegationRequest } from './delegation-rules.js';
 import { openKeysOf, requireKeysOf } from './key-directory.js';
-import {
-  findOnlineSigners,
-  type OnlineRole,
-  type SignedRole,
-  type SignedVersions,
-  signOnline,
-} from './online-signing.js';
+import { findOnlineSigners, type SignedRole, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
@@ -59,8 +54,12 @@ export async function delegateRole(
     const common = { signed: done.signed, waitsForRole, ...(plan === undefined ? {} : { plan }) };
     if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
-    const roles = ['snapshot', 'timestamp'] as const;
-    const versions = await signOnline({ writer, state: done.state, signers: online.signers, roles, clock });
+    const versions = await signOnline({
+      writer,
+      state: done.state,
+      signers: online.signers,
+      clock,
+    });
     return { ...common, kind: 'live', versions };
   });
 }

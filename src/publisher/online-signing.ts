@@ -2,7 +2,7 @@
 // signers of these two roles come in here; root and targets keys have no way in.
 import { WritError } from '../core/errors.js';
 import { keyId } from '../core/signature-schemes.js';
-import type { ParsedFile } from '../core/tuf-metadata.js';
+import { type OnlineRole, onlineRoles, type ParsedFile } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { type KeyDirectory, openRoleKeys, requireRoleKeys } from './key-directory.js';
@@ -13,8 +13,6 @@ import { type RepositoryWriter, withRepository } from './repository-writer.js';
 import { verifyAsClient } from './self-check.js';
 import { type Signer, signMetadata } from './signer.js';
 import { vetWaiting } from './vet-waiting.js';
-
-export type OnlineRole = 'snapshot' | 'timestamp';
 
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
 
@@ -57,8 +55,8 @@ export interface OnlineSigningOptions {
   readonly writer: RepositoryWriter;
   readonly state: RepositoryState;
   readonly signers: OnlineSigners;
-  /** `timestamp` alone signs the snapshot too when newer targets wait. */
-  readonly roles: readonly OnlineRole[];
+  /** Both by default; `timestamp` alone signs the snapshot too when newer targets wait. */
+  readonly roles?: readonly OnlineRole[];
   readonly clock: Clock;
   /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
   readonly next?: NextRoot;
@@ -74,12 +72,12 @@ export interface NextRoot {
  * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
-  const { writer, state, signers, clock, next } = options;
+  const { writer, state, signers, roles = onlineRoles, clock, next } = options;
   const { live, targets } = state;
   const nowMs = clock.nowMs();
   const lives = livesOf((next?.root ?? live.root).signed);
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  if (isWaiting(state) || options.roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+  if (isWaiting(state) || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
     const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
     const edition = { version, nowMs, lifeMs: lives.snapshot };
     const content = snapshotContent(edition, live.snapshot.signed.meta, namedFiles(state));
@@ -101,7 +99,7 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
  * @throws WritError KEYS_MISSING
  */
 function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {
-  for (const role of ['snapshot', 'timestamp'] as const) {
+  for (const role of onlineRoles) {
     const { keyids, threshold } = live.root.signed.roles[role];
     const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
     if (listed.length >= threshold) continue;

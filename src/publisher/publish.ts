@@ -1,10 +1,12 @@
 // One publish, from a directory to a release that hosts see: read SOURCE, decide whether it is new, pack, sign
 // targets, sign snapshot and timestamp where their keys are at hand, verify, go live. Reads top to bottom here;
 // each step is another file's.
+
 import type { ArchiveLimits } from '../core/limits.js';
 import { diffManifests, type ManifestDifference } from '../core/manifest.js';
 import { type Digest, targetPath } from '../core/names.js';
 import type { ReleaseInfo } from '../core/release.js';
+import type { OnlineRole } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { readManifestOf } from './archive-reader.js';
@@ -13,7 +15,7 @@ import { versionOfRole } from './change-targets.js';
 import { type KeyDirectory, requireKeysOf } from './key-directory.js';
 import { findHead, type ListedRelease, liveReleasesOf, nextSerial, roleOfPath } from './listing.js';
 import { entryOf, requireRevision } from './metadata-content.js';
-import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
+import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
 import { type RepositoryWriter, withRepository } from './repository-writer.js';
@@ -97,8 +99,12 @@ export async function publishBundle(options: PublishOptions): Promise<PublishRes
     }
     report.begin('sign', 'snapshot, timestamp');
     const { clock } = options;
-    const roles = ['snapshot', 'timestamp'] as const;
-    const versions = await signOnline({ writer, state: added.state, signers: online.signers, roles, clock });
+    const versions = await signOnline({
+      writer,
+      state: added.state,
+      signers: online.signers,
+      clock,
+    });
     return { ...added.release, kind: 'published', versions };
   });
 }

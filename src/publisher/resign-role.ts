@@ -1,10 +1,11 @@
 // `writ sign --role`: signs a role that lists releases anew, before it expires: a new version and a new expiry, and
 // nothing else. Also the first file of a team, with what was handed over to it.
+import type { OnlineRole } from '../core/tuf-metadata.js';
 import type { ChangeOptions } from './change-targets.js';
 import { versionOfRole } from './change-targets.js';
 import { requireKeysOf } from './key-directory.js';
 import { listingsOf } from './listing.js';
-import { findOnlineSigners, type OnlineRole, type SignedVersions, signOnline } from './online-signing.js';
+import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
 import { withRepository } from './repository-writer.js';
@@ -46,8 +47,7 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
     const done = { ...describe(before, role, clock.nowMs()), version: versionOfRole(state, role) };
     if (!('signers' in online)) return { ...done, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
-    const roles = ['snapshot', 'timestamp'] as const;
-    const versions = await signOnline({ writer, state, signers: online.signers, roles, clock });
+    const versions = await signOnline({ writer, state, signers: online.signers, clock });
     return { ...done, kind: 'live', versions };
   });
 }

@@ -1,7 +1,7 @@
 // The answer of /healthz: is this repository readable, and will hosts still accept it? Pure.
 // `critical` (503) only for what a host would refuse now; what a person has to do in time is a warning.
 import type { ErrorCode } from '../core/errors.js';
-import type { TopLevelRole } from '../core/tuf-metadata.js';
+import { isOnlineRole, type TopLevelRole } from '../core/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './repository-state.js';
 import type { ResignStatus } from './resigner.js';
 
@@ -61,7 +61,7 @@ function problemReason({ code, message }: RepositoryState['problems'][number]): 
 }
 
 function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs: number): HealthReason[] {
-  const online = role === 'timestamp' || role === 'snapshot';
+  const online = isOnlineRole(role);
   const leftMs = expiresMs - nowMs;
   if (leftMs <= 0) {
     const message = `${role} expired ${new Date(expiresMs).toISOString()}`;

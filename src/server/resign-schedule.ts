@@ -1,7 +1,6 @@
 // When the online roles are due to be signed again, and how long to wait after a failure. Pure.
+import { type OnlineRole, onlineRoles } from '../core/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './repository-state.js';
-
-export type OnlineRole = 'snapshot' | 'timestamp';
 
 /**
  * A quarter of the life: three more tries of that length fit in before hosts see an expired role.
@@ -22,7 +21,7 @@ export function dueRoles(state: RepositoryState, nowMs: number): readonly Online
   if (snapshot === undefined || timestamp === undefined) return [];
   const due = (role: OnlineRole, { signedAtMs, expiresMs }: RoleState): boolean =>
     nextResignAt({ signedAtMs, expiresMs }) <= nowMs || isOutdated(state, role);
-  if (state.pending.length > 0 || due('snapshot', snapshot)) return ['snapshot', 'timestamp'];
+  if (state.pending.length > 0 || due('snapshot', snapshot)) return onlineRoles;
   return due('timestamp', timestamp) ? ['timestamp'] : [];
 }
 

@@ -1,10 +1,12 @@
 // Keeps snapshot and timestamp fresh while the server runs, and takes a publish that came without the online
 // keys live. A failure is logged, kept for /healthz and tried again; it never ends the server.
+
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
+import type { OnlineRole } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { Logger } from '../platform/log.js';
 import type { RepositoryView } from './repository-state.js';
-import { dueRoles, type OnlineRole, resignRetryDelay } from './resign-schedule.js';
+import { dueRoles, resignRetryDelay } from './resign-schedule.js';
 
 /** Holds the two online keys; nothing else of the server sees them. */
 export interface OnlineSigner {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { WritError } from '../../src/core/errors.js';
+import type { OnlineRole } from '../../src/core/tuf-metadata.js';
 import { silentLog } from '../../src/platform/log.js';
 import type { RepositoryState, RepositoryView } from '../../src/server/repository-state.js';
-import type { OnlineRole } from '../../src/server/resign-schedule.js';
 import { createResigner, type Resigner } from '../../src/server/resigner.js';
 import { type FakeClock, fakeClock } from '../support/fake-clock.js';
 

@@ -3,18 +3,14 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../src/core/limits.js';
+import type { OnlineRole } from '../../src/core/tuf-metadata.js';
 import type { Clock } from '../../src/platform/clock.js';
 import { createDurableFs, type DurableFs } from '../../src/platform/durable-fs.js';
 import type { ChangeOptions } from '../../src/publisher/change-targets.js';
 import { type InitResult, initRepository } from '../../src/publisher/init-repository.js';
 import type { KeyDirectory } from '../../src/publisher/key-directory.js';
 import { defaultLives, type RoleLives } from '../../src/publisher/metadata-content.js';
-import {
-  type OnlineRole,
-  openOnlineSigners,
-  type ResignResult,
-  resignOnline,
-} from '../../src/publisher/online-signing.js';
+import { openOnlineSigners, type ResignResult, resignOnline } from '../../src/publisher/online-signing.js';
 import { type PublishResult, publishBundle } from '../../src/publisher/publish.js';
 import { fakeClock } from './fake-clock.js';
 import type { TempDir } from './temp-dir.js';

@@ -1,7 +1,9 @@
 // `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
+
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ManifestDifference } from '../../core/manifest.js';
 import type { ReleaseInfo } from '../../core/release.js';
+import { isOnlineRole } from '../../core/tuf-metadata.js';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { type PreviewResult, previewPublish } from '../../publisher/preview.js';
 import { type PublishOptions, type PublishResult, publishBundle } from '../../publisher/publish.js';
@@ -11,7 +13,7 @@ import { durationFlag, nameFlag, numberFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
 import { byteSize, shellWord, shortDigest } from '../show-repository.js';
 import { counted } from '../show-text.js';
-import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from '../signer-flags.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from '../signer-flags.js';
 
 interface PublishFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;

@@ -1,10 +1,11 @@
 // `writ refresh`: signs snapshot and timestamp anew, and takes targets that wait for them live.
+import { isOnlineRole, onlineRoles } from '../../core/tuf-metadata.js';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { openOnlineSigners, type ResignResult, resignOnline } from '../../publisher/online-signing.js';
 import type { Answer, CommandDefinition } from '../command.js';
 import { durationFlag } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
-import { addSignerFlags, externalCommands, isOnlineRole, type SignerFlags } from '../signer-flags.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from '../signer-flags.js';
 
 interface RefreshFlags extends PassphraseFlags, SignerFlags {
   readonly repository: string;
@@ -40,7 +41,7 @@ export const command: CommandDefinition<RefreshFlags> = {
     const result = await resignOnline({
       repository: flags.repository,
       signers,
-      roles: ['snapshot', 'timestamp'],
+      roles: onlineRoles,
       keysDirectory: flags.keys,
       clock: context.clock,
       durableFs: createDurableFs(),

@@ -1,7 +1,9 @@
 // `writ repo status`: versions, keys and days to expiry of a repository on disk, and its releases. The exit code
 // is the answer to "does anybody have to act".
+
 import { isWritError, type WritError } from '../../core/errors.js';
 import { keyId } from '../../core/signature-schemes.js';
+import { isOnlineRole } from '../../core/tuf-metadata.js';
 import { liveReleasesOf } from '../../publisher/listing.js';
 import { layoutOf } from '../../publisher/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../../publisher/repository-state.js';
@@ -157,7 +159,7 @@ function nextLine(
     const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
     return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
   }
-  if (role === 'snapshot' || role === 'timestamp') {
+  if (isOnlineRole(role)) {
     return `writ refresh ${place} --keys DIR   (where the online keys are)`;
   }
   return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;
