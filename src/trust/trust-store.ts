@@ -1,7 +1,7 @@
 // Where a host keeps the metadata it trusts: files byte for byte as received, and every root since the bootstrap
 // root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
 // comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { roleFileName } from '../core/delegations.js';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
@@ -57,8 +57,14 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   const pathOf = (role: string): string => join(directory, `${role}.json`);
   const write = (op: string, path: string, bytes: Uint8Array): void => {
     if (readStored(path)?.equals(bytes)) return;
-    fs.ensureDirectory('trust.directory', directory, 0o700);
-    fs.ensureDirectory('trust.roots', history, 0o700);
+    for (const [step, place] of [
+      ['trust.directory', directory],
+      ['trust.roots', history],
+    ] as const) {
+      // A link to nowhere is absent to whoever follows it, and in the way of whoever makes a directory.
+      if (!existsSync(place) && lstatSync(place, { throwIfNoEntry: false })) throw inTheWay(place);
+      fs.ensureDirectory(step, place, 0o700);
+    }
     fs.writeFile(op, path, bytes, 0o600);
   };
   const readRoots = (): StoredRoots => ({
@@ -148,13 +154,24 @@ function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
 
 function readBootstrap(path: string): Buffer {
   try {
-    return readFileSync(path);
+    const status = statSync(path);
+    // Whoever opens a FIFO waits for a writer for ever, and a device may have no end.
+    if (status.isFile() && status.size <= maxStoredBytes) return readFileSync(path);
   } catch (error) {
-    throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read`, {
-      facts: { path, errno: isSystemError(error) ? error.code : undefined },
-      cause: error,
-    });
+    throw noBootstrap(path, error);
   }
+  throw noBootstrap(path, undefined);
+}
+
+function noBootstrap(path: string, cause: unknown): WritError {
+  return new WritError(
+    'ROOT_MISSING',
+    `the bootstrap root ${path} cannot be read, or is no file of metadata`,
+    {
+      facts: { path, errno: isSystemError(cause) ? cause.code : undefined },
+      cause,
+    },
+  );
 }
 
 /** @returns undefined if the file is absent, or larger than anything that was ever put here */
@@ -168,6 +185,7 @@ function readStored(path: string): Buffer | undefined {
     if (isWritError(error)) throw error;
     if (isSystemError(error, 'ENOENT')) return undefined;
     if (isSystemError(error, 'ENOTDIR')) throw inTheWay(dirname(path));
+    if (isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(path));
     throw diskError(error, { op: 'trust.read', path });
   }
 }
@@ -188,6 +206,16 @@ function withWayOut<T>(directory: string, judge: () => T): T {
   }
 }
 
+/** @returns the place to move away, where links lead in a circle: the path, or its directory when that is the link */
+function linkAt(path: string): string {
+  try {
+    lstatSync(path);
+    return path;
+  } catch {
+    return linkAt(dirname(path));
+  }
+}
+
 /** Writ never removes what it did not make. */
 function inTheWay(path: string): WritError {
   return new WritError('TRUST_STORE_DAMAGED', `${path} is not what Writ put there`, {
@@ -202,7 +230,7 @@ function listVersions(directory: string): readonly number[] {
     return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return [];
-    if (isSystemError(error, 'ENOTDIR')) throw inTheWay(directory);
+    if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(directory));
     throw diskError(error, { op: 'trust.read', path: directory });
   }
 }

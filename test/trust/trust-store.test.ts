@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -7,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -245,7 +247,56 @@ describe('trust store: healing', () => {
   });
 });
 
+describe('trust store: links', () => {
+  const places = ['root.json', 'timestamp.json', 'roots/1.root.json', 'roots', '.'];
+
+  for (const place of places) {
+    it(`that lead in a circle are named with what to move away: ${place}`, async () => {
+      using it = await rotatedHost(0);
+      const path = join(it.trust, place);
+      rmSync(path, { recursive: true });
+      symlinkSync(path, path);
+      const { facts } = await rejectsCode('TRUST_STORE_DAMAGED', it.boot().refresh());
+      assert.equal(join(String(facts['path'])), path.replace(/\/$/, ''));
+      rmSync(path);
+      await it.boot().refresh();
+    });
+  }
+
+  for (const place of ['roots', '.']) {
+    it(`to nowhere are not made a directory behind them: ${place}`, async () => {
+      using it = await rotatedHost(0);
+      const path = join(it.trust, place);
+      rmSync(path, { recursive: true });
+      symlinkSync(join(it.path, 'nowhere'), path);
+      const { facts } = await rejectsCode('TRUST_STORE_DAMAGED', it.boot().refresh());
+      assert.equal(join(String(facts['path'])), path.replace(/\/$/, ''));
+      assert.equal(existsSync(join(it.path, 'nowhere')), false);
+    });
+  }
+});
+
 describe('trust store: the bootstrap root', () => {
+  it('is a file of a size that metadata may have, and nothing that never ends', {
+    timeout: 5000,
+  }, async () => {
+    using it = host();
+    const path = join(it.path, 'root.json');
+    for (const harm of [
+      () => execFileSync('mkfifo', [path]),
+      () => symlinkSync('/dev/zero', path),
+      () => mkdirSync(path),
+      () => {
+        writeFileSync(path, '');
+        truncateSync(path, 2 ** 34);
+      },
+    ]) {
+      rmSync(path, { recursive: true });
+      harm();
+      await rejectsCode('ROOT_MISSING', it.boot().refresh());
+    }
+  });
+
   it('must be there, and be a root that signs itself', async () => {
     using it = host();
     it.bootstrap(Buffer.from('{}'));
