@@ -9,7 +9,7 @@ import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js'
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import { maxVisitedRoles } from '../core/target-search.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import type { SignedTarget, Vouchers } from '../trust/signed-target.js';
+import type { SignedTarget } from '../trust/signed-target.js';
 import { listDirectories } from './generations.js';
 import { type HostPaths, releaseName } from './paths.js';
 
@@ -106,23 +106,18 @@ const maxVoucherBytes = 16_000_000;
 const maxVouchers = 1 + maxVisitedRoles;
 
 /**
- * Reads the metadata that vouched for a release, byte for byte as this host accepted it; nothing is judged here.
+ * Reads the metadata that listed a release, byte for byte as this host accepted it; nothing is judged here. The files
+ * above it stay on the disk: keys of today are held against the one that lists it, and all of them could be many.
  * @throws WritError STATE_DAMAGED
  */
-export function readVouchers(paths: HostPaths, bundle: string, name: string): Vouchers {
-  const { vouchedBy, rootVersion } = readRecord(paths, bundle, name);
-  const directory = releasePath(paths, bundle, name);
-  const chain = vouchedBy.map((role, index) => {
-    const path = join(directory, voucherFile(index));
-    try {
-      return { role, bytes: readBounded(path, maxVoucherBytes) };
-    } catch (cause) {
-      throw damaged(path, cause);
-    }
-  });
-  const last = chain.at(-1);
-  if (last === undefined) throw damaged(directory, 'nobody vouches for it');
-  return { role: last.role, bytes: last.bytes, rootVersion, chain };
+export function readLastVoucher(paths: HostPaths, bundle: string, name: string): Buffer {
+  const { vouchedBy } = readRecord(paths, bundle, name);
+  const path = join(releasePath(paths, bundle, name), voucherFile(vouchedBy.length - 1));
+  try {
+    return readBounded(path, maxVoucherBytes);
+  } catch (cause) {
+    throw damaged(path, cause);
+  }
 }
 
 /** A file that has grown is damaged, and must not fill the memory to be found so. */

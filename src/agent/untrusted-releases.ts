@@ -7,7 +7,7 @@ import { digestHex } from '../core/names.js';
 import { problemOf } from './cycle-story.js';
 import { activeGenerationNumber, type Generation, listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
-import { readRecord, readVouchers } from './release-records.js';
+import { readLastVoucher, readRecord } from './release-records.js';
 
 /** What is asked: a host without an agent has it too. */
 export interface TrustView extends Pick<Host, 'paths'> {
@@ -36,7 +36,7 @@ export function untrustedIn(host: TrustView, generation: Generation): Omit<Untru
       length: record.archive.length,
       sha256: digestHex(record.archive.digest),
       role: record.vouchedBy.at(-1) ?? 'targets',
-      metadata: () => tryRead(() => readVouchers(host.paths, bundle, tree.release).bytes),
+      metadata: () => tryRead(() => readLastVoucher(host.paths, bundle, tree.release)),
     });
     if (verdict === undefined || verdict.kind === 'verifies') return [];
     const { serial } = record.release;

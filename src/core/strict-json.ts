@@ -14,22 +14,23 @@ export type StrictJson =
   | { readonly kind: 'refused'; readonly reason: string; readonly offset: number };
 
 export interface StrictJsonLimits {
-  readonly maxDepth: number;
+  /** 64 by default. */
+  readonly maxDepth?: number;
+  /**
+   * Objects and arrays together; one takes up to a hundred times the memory of the bytes that it is written in.
+   * As many as there are by default.
+   */
+  readonly maxContainers?: number;
 }
-
-const defaultStrictJsonLimits: StrictJsonLimits = { maxDepth: 64 };
 
 /**
  * @param bytes UTF-8 text of one JSON value; numbers are integers that a double holds exactly
  * @returns the value, or what is wrong with it; never throws
  */
-export function parseStrictJson(
-  bytes: Uint8Array,
-  limits: StrictJsonLimits = defaultStrictJsonLimits,
-): StrictJson {
+export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}): StrictJson {
   const text = decode(bytes);
   if (text === undefined) return { kind: 'refused', reason: 'not UTF-8', offset: 0 };
-  const reader = new Reader(text, limits.maxDepth);
+  const reader = new Reader(text, limits);
   try {
     return { kind: 'value', value: reader.readDocument() };
   } catch (error) {
@@ -69,11 +70,13 @@ const words: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
 class Reader {
   readonly #text: string;
   readonly #maxDepth: number;
+  #containersLeft: number;
   #at = 0;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, { maxDepth = 64, maxContainers = Number.POSITIVE_INFINITY }: StrictJsonLimits) {
     this.#text = text;
     this.#maxDepth = maxDepth;
+    this.#containersLeft = maxContainers;
   }
 
   readDocument(): JsonValue {
@@ -100,8 +103,8 @@ class Reader {
   }
 
   #readObject(depth: number): JsonObject {
+    this.#open();
     const object: Record<string, JsonValue> = Object.create(null);
-    this.#at += 1;
     if (this.#take('}')) return object;
     do {
       this.#skipSpace();
@@ -117,9 +120,15 @@ class Reader {
     return object;
   }
 
-  #readArray(depth: number): readonly JsonValue[] {
-    const values: JsonValue[] = [];
+  #open(): void {
+    if (this.#containersLeft === 0) throw this.#refusal('too many objects and arrays');
+    this.#containersLeft -= 1;
     this.#at += 1;
+  }
+
+  #readArray(depth: number): readonly JsonValue[] {
+    this.#open();
+    const values: JsonValue[] = [];
     if (this.#take(']')) return values;
     do {
       values.push(this.#readValue(depth + 1));

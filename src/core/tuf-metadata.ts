@@ -131,6 +131,13 @@ export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf
 }
 
 /**
+ * Five megabytes of `{},` would become a third of a gigabyte: one key of one team could starve a host. The shortest
+ * entries that metadata really has, of a snapshot, take more than 20 bytes each.
+ */
+const bytesPerContainer = 16;
+const smallFileContainers = 1000;
+
+/**
  * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
  * @param role what the file must be: its `_type`
  * @param name of a delegated role, whose `_type` is `targets`
@@ -142,7 +149,8 @@ export function parseEnvelope<Role extends TopLevelRole>(
   role: Role,
   name: string = role,
 ): ParsedFile<Role> {
-  const json = parseStrictJson(bytes);
+  const maxContainers = smallFileContainers + Math.floor(bytes.length / bytesPerContainer);
+  const json = parseStrictJson(bytes, { maxContainers });
   if (json.kind === 'refused') throw malformed(name, `JSON: ${json.reason} at ${json.offset}`);
   const envelope = objectAt(name, json.value, 'the file');
   const signed = objectAt(name, envelope['signed'], 'signed');

@@ -122,6 +122,14 @@ describe('parseStrictJson', () => {
     assert.equal(parseStrictJson(Buffer.from('[[]]'), { maxDepth: 0 }).kind, 'refused');
   });
 
+  it('is bounded in objects and arrays, and takes exactly the bound', () => {
+    const limits = { maxDepth: 64, maxContainers: 4 };
+    const read = (text: string): string => parseStrictJson(Buffer.from(text), limits).kind;
+    assert.equal(read('[{},[],{"a":1,"b":"c"}]'), 'value');
+    assert.equal(read('[{},[],{},{}]'), 'refused');
+    assert.equal(read('[[[[[]]]]]'), 'refused');
+  });
+
   it('says where', () => {
     const result = parse('{"a": 1, "b": x}');
     assert.ok(result.kind === 'refused');

@@ -153,6 +153,19 @@ describe('parseEnvelope', () => {
     }
   });
 
+  it('refuses a file that is made to fill the memory, and takes the densest one that says something', () => {
+    for (const unit of ['{}', '[]', '{"":0}']) {
+      const many = `{"x":[${`${unit},`.repeat(100_000).slice(0, -1)}]}`;
+      assert.match(String(refusedMember('targets', Buffer.from(many))), /too many/);
+    }
+    const roles = Array.from({ length: 50_000 }, (_, index) => [
+      `${index.toString(36)}.json`,
+      { version: 1 },
+    ]);
+    const dense = changed('snapshot', (signed) => Object.assign(signed.meta, Object.fromEntries(roles)));
+    assert.equal(refusedMember('snapshot', dense), 'taken');
+  });
+
   for (const text of [
     '',
     '[]',
