@@ -1,7 +1,7 @@
 // Asks before something that cannot be taken back: y/N at the terminal, or --yes. Nobody at a terminal and no flag is
 // an error that names the flag; anything but y is no.
-import { createInterface } from 'node:readline/promises';
 import { WritError } from '../core/errors.js';
+import { askLine } from './ask-line.js';
 import type { CommandContext } from './command.js';
 
 export interface YesFlags {
@@ -20,13 +20,6 @@ export async function askYes(question: string, flags: YesFlags, context: Command
       hint: 'Say --yes to go on without a question.',
     });
   }
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await lines.question(`${question} [y/N] `, { signal: context.signal });
-    return /^y(es)?$/i.test(answer.trim());
-  } catch (cause) {
-    throw new WritError('INTERRUPTED', 'the question was not answered', { cause });
-  } finally {
-    lines.close();
-  }
+  const answer = await askLine(`${question} [y/N] `, context);
+  return /^y(es)?$/i.test(answer.trim());
 }

@@ -1,8 +1,8 @@
 // Asks a person to type the code that was told by voice: what stands between a swapped file in the mail and a
 // signature. Without a terminal the code comes with --confirm.
-import { createInterface } from 'node:readline/promises';
 import { WritError } from '../core/errors.js';
 import { isSameCode } from '../publisher/proposal-file.js';
+import { askLine } from './ask-line.js';
 import type { CommandContext } from './command.js';
 
 const maxAttempts = 3;
@@ -25,9 +25,10 @@ export async function confirmCode({ code, given }: CodeQuestion, context: Comman
       hint: 'Give the code that you were told with --confirm CODE.',
     });
   }
+  context.reporter.drop('confirm');
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     // The right code is never shown before: it would be copied, not compared.
-    if (isSameCode(code, await question('Type the code you were told: ', context))) return;
+    if (isSameCode(code, await askLine('Type the code you were told: ', context))) return;
     context.reporter.warn('That is not the code of this file.');
   }
   throw otherCode();
@@ -35,19 +36,4 @@ export async function confirmCode({ code, given }: CodeQuestion, context: Comman
 
 function otherCode(): WritError {
   return new WritError('PROPOSAL_CODE', 'this file has another code than the one you were told');
-}
-
-async function question(text: string, { signal, reporter }: CommandContext): Promise<string> {
-  reporter.drop('confirm');
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const closed = new Promise<never>((_resolve, reject) => {
-      asking.once('SIGINT', () => reject(new WritError('INTERRUPTED', 'the code was not given')));
-      asking.once('close', () => reject(new WritError('INTERRUPTED', 'the code was not given')));
-    });
-    return await Promise.race([asking.question(text, { signal }), closed]);
-  } finally {
-    asking.removeAllListeners('close');
-    asking.close();
-  }
 }

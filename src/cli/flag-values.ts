@@ -30,3 +30,22 @@ export function numberFlag(min: number, max: number): (text: string) => number {
     return value;
   };
 }
+
+const maxRepeated = 100;
+
+/**
+ * For flags that may be given several times.
+ * @param parse of one value
+ * @returns a parser that appends to the values before; at most 100 are taken
+ */
+export function repeatedFlag<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
+  return (text, before = []) => {
+    if (before.length === maxRepeated) throw new InvalidArgumentError(`At most ${maxRepeated} at once.`);
+    return [...before, parse(text)];
+  };
+}
+
+/** As repeatedFlag, for texts that are judged later: paths, patterns, names. */
+export const repeatedText: (text: string, before?: readonly string[]) => string[] = repeatedFlag(
+  (text) => text,
+);

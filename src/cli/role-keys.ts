@@ -11,11 +11,6 @@ export function roleFlag(text: string): TopLevelRole {
   throw new InvalidArgumentError(`A role of the root is wanted: ${topLevelRoles.join(', ')}.`);
 }
 
-/** For flags that may be repeated. */
-export function collected(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
-}
-
 /** @throws WritError USAGE, KEY_UNREADABLE */
 export function roleKeys(text: string): { role: TopLevelRole; keys: readonly PublicKey[] } {
   const [, name, files] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];

@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { defaultSignerTimeoutMs, type ExternalCommand } from '../publisher/external-signer.js';
 import type { CommandContext } from './command.js';
-import { durationFlag } from './flag-values.js';
+import { durationFlag, repeatedText } from './flag-values.js';
 
 export interface SignerFlags {
   readonly signer?: readonly string[];
@@ -11,10 +11,13 @@ export interface SignerFlags {
 }
 
 export function addSignerFlags(command: Command): Command {
-  const collect = (text: string, before: readonly string[] = []): string[] => [...before, text];
   const timeout = new Option('--signer-timeout <duration>', 'how long a signer may take');
   return command
-    .option('--signer <[role=]cmd>', 'command that signs stdin, as of a device; may be repeated', collect)
+    .option(
+      '--signer <[role=]cmd>',
+      'command that signs stdin, as of a device; may be repeated',
+      repeatedText,
+    )
     .addOption(timeout.argParser(durationFlag).default(defaultSignerTimeoutMs, '5m'));
 }
 

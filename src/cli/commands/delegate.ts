@@ -1,5 +1,4 @@
 // `writ delegate`: flags to a change of who signs which bundles, shown before it is signed.
-import { InvalidArgumentError } from 'commander';
 import { WritError } from '../../core/errors.js';
 import {
   type DelegateResult,
@@ -20,7 +19,7 @@ import {
   waitingText,
 } from '../change-flags.js';
 import type { Answer, CommandDefinition } from '../command.js';
-import { durationFlag, numberFlag } from '../flag-values.js';
+import { durationFlag, numberFlag, repeatedText } from '../flag-values.js';
 import { shellWord } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
@@ -32,13 +31,6 @@ interface DelegateFlags extends ChangeFlags, YesFlags {
   readonly handOver?: boolean;
   readonly remove?: boolean;
   readonly dryRun?: boolean;
-}
-
-const maxRepeated = 100;
-
-function repeated(text: string, before: readonly string[] = []): readonly string[] {
-  if (before.length === maxRepeated) throw new InvalidArgumentError(`At most ${maxRepeated} at once.`);
-  return [...before, text];
 }
 
 export const command: CommandDefinition<DelegateFlags> = {
@@ -57,9 +49,9 @@ export const command: CommandDefinition<DelegateFlags> = {
       .option(
         '--paths <pattern>',
         "what it signs, as 'dns-*/*'; may be repeated; left out: as it is",
-        repeated,
+        repeatedText,
       )
-      .option('--key <file>', 'public key of the team; may be repeated; left out: as they are', repeated)
+      .option('--key <file>', 'public key of the team; may be repeated; left out: as they are', repeatedText)
       .option('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100))
       .option('--life <duration>', 'time from signing to expiry', durationFlag)
       .option('--hand-over', 'releases that change hands go with it')

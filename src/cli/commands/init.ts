@@ -5,7 +5,7 @@ import { createDurableFs } from '../../platform/durable-fs.js';
 import { type InitResult, type InitRole, initRepository } from '../../publisher/init-repository.js';
 import { defaultLives } from '../../publisher/metadata-content.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
-import { durationFlag, numberFlag } from '../flag-values.js';
+import { durationFlag, numberFlag, repeatedText } from '../flag-values.js';
 import { addPassphraseFlag, type NewPassphrase, newPassphrase, type PassphraseFlags } from '../passphrase.js';
 import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../show-repository.js';
 
@@ -39,7 +39,7 @@ export const command: CommandDefinition<InitFlags> = {
       .option('--no-passphrase', 'leave the key files unencrypted')
       .option('--root-keys <n>', 'how many root keys to make', numberFlag(1, 20), 3)
       .option('--root-threshold <k>', 'how many of them must sign a root', numberFlag(1, 20), 2)
-      .option('--name <name>', 'who will hold the next root key, as anna; may be repeated', collectNames)
+      .option('--name <name>', 'who will hold the next root key, as anna; may be repeated', repeatedText)
       .option('-y, --yes', 'accept that one lost root key ends the repository');
     addPassphraseFlag(init);
     for (const role of ['root', 'targets', 'snapshot', 'timestamp'] as const) addLife(init, role);
@@ -66,10 +66,6 @@ export const command: CommandDefinition<InitFlags> = {
     return answer(result, flags, context, chosen);
   },
 };
-
-function collectNames(name: string, before: readonly string[] = []): string[] {
-  return [...before, name];
-}
 
 function addLife(init: Command, role: keyof typeof defaultLives): void {
   const lifeMs = defaultLives[role];

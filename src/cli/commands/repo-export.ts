@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { type ExportResult, exportRepository } from '../../publisher/export-repository.js';
 import type { Answer, CommandDefinition } from '../command.js';
-import { durationFlag, nameFlag } from '../flag-values.js';
+import { durationFlag, nameFlag, repeatedFlag } from '../flag-values.js';
 import { byteSize, isoDay, timeLeft } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
@@ -13,8 +13,6 @@ interface RepoExportFlags {
   readonly bundle?: readonly string[];
   readonly lockWait: number;
 }
-
-const bundlesFlag = (text: string, before: readonly string[] = []): string[] => [...before, nameFlag(text)];
 
 export const command: CommandDefinition<RepoExportFlags> = {
   examples: [
@@ -32,7 +30,11 @@ export const command: CommandDefinition<RepoExportFlags> = {
     command
       .argument('<dir>', 'new, empty, or an older export of this repository')
       .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--bundle <name>', 'archives of this bundle only; may be given several times', bundlesFlag)
+      .option(
+        '--bundle <name>',
+        'archives of this bundle only; may be given several times',
+        repeatedFlag(nameFlag),
+      )
       .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
   },
   run: async ([directory = ''], flags, { clock, reporter }) => {

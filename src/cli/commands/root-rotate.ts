@@ -1,9 +1,9 @@
 // `writ root rotate`: proposes the next root in general form; without a change, the yearly re-sign.
 import { readPublicKey } from '../../publisher/public-key.js';
 import type { CommandDefinition } from '../command.js';
-import { numberFlag } from '../flag-values.js';
+import { numberFlag, repeatedText } from '../flag-values.js';
 import { addProposeFlags, type ProposeFlags, propose, proposeExitCodes } from '../propose.js';
-import { collected, roleKeys } from '../role-keys.js';
+import { roleKeys } from '../role-keys.js';
 
 interface RotateFlags extends ProposeFlags {
   readonly remove?: readonly string[];
@@ -22,9 +22,9 @@ export const command: CommandDefinition<RotateFlags> = {
   onSignal: 'end',
   configure: (rotate) => {
     rotate
-      .option('--remove <name>', 'take a root key away, by name or key id; may be repeated', collected)
-      .option('--add <pub>', 'add a root key, a .pub or PEM file; may be repeated', collected)
-      .option('--replace <role=pub>', 'the only key of a role from then on; may be repeated', collected)
+      .option('--remove <name>', 'take a root key away, by name or key id; may be repeated', repeatedText)
+      .option('--add <pub>', 'add a root key, a .pub or PEM file; may be repeated', repeatedText)
+      .option('--replace <role=pub>', 'the only key of a role from then on; may be repeated', repeatedText)
       .option('--threshold <n>', 'how many root keys must sign from then on', numberFlag(1, 50));
     addProposeFlags(rotate);
   },

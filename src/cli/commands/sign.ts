@@ -23,8 +23,8 @@ import { judgeRoot, requireSane } from '../../publisher/root-rules.js';
 import type { ChangeFlags } from '../change-flags.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
 import { confirmCode } from '../confirm.js';
+import { repeatedText } from '../flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
-import { collected } from '../role-keys.js';
 import {
   controlLines,
   differenceLines,
@@ -64,14 +64,14 @@ export const command: CommandDefinition<SignFlags> = {
   configure: (sign) => {
     sign
       .argument('[file]', 'the proposal that you were mailed')
-      .option('--key <file>', 'your key; may be repeated', collected)
+      .option('--key <file>', 'your key; may be repeated', repeatedText)
       .option('--keys <dir>', 'directory with your keys and your copy of the root')
       .option('--root <file>', 'the root that you trust; root.json beside your key by default')
       .option('--repository <dir>', 'where to take the root from when you have no copy')
       .option(
         '--merge <file>',
         'another copy of the same proposal, for its signatures; may be repeated',
-        collected,
+        repeatedText,
       )
       .option('--confirm <code>', 'the code that you were told by voice')
       .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')

@@ -1,5 +1,4 @@
 // `writ withdraw`: flags to a signed withdrawal, and what becomes of each channel.
-import { InvalidArgumentError } from 'commander';
 import {
   type ChannelMove,
   previewWithdrawal,
@@ -17,7 +16,7 @@ import {
   waitingText,
 } from '../change-flags.js';
 import type { Answer, CommandDefinition } from '../command.js';
-import { nameFlag, numberFlag } from '../flag-values.js';
+import { nameFlag, numberFlag, repeatedFlag } from '../flag-values.js';
 
 interface WithdrawFlags extends ChangeFlags {
   readonly bundle: string;
@@ -29,12 +28,6 @@ interface WithdrawFlags extends ChangeFlags {
 }
 
 const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
-const maxSerials = 100;
-
-function serialsFlag(text: string, before: readonly number[] = []): readonly number[] {
-  if (before.length === maxSerials) throw new InvalidArgumentError(`At most ${maxSerials} at once.`);
-  return [...new Set([...before, serialFlag(text)])];
-}
 
 export const command: CommandDefinition<WithdrawFlags> = {
   examples: [
@@ -50,7 +43,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
   configure: (withdraw) => {
     addChangeFlags(withdraw)
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .requiredOption('--serial <n>', 'the bad release; may be given several times', serialsFlag)
+      .requiredOption('--serial <n>', 'the bad release; may be given several times', repeatedFlag(serialFlag))
       .option('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag)
       .option('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag)
       .option('--reason <text>', 'why, for people; it is signed and public', '')
@@ -66,10 +59,11 @@ export const command: CommandDefinition<WithdrawFlags> = {
   },
 };
 
-function requestOf({ bundle, serial, to, channel, reason }: WithdrawFlags): WithdrawRequest {
+function requestOf(flags: WithdrawFlags): WithdrawRequest {
+  const { bundle, to, channel, reason } = flags;
   return {
     bundle,
-    serials: serial,
+    serials: serialsOf(flags),
     reason,
     ...(to === undefined ? {} : { to }),
     ...(channel === undefined ? {} : { channel }),
@@ -123,12 +117,17 @@ function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Ans
   };
 }
 
-function nameOf({ bundle, serial }: WithdrawFlags): string {
-  return `${bundle} ${[...serial].sort((a, b) => a - b).join(', ')}`;
+/** Each once, in order. */
+function serialsOf({ serial }: WithdrawFlags): readonly number[] {
+  return [...new Set(serial)].sort((a, b) => a - b);
 }
 
-function asked({ bundle, serial, reason }: WithdrawFlags): Record<string, unknown> {
-  return { bundle, serials: [...serial].sort((a, b) => a - b), reason };
+function nameOf(flags: WithdrawFlags): string {
+  return `${flags.bundle} ${serialsOf(flags).join(', ')}`;
+}
+
+function asked(flags: WithdrawFlags): Record<string, unknown> {
+  return { bundle: flags.bundle, serials: serialsOf(flags), reason: flags.reason };
 }
 
 function moveLine({ before, after }: ChannelMove): string {
