@@ -9,7 +9,7 @@ import type { SignedTarget } from './signed-target.js';
 export type OpenTransfer = (offset: number, signal: AbortSignal) => AsyncIterable<Buffer>;
 
 export interface DownloadOptions {
-  readonly mirrors: Mirrors;
+  readonly mirrors: Pick<Mirrors, 'attempt'>;
   readonly target: SignedTarget;
   readonly transport: TransportLimits;
   readonly signal?: AbortSignal | undefined;

@@ -44,6 +44,11 @@ export interface Mirrors {
     act: (source: RepositorySource, signal: AbortSignal) => Promise<Value>,
     options: AttemptOptions,
   ): Promise<Attempted<Value>>;
+  /**
+   * Called when no mirror has what the metadata of this one names: it is asked after all others for a while. Or one that
+   * shows a view of days ago, and withholds what nobody else keeps any more, would block updates for ever.
+   */
+  leave(source: RepositorySource): void;
   /** The one that is asked first now. */
   preferred(): RepositorySource;
   status(): readonly MirrorStatus[];
@@ -72,6 +77,11 @@ export function openMirrors(
   const mirrors = [first as Mirror, ...others];
   return {
     attempt: (act, options) => attemptEach(mirrors, clock, act, options),
+    leave: (source) => {
+      const left = mirrors.find((one) => one.source === source);
+      // Longer than those that only failed beside it.
+      if (left !== undefined) left.restsUntilMs = clock.monotonicMs() + 2 * restMs;
+    },
     preferred: () => (inOrder(mirrors, clock)[0] ?? (first as Mirror)).source,
     status: () => mirrors.map(statusOf),
     close: async () => {
@@ -127,11 +137,12 @@ async function attemptOne<Value>(
   }
 }
 
-/** Those that failed a short while ago come last; otherwise the order of the configuration. */
+/** Those that failed a short while ago come last, the last of them last; otherwise the order of the configuration. */
 function inOrder(mirrors: readonly Mirror[], clock: Clock): readonly Mirror[] {
   const nowMs = clock.monotonicMs();
   const rests = (mirror: Mirror): boolean => mirror.restsUntilMs > nowMs;
-  return [...mirrors.filter((one) => !rests(one)), ...mirrors.filter(rests)];
+  const resting = mirrors.filter(rests).sort((a, b) => a.restsUntilMs - b.restsUntilMs);
+  return [...mirrors.filter((one) => !rests(one)), ...resting];
 }
 
 /** Who asked for quiet gets it while there is another one to ask. */

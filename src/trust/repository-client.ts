@@ -1,6 +1,7 @@
 // The TUF client as the rest of Writ sees it: refresh, look, find, stream. Owns what is kept between refreshes
 // and when it is persisted; the order of requests is refresh's, the rules are trusted-set's. One refresh at a
 // time; the caller holds the lock of the state directory.
+import { isWritError } from '../core/errors.js';
 import {
   defaultMetadataLimits,
   defaultTransportLimits,
@@ -23,7 +24,7 @@ import {
   type TargetList,
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
-import type { MirrorFailure } from './mirror-failures.js';
+import { canAnotherMend, type MirrorFailure } from './mirror-failures.js';
 import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
@@ -140,6 +141,11 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
   let trusted: TrustedSet | undefined;
   let refreshedAtMs: number | undefined;
+  let viewFrom: RepositorySource = source;
+  const leaveView = (error: unknown): never => {
+    if (isWritError(error) && canAnotherMend(error)) mirrors.leave(viewFrom);
+    throw error;
+  };
   const load = (): TrustedSet => {
     trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
     return trusted;
@@ -157,7 +163,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     const nowMs = refreshedAtMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
     const attempt = metadataAttempt(transport, { signal });
-    return roleLoader(context, mirrors, { attempt, onMirrorFailed });
+    return roleLoader(context, mirrors, { attempt, onMirrorFailed, leaveView });
   };
   const find: RepositoryClient['find'] = async (path, targetOptions = {}) => {
     const loadRole = loader(targetOptions);
@@ -177,6 +183,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
         const context = { source: from, store, limits, nowMs, accept, etag, signal: until };
         const refreshed = await refreshTrust(load(), context);
         knownEtags.set(from, refreshed.etag);
+        viewFrom = from;
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
@@ -202,7 +209,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     streamTarget: (target, streamOptions = {}) =>
       mirrors.preferred().stream(target.archivePath, { length: target.length, ...streamOptions }),
     download: (target, receive, signal) =>
-      downloadFromMirrors({ mirrors, target, transport, signal }, receive),
+      downloadFromMirrors({ mirrors, target, transport, signal }, receive).catch(leaveView),
     mirrors: () => mirrors.status(),
     close: () => mirrors.close(),
   };
@@ -211,6 +218,8 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
 interface LoaderOptions {
   readonly attempt: AttemptOptions;
   readonly onMirrorFailed: TargetOptions['onMirrorFailed'];
+  /** Called with the error when no mirror has the role; throws it. */
+  leaveView(error: unknown): never;
 }
 
 /** Kept files are judged before a mirror is asked: no mirror is to blame for what they are. */
@@ -218,10 +227,12 @@ function roleLoader(context: DelegatedContext, mirrors: Mirrors, options: Loader
   return async (wanted) => {
     const kept = recallDelegated(context, wanted);
     if (kept !== undefined) return kept;
-    const { value, failures } = await mirrors.attempt(
-      (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
-      options.attempt,
-    );
+    const { value, failures } = await mirrors
+      .attempt(
+        (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
+        options.attempt,
+      )
+      .catch(options.leaveView);
     for (const failure of failures) options.onMirrorFailed?.(failure);
     return value;
   };

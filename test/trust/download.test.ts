@@ -9,19 +9,16 @@ import { simulatedMirror } from '../support/simulated-mirror.js';
 const archive = Buffer.from('0123456789');
 
 function mirrorsOver(source: ReturnType<typeof simulatedMirror>): {
-  readonly mirrors: Mirrors;
+  readonly mirrors: Pick<Mirrors, 'attempt'>;
   readonly asked: AttemptOptions[];
 } {
   const asked: AttemptOptions[] = [];
-  const mirrors: Mirrors = {
+  const mirrors: Pick<Mirrors, 'attempt'> = {
     attempt: async (act, options) => {
       asked.push(options);
       const value = await act(source, new AbortController().signal);
       return { value, mirror: source.location, failures: [] };
     },
-    preferred: () => source,
-    status: () => [],
-    close: async () => undefined,
   };
   return { mirrors, asked };
 }

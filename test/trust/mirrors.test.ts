@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { WritError } from '../../src/core/errors.js';
 import { defaultTransportLimits, type TransportLimits } from '../../src/core/limits.js';
 import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
 import { memoryTrustStore, type TrustStore } from '../../src/trust/trust-store.js';
@@ -421,6 +422,74 @@ describe('mirrors: a delegated role', () => {
     a.takeRequests();
     assert.equal(await client.target('dns', 'stable'), undefined);
     assert.deepEqual([...a.takeRequests(), ...b.takeRequests()], []);
+  });
+});
+
+describe('attack: a mirror that shows an old view and withholds what nobody else keeps any more', () => {
+  /** The first mirror stays at a view whose role and archive the second one has collected since. */
+  async function twoViews(): Promise<Bench> {
+    const world = await bench();
+    const { repository, a, b, upload } = world;
+    repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
+    const release = { bundle: 'dns', channel: 'stable' };
+    repository.addRelease(release, Buffer.from('first'), { listedBy: 'dns-team' });
+    repository.publish();
+    upload(a);
+    repository.withhold('1.dns-team.json');
+    for (const path of [...repository.files.keys()].filter((one) => one.startsWith('targets/'))) {
+      repository.files.delete(path);
+      a.files.delete(path);
+    }
+    repository.signedOf('dns-team').version += 1;
+    repository.addRelease({ ...release, serial: 2 }, Buffer.from('second'), { listedBy: 'dns-team' });
+    repository.publish();
+    upload(b);
+    return world;
+  }
+
+  it('is left at the next refresh when it withheld a delegated role', async () => {
+    const { client, a } = await twoViews();
+    a.files.delete('metadata/1.dns-team.json');
+    assert.deepEqual(await refreshed(client), ['https://a/']);
+    await rejectsCode('METADATA_MISSING', client.target('dns', 'stable'));
+    assert.deepEqual(await refreshed(client), ['https://b/']);
+    assert.equal((await client.target('dns', 'stable'))?.release.serial, 2);
+  });
+
+  it('is left at the next refresh when it withheld an archive', async () => {
+    const { client } = await twoViews();
+    await client.refresh();
+    const target = await client.target('dns', 'stable');
+    assert.equal(target?.release.serial, 1);
+    const receive = async (open: (offset: number, signal: AbortSignal) => AsyncIterable<Buffer>) => {
+      for await (const chunk of open(0, new AbortController().signal)) assert.ok(chunk.length > 0);
+    };
+    await rejectsCode('DOWNLOAD_TRUNCATED', client.download(target!, receive));
+    assert.deepEqual(await refreshed(client), ['https://b/']);
+    const next = await client.target('dns', 'stable');
+    assert.equal(next?.release.serial, 2);
+    await client.download(next!, receive);
+  });
+
+  it('is asked first again later, and then its view is a rollback', async () => {
+    const { client, a, clock } = await twoViews();
+    a.files.delete('metadata/1.dns-team.json');
+    await client.refresh();
+    await rejectsCode('METADATA_MISSING', client.target('dns', 'stable'));
+    await client.refresh();
+    await clock.advance(21 * minuteMs);
+    assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_ROLLBACK']);
+  });
+
+  it('is not left for trouble of our own', async () => {
+    const { client } = await twoViews();
+    await client.refresh();
+    const target = await client.target('dns', 'stable');
+    const full = async () => {
+      throw new WritError('DISK_FULL', 'full');
+    };
+    await rejectsCode('DISK_FULL', client.download(target!, full));
+    assert.deepEqual(await refreshed(client), ['https://a/']);
   });
 });
 
