@@ -140,12 +140,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   const mirrors = openMirrors([source, ...(options.mirrors ?? [])], clock);
   const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
   let trusted: TrustedSet | undefined;
-  let refreshedAtMs: number | undefined;
-  let viewFrom: RepositorySource = source;
-  const leaveView = (error: unknown): never => {
-    if (isWritError(error) && canAnotherMend(error)) mirrors.leave(viewFrom);
-    throw error;
-  };
+  const view = openView(mirrors, source);
   const load = (): TrustedSet => {
     trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
     return trusted;
@@ -160,10 +155,10 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   const loader = ({ signal, onMirrorFailed }: TargetOptions): LoadRole | undefined => {
     if (isNew() || load().targets === undefined) return undefined;
     // One update is judged at one time (5.1), its delegated roles too.
-    const nowMs = refreshedAtMs ?? clock.nowMs();
+    const nowMs = view.atMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
     const attempt = metadataAttempt(transport, { signal });
-    return roleLoader(context, mirrors, { attempt, onMirrorFailed, leaveView });
+    return roleLoader(context, mirrors, { attempt, onMirrorFailed, leaveView: view.leave });
   };
   const find: RepositoryClient['find'] = async (path, targetOptions = {}) => {
     const loadRole = loader(targetOptions);
@@ -178,12 +173,12 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
       store.saveRoot(before.root.signed.version, before.root.bytes);
       const refreshFrom = async (from: RepositorySource, until: AbortSignal) => {
         const nowMs = clock.nowMs();
-        refreshedAtMs = nowMs;
+        view.atMs = nowMs;
         const etag = conditional === 'yes' ? knownEtags.get(from) : undefined;
         const context = { source: from, store, limits, nowMs, accept, etag, signal: until };
         const refreshed = await refreshTrust(load(), context);
         knownEtags.set(from, refreshed.etag);
-        viewFrom = from;
+        view.from = from;
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
@@ -209,17 +204,37 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     streamTarget: (target, streamOptions = {}) =>
       mirrors.preferred().stream(target.archivePath, { length: target.length, ...streamOptions }),
     download: (target, receive, signal) =>
-      downloadFromMirrors({ mirrors, target, transport, signal }, receive).catch(leaveView),
+      downloadFromMirrors({ mirrors, target, transport, signal }, receive).catch(view.leave),
     mirrors: () => mirrors.status(),
     close: () => mirrors.close(),
   };
 }
 
+interface View {
+  /** Whose metadata is in use. */
+  from: RepositorySource;
+  /** When the last refresh began; undefined before the first one of this process. */
+  atMs: number | undefined;
+  /** Called with the error when no mirror has what it names; throws the error. */
+  leave(error: unknown): never;
+}
+
+function openView(mirrors: Mirrors, first: RepositorySource): View {
+  const view: View = {
+    from: first,
+    atMs: undefined,
+    leave: (error) => {
+      if (isWritError(error) && canAnotherMend(error)) mirrors.leave(view.from);
+      throw error;
+    },
+  };
+  return view;
+}
+
 interface LoaderOptions {
   readonly attempt: AttemptOptions;
   readonly onMirrorFailed: TargetOptions['onMirrorFailed'];
-  /** Called with the error when no mirror has the role; throws it. */
-  leaveView(error: unknown): never;
+  readonly leaveView: View['leave'];
 }
 
 /** Kept files are judged before a mirror is asked: no mirror is to blame for what they are. */
