@@ -5,11 +5,12 @@ import type { CommandContext } from './command.js';
 
 /**
  * @param question as shown, with a space at its end
- * @throws WritError INTERRUPTED at Ctrl-C, Ctrl-D and a signal: without that, a closed input would never answer
+ * @throws WritError INTERRUPTED at Ctrl-C, Ctrl-D, a signal, and when the terminal goes away
  */
 export async function askLine(question: string, { signal }: CommandContext): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
+    // Node itself ends a question at the two keys only; one whose input just ends would wait for ever.
     const closed = new Promise<never>((_resolve, reject) => {
       for (const event of ['SIGINT', 'close'] as const) {
         lines.once(event, () => reject(new Error(`the terminal said ${event}`)));

@@ -43,6 +43,19 @@ export const defaultMetadataLimits: MetadataLimits = {
   maxRootRotations: 256,
 };
 
+/** Greatest size in bytes of a file by its role; files of delegated roles are targets. */
+export function metadataBytesByRole(
+  limits: MetadataLimits,
+): Readonly<Record<'root' | 'timestamp' | 'snapshot' | 'targets', number>> {
+  const { maxRootBytes, maxTimestampBytes, maxSnapshotBytes, maxTargetsBytes } = limits;
+  return {
+    root: maxRootBytes,
+    timestamp: maxTimestampBytes,
+    snapshot: maxSnapshotBytes,
+    targets: maxTargetsBytes,
+  };
+}
+
 /** Deadlines on the way to one mirror, in milliseconds. */
 export interface TransportLimits {
   readonly connectTimeoutMs: number;

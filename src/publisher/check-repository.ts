@@ -1,16 +1,13 @@
 // `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
-import { pathToFileURL } from 'node:url';
 import type { ErrorCode } from '../core/errors.js';
 import { isWritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
 import type { Clock } from '../platform/clock.js';
-import { openRepositoryClient } from '../trust/repository-client.js';
-import { openRepositorySource } from '../trust/repository-source.js';
-import { memoryTrustStore } from '../trust/trust-store.js';
 import { type CheckedRelease, checkArchive } from './check-archive.js';
 import { type CheckedRoles, checkRoles, checkRoots, type RoleCount } from './check-roles.js';
+import { refreshAsNewHost } from './new-host.js';
 import { layoutOf, type RepositoryLayout } from './repository-layout.js';
 import { isWaiting, readRepositoryState } from './repository-state.js';
 
@@ -60,9 +57,10 @@ export async function checkRepository(options: CheckOptions): Promise<CheckRepor
   const roots = checkRoots(layout, findings, options);
   options.report.begin('roles');
   const roles = roots && checkRoles(layout, findings, { ...options, roots });
-  // A client stops at its first problem, and would only say again what is known.
+  // Our own rules in one run see what single checks overlook; behind a problem they would only say it again.
   if (roots !== undefined && result.problems.length === 0) {
-    await findings.attemptLater('metadata', () => refreshAsClient(layout, roots.anchor, options.clock));
+    const host = { directory: layout.directory, anchor: roots.anchor, clock: options.clock };
+    await findings.attemptLater('metadata', () => refreshAsNewHost(host));
   }
   if (result.problems.length === 0) checkWaiting(layout, findings, options);
   const archives =
@@ -103,18 +101,6 @@ function createFindings() {
     note: (text) => result.notes.push(text),
   };
   return { findings, result };
-}
-
-/** Our own rules in one run: what the single checks would overlook, the client does not. */
-async function refreshAsClient(layout: RepositoryLayout, anchor: Uint8Array, clock: Clock): Promise<void> {
-  const source = openRepositorySource(pathToFileURL(layout.directory).href, { clock, version: 'check' });
-  try {
-    await openRepositoryClient({ source, store: memoryTrustStore(anchor), clock }).refresh({
-      conditional: 'no',
-    });
-  } finally {
-    await source.close();
-  }
 }
 
 function checkWaiting(layout: RepositoryLayout, findings: Findings, { keysDirectory }: CheckOptions): void {

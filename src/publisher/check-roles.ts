@@ -2,7 +2,7 @@
 // is judged by itself, so that one that is wrong hides nothing of the others.
 import { join } from 'node:path';
 import { WritError } from '../core/errors.js';
-import { defaultMetadataLimits as limits } from '../core/limits.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../core/limits.js';
 import {
   requireDigests,
   requireFresh,
@@ -17,9 +17,10 @@ import {
   type ParsedFile,
   parseEnvelope,
   type TargetFile,
+  type TopLevelRole,
 } from '../core/tuf-metadata.js';
 import type { CheckOptions, Findings } from './check-repository.js';
-import { delegatedRolesOf, readDelegatedFile } from './delegated-files.js';
+import { readDelegatedFile } from './delegated-files.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -91,58 +92,53 @@ interface RolesContext extends CheckOptions {
   readonly roots: CheckedRoots;
 }
 
+/** Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at. */
 export function checkRoles(
   layout: RepositoryLayout,
   findings: Findings,
-  context: RolesContext,
+  { roots, clock }: RolesContext,
 ): CheckedRoles {
   const counts: RoleCount[] = [];
   const releases = new Map<string, TargetFile>();
-  const root = context.roots.newest;
-  const check = <Role extends 'timestamp' | 'snapshot' | 'targets'>(
-    role: Role,
+  const root = roots.newest;
+  const check = <Role extends TopLevelRole>(
     name: string,
-    meta: MetaFile | undefined,
+    read: () => ParsedFile<Role>,
   ): ParsedFile<Role> | undefined => {
-    const file = findings.attempt(`metadata/${name}`, () => readRole(layout, { role, name, meta, root }));
+    const file = findings.attempt(`metadata/${name}`, read);
     if (file === undefined) return undefined;
-    findings.attempt(`metadata/${name}`, () => requireFresh(file, context.clock.nowMs()));
-    const listed =
-      role === 'targets' ? Object.keys((file as ParsedFile<'targets'>).signed.targets).length : 0;
-    counts.push({ role, version: file.signed.version, targets: listed });
+    findings.attempt(`metadata/${name}`, () => requireFresh(file, clock.nowMs()));
+    const targets = targetsOf(file);
+    counts.push({ role: file.name, version: file.signed.version, targets: Object.keys(targets).length });
+    // What the role before lists already, hosts find there.
+    for (const [path, target] of Object.entries(targets)) {
+      if (!releases.has(path)) releases.set(path, target);
+    }
     return file;
   };
-  const timestamp = check('timestamp', 'timestamp.json', undefined);
-  const ofSnapshot = timestamp?.signed.meta['snapshot.json'];
-  const snapshot = ofSnapshot && check('snapshot', metadataName('snapshot', ofSnapshot.version), ofSnapshot);
-  const ofTargets = snapshot?.signed.meta['targets.json'];
-  const targets = ofTargets && check('targets', metadataName('targets', ofTargets.version), ofTargets);
-  if (targets !== undefined) add(releases, targets);
-  for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
+  const checkNamed = <Role extends 'snapshot' | 'targets'>(role: Role, meta: MetaFile | undefined) => {
+    if (meta === undefined) return undefined;
+    const name = metadataName(role, meta.version);
+    return check(name, () => readRole(layout, { role, name, meta, root }));
+  };
+  const timestamp = check('timestamp.json', () =>
+    readRole(layout, { role: 'timestamp', name: 'timestamp.json', root }),
+  );
+  const snapshot = checkNamed('snapshot', timestamp?.signed.meta['snapshot.json']);
+  const targets = checkNamed('targets', snapshot?.signed.meta['targets.json']);
+  for (const role of targets?.signed.delegations?.roles ?? []) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];
-    if (targets === undefined || meta === undefined) {
-      findings.note(`${role.name} has signed nothing yet`);
-      continue;
-    }
-    const where = `metadata/${metadataName(role.name, meta.version)}`;
-    const file = findings.attempt(where, () => readTeam(layout, { delegator: targets, role, meta }));
-    if (file === undefined) continue;
-    findings.attempt(where, () => requireFresh(file, context.clock.nowMs()));
-    counts.push({
-      role: role.name,
-      version: file.signed.version,
-      targets: Object.keys(file.signed.targets).length,
-    });
-    add(releases, file);
+    if (targets === undefined || meta === undefined) findings.note(`${role.name} has signed nothing yet`);
+    else
+      check(metadataName(role.name, meta.version), () =>
+        readTeam(layout, { delegator: targets, role, meta }),
+      );
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
 }
 
-/** What the role before lists already, hosts find there. */
-function add(releases: Map<string, TargetFile>, { signed }: ParsedFile<'targets'>): void {
-  for (const [path, file] of Object.entries(signed.targets)) {
-    if (!releases.has(path)) releases.set(path, file);
-  }
+function targetsOf({ signed }: ParsedFile<TopLevelRole>): Readonly<Record<string, TargetFile>> {
+  return signed._type === 'targets' ? signed.targets : {};
 }
 
 interface TeamToRead {
@@ -161,15 +157,12 @@ function readTeam(layout: RepositoryLayout, { delegator, role, meta }: TeamToRea
 interface RoleToRead<Role> {
   readonly role: Role;
   readonly name: string;
-  readonly meta: MetaFile | undefined;
+  /** What names it; nothing names the timestamp. */
+  readonly meta?: MetaFile;
   readonly root: ParsedFile<'root'>;
 }
 
-const maxBytesOf = {
-  timestamp: limits.maxTimestampBytes,
-  snapshot: limits.maxSnapshotBytes,
-  targets: limits.maxTargetsBytes,
-} as const;
+const maxBytesOf = metadataBytesByRole(limits);
 
 function readRole<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   layout: RepositoryLayout,

@@ -4,7 +4,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError } from '../core/errors.js';
-import { defaultMetadataLimits as limits } from '../core/limits.js';
+import { defaultMetadataLimits, metadataBytesByRole } from '../core/limits.js';
 import { type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
@@ -18,6 +18,8 @@ import {
 } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
 import { withRepository } from './repository-writer.js';
+
+const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
 export interface CollectOptions {
   readonly repository: string;
@@ -168,8 +170,7 @@ function readLoosely<Role extends 'snapshot' | 'targets'>(
   role: string = type,
 ): ParsedFile<Role> | undefined {
   try {
-    const maxBytes = type === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
-    const bytes = readRepositoryFile(join(layout.metadata, metadataName(role, version)), maxBytes);
+    const bytes = readRepositoryFile(join(layout.metadata, metadataName(role, version)), maxBytesOf[type]);
     return bytes === undefined ? undefined : parseEnvelope(bytes, type);
   } catch (error) {
     // What cannot be read leads nobody anywhere.

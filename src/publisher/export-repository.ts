@@ -3,19 +3,15 @@
 // export before it, or, in a new directory, is no repository at all.
 import * as fs from 'node:fs';
 import { join, resolve, sep } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { WritError } from '../core/errors.js';
 import { defaultMetadataLimits as limits } from '../core/limits.js';
 import { digestFromHex } from '../core/names.js';
 import { parseEnvelope } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { overlaySource } from '../trust/overlay-source.js';
-import { openRepositoryClient } from '../trust/repository-client.js';
-import { openRepositorySource } from '../trust/repository-source.js';
-import { memoryTrustStore } from '../trust/trust-store.js';
 import { copyArchive } from './copy-archive.js';
 import { type ListedRelease, liveReleasesOf } from './listing.js';
+import { refreshAsNewHost } from './new-host.js';
 import {
   archiveName,
   layoutOf,
@@ -190,17 +186,11 @@ async function verifyExport(
   to: RepositoryLayout,
   clock: Clock,
 ): Promise<void> {
-  const base = openRepositorySource(pathToFileURL(to.directory).href, { clock, version: 'export' });
   const overlay = new Map([['metadata/timestamp.json', live.timestamp.bytes]]);
-  const source = overlaySource(base, overlay);
   try {
-    await openRepositoryClient({ source, store: memoryTrustStore(anchor), clock }).refresh({
-      conditional: 'no',
-    });
+    await refreshAsNewHost({ directory: to.directory, anchor, overlay, clock });
   } catch (error) {
     throw invalid(error);
-  } finally {
-    await source.close();
   }
 }
 

@@ -3,7 +3,7 @@
 // slept could never be woken. Somebody who can write to the directory must not get his own targets signed.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../core/errors.js';
-import { defaultMetadataLimits as limits } from '../core/limits.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../core/limits.js';
 import { isNamedBy, isVouchedByRoot, requireThreshold, rootAuthority } from '../core/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../core/trusted-set.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
@@ -165,7 +165,7 @@ function readNamed<Role extends 'snapshot' | 'targets'>(
   roots: readonly ParsedFile<'root'>[],
 ): ParsedFile<Role> {
   const name = metadataName(role, meta?.version ?? 0);
-  const maxBytes = role === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
+  const maxBytes = metadataBytesByRole(limits)[role];
   const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
   requireVoucher(file, roots);
   if (meta !== undefined && isNamedBy(meta, file)) return file;

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../core/errors.js';
-import { defaultMetadataLimits } from '../core/limits.js';
+import { defaultMetadataLimits, metadataBytesByRole } from '../core/limits.js';
 import type { TopLevelRole } from '../core/tuf-metadata.js';
 import { stampOf } from './live-file.js';
 import { parseRoleFile, type RoleFile } from './role-file.js';
@@ -38,12 +38,7 @@ export interface RepositoryView {
   changed(): boolean;
 }
 
-const maxBytesOf: Readonly<Record<TopLevelRole, number>> = {
-  root: defaultMetadataLimits.maxRootBytes,
-  timestamp: defaultMetadataLimits.maxTimestampBytes,
-  snapshot: defaultMetadataLimits.maxSnapshotBytes,
-  targets: defaultMetadataLimits.maxTargetsBytes,
-};
+const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
 export function createRepositoryView(repository: string): RepositoryView {
   let known: { readonly stamp: string; readonly state: RepositoryState } | undefined;
