@@ -98,14 +98,38 @@ function saying(pattern: RegExp): (file: SourceFile) => boolean {
   return ({ code }) => pattern.test(code);
 }
 
-const durableCall = /\b(?:rename|symlink|link|fsync|fdatasync)(?:Sync)?\b/;
+/** Names under which a file uses node:fs whole, as `fs`. */
+function namespacesOfFs({ imports }: SourceFile): string[] {
+  return imports
+    .filter(({ specifier }) => /^node:fs\b/.test(specifier))
+    .flatMap(({ names }) => /\*\s+as\s+(\w+)/.exec(names)?.[1] ?? []);
+}
 
-function renamesOrFlushes({ code, imports }: SourceFile): boolean {
-  const named = imports.some(
-    ({ specifier, names }) => /^node:fs\b/.test(specifier) && durableCall.test(names),
-  );
+/** True when a function of node:fs is called or imported by this name, in any of its three forms. */
+function usingOfFs(names: string): (file: SourceFile) => boolean {
+  const named = new RegExp(`\\b(?:${names})(?:Sync)?\\b`);
+  return (file) => {
+    const imported = file.imports.some(
+      (line) => /^node:fs\b/.test(line.specifier) && named.test(line.names.replace(/\btype\s+\w+/g, '')),
+    );
+    const spaces = ['fsp', ...namespacesOfFs(file)].join('|');
+    const call = `(?:(?<![.\\w])(?:${spaces})|\\bpromises)\\s*\\.\\s*(?:${names})(?:Sync)?\\b`;
+    return imported || new RegExp(call).test(file.code);
+  };
+}
+
+const renamesOrFlushes = usingOfFs('rename|symlink|link|fsync|fdatasync');
+
+const changesDisk = usingOfFs(
+  'write\\w*|appendFile|mkdir|mkdtemp|rm|rmdir|unlink|[fl]?utimes|[fl]?chmod|[fl]?chown|f?truncate|copyFile|cp' +
+    '|createWriteStream',
+);
+
+/** By a flag of its own, or by a string, whose meaning this test cannot see. */
+function opensForWriting({ code }: SourceFile): boolean {
   return (
-    named || /\b(?:fs|fsp|promises)\s*\.\s*(?:rename|symlink|link|fsync|fdatasync)(?:Sync)?\b/.test(code)
+    /\bO_(?:WRONLY|RDWR|CREAT|EXCL|APPEND|TRUNC)\b/.test(code) ||
+    /\bopen(?:Sync)?\s*\([^,;]*,\s*(?:''|`)/.test(code)
   );
 }
 
@@ -113,9 +137,24 @@ const confined: readonly Confined[] = [
   {
     what: 'rename, symlink, link and fsync',
     used: renamesOrFlushes,
-    only: /^platform\/durable-fs\.ts$/,
+    only: /^platform\/durable-\w+\.ts$/,
     because:
-      'the order of durable operations is proven in one file; a rename elsewhere has no label to crash at',
+      'the order of durable operations is proven in one place; a rename elsewhere has no label to crash at',
+  },
+  {
+    what: 'changing the disk of a host',
+    used: (file) =>
+      /^(?:agent|trust|workers|platform|sdk)\//.test(file.path) &&
+      (changesDisk(file) || opensForWriting(file)),
+    only: /^platform\/durable-\w+\.ts$/,
+    because:
+      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test',
+  },
+  {
+    what: 'the system calls of durable-fs',
+    used: ({ imports }) => imports.some(({ file }) => file === 'platform/durable-calls.ts'),
+    only: /^platform\/durable-fs\.ts$/,
+    because: 'they carry no label',
   },
   {
     what: 'starting programs',
@@ -339,6 +378,7 @@ describe('the reader of imports', () => {
 });
 
 describe('the rules themselves', () => {
+  const wholeFs = "import * as fs from 'node:fs'; ";
   const fires = (what: string, path: string, text: string): boolean => {
     const rule = confined.find((one) => one.what === what) ?? assert.fail(`no rule ${what}`);
     return rule.used(sourceFile(path, text)) && !rule.only.test(path);
@@ -354,9 +394,23 @@ describe('the rules themselves', () => {
   });
 
   const samples: readonly (readonly [what: string, bad: string, good: string])[] = [
-    ['rename, symlink, link and fsync', 'fs.renameSync(a, b);', "durable.rename('op', a, b);"],
+    ['rename, symlink, link and fsync', `${wholeFs}fs.renameSync(a, b);`, "durable.rename('op', a, b);"],
     ['rename, symlink, link and fsync', "import { rename } from 'node:fs/promises';", 'fs.unlinkSync(a);'],
     ['rename, symlink, link and fsync', 'fs.promises.symlink(a, b);', 'fs.readlinkSync(a);'],
+    ['changing the disk of a host', `${wholeFs}fs.mkdirSync(a);`, 'fs.writeFile(op, path);'],
+    ['changing the disk of a host', `${wholeFs}fs.utimesSync(a, b, c);`, `${wholeFs}fs.statfsSync(a);`],
+    [
+      'changing the disk of a host',
+      "import { rmSync } from 'node:fs';",
+      "import { readSync } from 'node:fs';",
+    ],
+    [
+      'changing the disk of a host',
+      "import { chmod } from 'node:fs/promises';",
+      'options.fs.removeFile(op, a);',
+    ],
+    ['changing the disk of a host', 'openSync(p, constants.O_RDWR);', 'openSync(p, constants.O_RDONLY);'],
+    ['changing the disk of a host', "fs.openSync(p, 'wx', 0o600);", 'options.tree.open(file);'],
     ['starting programs', "import { spawn } from 'node:child_process';", "import 'node:fs';"],
     ['undici', "const u = await import('undici');", "const text = 'undici';"],
     ['tar', "import { Parser } from 'tar';", "import { x } from './tar-names.js';"],

@@ -111,7 +111,7 @@ function targetOf(target: TellTarget): { generation: number; path: string } {
 }
 
 async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
-  const context = contextOf(move, move.to);
+  const context = contextOf(host, move, move.to);
   await story.step('load', async () => lines(await runLoaders(context)));
   const reset = await story.step('reset', async () => {
     const report = await resetWorkers(host, context);
@@ -158,8 +158,8 @@ function uncommitted(
   return { ...told, outcome: 'failed', confirmed: false, problems: [problemOf(error), ...told.problems] };
 }
 
-function contextOf(move: Move, target: TellTarget): TellContext {
-  return { groups: move.groups, target, staging: move.staging, signal: move.signal };
+function contextOf({ durable }: Host, move: Move, target: TellTarget): TellContext {
+  return { groups: move.groups, target, staging: move.staging, durable, signal: move.signal };
 }
 
 function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {
@@ -255,7 +255,7 @@ export async function restore(
   host.ledger.write(
     wantGeneration(host.ledger.read(), move.groups, move.from.generation, host.clock.nowMs()),
   );
-  const context = { ...contextOf(move, move.from), signal: new AbortController().signal };
+  const context = { ...contextOf(host, move, move.from), signal: new AbortController().signal };
   await runLoaders(context);
   const { results, problems } = await resetWorkers(host, context);
   const proof = judgeProof(move.groups, results, await runProbes(host, context));

@@ -16,6 +16,7 @@ import {
   parseHello,
   type SocketMessage,
 } from '../core/socket-protocol.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import { closeWhenIdle, listenUnix, type UnixListener } from '../platform/unix-socket.js';
 
@@ -29,6 +30,7 @@ export interface ControlSocketOptions {
   readonly path: string;
   readonly version: string;
   readonly log: Logger;
+  readonly durable: DurableFs;
   readonly handle: ControlHandler;
 }
 
@@ -50,6 +52,7 @@ export async function openControlSocket(options: ControlSocketOptions): Promise<
   const listener: UnixListener = await listenUnix({
     path: options.path,
     mode: 0o600,
+    durable: options.durable,
     onConnection: (socket) => {
       if (sockets.size >= maxConnections) {
         socket.destroy();

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
 import { openTargetDigest, type TargetDigest } from '../core/target-digest.js';
-import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import { type DurableFs, diskError, type OpenFile } from '../platform/durable-fs.js';
 import type { OpenTransfer } from '../trust/download.js';
 import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { RepositoryClient } from '../trust/repository-client.js';
@@ -50,31 +50,27 @@ export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchi
   requireLength(target, limits);
   requireSpace(directory, target.length);
   const path = join(directory, archiveName);
-  const descriptor = disk(path, () => fs.openSync(path, exclusive, 0o600));
+  const descriptor = options.fs.openNew('fetch.archive:create', path, { mode: 0o600 });
   try {
-    const download: Download = { path, descriptor, ...nothingYet(target) };
+    const download: Download = { path, descriptor, durable: options.fs, ...nothingYet(target) };
     const failures = await options.client.download(
       target,
       (open, signal) => receiveVerified({ ...options, download, open, signal }),
       options.signal,
     );
     for (const failure of failures) onMirrorFailed?.(failure);
-    options.fs.flushDescriptor('fetch.archive', descriptor, path);
+    options.fs.flushDescriptor('fetch.archive:flush', descriptor, path);
     return { path, target } as VerifiedArchive;
   } catch (error) {
-    fs.rmSync(path, { force: true });
+    options.fs.discardFile('fetch.archive:discard', path);
     throw error;
   } finally {
     fs.closeSync(descriptor);
   }
 }
 
-const exclusive =
-  fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_WRONLY | fs.constants.O_NOFOLLOW;
-
-interface Download {
-  readonly path: string;
-  readonly descriptor: number;
+interface Download extends OpenFile {
+  readonly durable: DurableFs;
   digest: TargetDigest;
   doneBytes: number;
 }
@@ -129,7 +125,7 @@ function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
 }
 
 function requireSpace(directory: string, neededBytes: number): void {
-  const { bavail, bsize } = disk(directory, () => fs.statfsSync(directory));
+  const { bavail, bsize } = spaceOf(directory);
   const freeBytes = bavail * bsize;
   if (freeBytes >= neededBytes + reserveBytes) return;
   throw new WritError('DISK_FULL', `${dirname(directory)}: not enough space for the archive`, {
@@ -153,7 +149,7 @@ async function receiveUntilCut({ download, open, target, signal, onProgress }: T
   try {
     for await (const chunk of open(download.doneBytes, signal)) {
       if (download.doneBytes + chunk.length > target.length) throw tooLarge(target);
-      writeAll(download, chunk);
+      download.durable.write('fetch.archive:write', download, chunk, download.doneBytes);
       download.digest.update(chunk);
       download.doneBytes += chunk.length;
       onProgress?.(download.doneBytes, target.length);
@@ -176,14 +172,6 @@ function isCut(problem: unknown): boolean {
   return problem === undefined || (isWritError(problem) && cutCodes.has(problem.code));
 }
 
-function writeAll({ descriptor, path, doneBytes }: Download, chunk: Buffer): void {
-  disk(path, () => {
-    for (let done = 0; done < chunk.length; ) {
-      done += fs.writeSync(descriptor, chunk, done, chunk.length - done, doneBytes + done);
-    }
-  });
-}
-
 function truncated(target: SignedTarget, { doneBytes }: Download): WritError {
   return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: the archive ended before its signed length`, {
     facts: { target: target.path, expected: target.length, actual: doneBytes },
@@ -196,10 +184,10 @@ function tooLarge(target: SignedTarget): WritError {
   });
 }
 
-function disk<Result>(path: string, act: () => Result): Result {
+function spaceOf(path: string): fs.StatsFs {
   try {
-    return act();
+    return fs.statfsSync(path);
   } catch (error) {
-    throw diskError(error, { op: 'fetch.archive', path });
+    throw diskError(error, { op: 'fetch.space', path });
   }
 }

@@ -24,7 +24,7 @@ const newline = 0x0a;
 
 function lastByte(path: string, size: number): number | undefined {
   const byte = Buffer.alloc(1);
-  const descriptor = fs.openSync(path, 'r');
+  const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
   try {
     return fs.readSync(descriptor, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
   } finally {

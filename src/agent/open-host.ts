@@ -47,8 +47,9 @@ export async function lockHost(
   request: LockRequest,
 ): Promise<ProcessLock> {
   const paths = hostPaths(config);
-  prepareHost(paths, createDurableFs(options.observer));
-  return takeLock({ ...request, path: paths.lock, clock: options.clock, code: 'LOCK_HELD' });
+  const durable = createDurableFs(options.observer);
+  prepareHost(paths, durable);
+  return takeLock({ ...request, path: paths.lock, durable, clock: options.clock, code: 'LOCK_HELD' });
 }
 
 /**
@@ -98,6 +99,7 @@ function makeHost(
     runDirectory: config.run,
     log,
     clock,
+    durable: state.durable,
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });

@@ -7,6 +7,7 @@ import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
 import type { Manifest } from '../core/manifest.js';
 import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import { runParseCheck } from './parse-check.js';
 import { runHook } from './run-hook.js';
@@ -43,6 +44,7 @@ export interface CheckOptions {
   readonly currentPath?: string;
   /** An existing private directory in staging. */
   readonly scratchRoot: string;
+  readonly durable: DurableFs;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal?: AbortSignal;
@@ -92,13 +94,13 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
 async function runCheck(
   check: Check,
   { treePath, manifest }: CheckSubject,
-  { candidatePath, currentPath, scratchRoot, clock, signal }: CheckOptions,
+  { candidatePath, currentPath, scratchRoot, durable, clock, signal }: CheckOptions,
 ): Promise<Pick<CheckReport, 'verdict' | 'text'>> {
   const ending = signal === undefined ? {} : { signal };
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, ...ending });
   const current = currentPath === undefined ? {} : { current: currentPath };
   const places = { generation: candidatePath, candidate: candidatePath, bundle: treePath, ...current };
-  const { verdict, text } = await runHook({ hook: check, places, scratchRoot, ...ending });
+  const { verdict, text } = await runHook({ hook: check, places, scratchRoot, durable, ...ending });
   return { verdict, text: withoutPlaces(text, [treePath, candidatePath]) };
 }
 

@@ -1,10 +1,11 @@
 // Runs one user's command (check, loader, probe) with its placeholders, its cleared environment and a private
 // empty directory, and judges its end. Knows no bundle and no generation: its caller says which paths to show.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { HookConfig } from '../core/config.js';
+import { isWritError } from '../core/errors.js';
 import { type HookVerdict, judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import { type CommandResult, runCommand } from '../platform/run-command.js';
 
 /** What a command is shown. */
@@ -24,6 +25,7 @@ export interface HookOptions {
   readonly places: HookPlaces;
   /** An existing private directory; what the command gets in it is removed afterwards. */
   readonly scratchRoot: string;
+  readonly durable: DurableFs;
   /** Beside the places. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -36,12 +38,12 @@ export interface HookReport {
   readonly durationMs: number;
 }
 
-/** Never rejects for what the command does. @throws the system's errors when its directory cannot be made */
+/** Never rejects for what the command does. @throws WritError DISK_* when its directory cannot be made */
 export async function runHook(options: HookOptions): Promise<HookReport> {
-  const { hook, scratchRoot, signal } = options;
-  const home = fs.mkdtempSync(join(scratchRoot, 'hook-'));
+  const { hook, scratchRoot, durable, signal } = options;
+  const home = durable.makeScratch('hook.home', join(scratchRoot, 'hook-'));
   try {
-    const values = placeholderValues(options.places, home);
+    const values = placeholderValues(options, home);
     const argv = expand(hook.run, values);
     if (typeof argv === 'string') return unset(argv);
     const result = await runCommand({
@@ -54,7 +56,7 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     });
     return reportOf(result);
   } finally {
-    removeHome(home);
+    removeHome(durable, home);
   }
 }
 
@@ -65,16 +67,15 @@ interface PlaceholderValues {
   readonly scratch: string;
 }
 
-function placeholderValues({ candidate, current, bundle }: HookPlaces, home: string): PlaceholderValues {
-  const scratch = privateDirectory(home, 'scratch');
-  return { candidate, bundle, scratch, current: current ?? privateDirectory(home, 'nothing-active') };
-}
-
-function privateDirectory(home: string, name: string): string {
-  const path = join(home, name);
-  fs.mkdirSync(path);
-  fs.chmodSync(path, 0o700);
-  return path;
+function placeholderValues({ places, durable }: HookOptions, home: string): PlaceholderValues {
+  const { candidate, current, bundle } = places;
+  const privateDirectory = (name: string): string => {
+    const path = join(home, name);
+    durable.makeDirectory('hook.scratch', path, 0o700);
+    return path;
+  };
+  const scratch = privateDirectory('scratch');
+  return { candidate, bundle, scratch, current: current ?? privateDirectory('nothing-active') };
 }
 
 /** One pass, so that a path with braces in it is not expanded again. @returns the name of a placeholder without value */
@@ -118,10 +119,10 @@ function reportOf(result: CommandResult): HookReport {
 const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
 /** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
-function removeHome(home: string): void {
+function removeHome(durable: DurableFs, home: string): void {
   try {
-    fs.rmSync(home, { recursive: true, force: true });
-  } catch {
-    return;
+    durable.removeTree('hook.remove', home);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
   }
 }

@@ -89,6 +89,7 @@ export class RunningAgent {
         path: this.#host.paths.socket,
         version: this.#options.version,
         log,
+        durable: this.#host.durable,
         handle: (request, send) => this.#handle(request, send),
       });
       log.info({ socket: this.#host.paths.socket }, 'control socket open');

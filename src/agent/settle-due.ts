@@ -35,6 +35,7 @@ export async function settleDue(
     groups,
     target: { generation: active.number, path: active.path },
     staging: options.staging(),
+    durable: host.durable,
     signal: options.signal,
     only: due,
   };

@@ -198,6 +198,7 @@ async function checkOnce(
     })),
     candidatePath,
     scratchRoot: options.staging,
+    durable: host.durable,
     clock: host.clock,
     log: host.log,
     signal: options.signal,

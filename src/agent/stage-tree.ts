@@ -2,12 +2,12 @@
 // time and closed before the next. Knows nothing of archives; its paths have passed the entry rules. Flushes
 // nothing: one `sync -f` does that for the whole tree, before the swap.
 import { createHash, type Hash } from 'node:crypto';
-import * as fs from 'node:fs';
+import { closeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../core/errors.js';
 import type { ManifestFile } from '../core/manifest.js';
 import { digestHex } from '../core/names.js';
-import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import type { DurableFs, OpenFile } from '../platform/durable-fs.js';
 
 export interface TreeOptions {
   /** A new directory in staging, owned by this process alone. */
@@ -36,18 +36,16 @@ export function executableMode(mode: number): number {
   return mode | ((mode & 0o444) >> 2);
 }
 
-interface OpenFile {
+interface CurrentFile extends OpenFile {
   readonly file: ManifestFile;
-  readonly path: string;
-  readonly descriptor: number;
   readonly digest: Hash;
 }
 
 /** Creates the root of the tree and returns the writer. @throws WritError DISK_* */
 export function createTreeWriter(options: TreeOptions): TreeWriter {
-  const { treePath, mtimeSeconds } = options;
+  const { treePath, mtimeSeconds, fs: durable } = options;
   const directories = new Set<string>();
-  let current: OpenFile | undefined;
+  let current: CurrentFile | undefined;
   makeDirectory(options, treePath);
 
   const ensureParent = (path: string): void => {
@@ -60,7 +58,7 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   const closeDescriptor = (): void => {
     const open = current;
     current = undefined;
-    if (open !== undefined) fs.closeSync(open.descriptor);
+    if (open !== undefined) closeSync(open.descriptor);
   };
   return {
     open: (file) => {
@@ -70,16 +68,13 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
     },
     write: (chunk) => {
       if (current === undefined) throw new WritError('INTERNAL', 'content without a file');
-      const { descriptor, path, digest } = current;
-      disk(path, () => {
-        for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
-      });
-      digest.update(chunk);
+      durable.write('stage.file:write', current, chunk);
+      current.digest.update(chunk);
     },
     close: () => {
       if (current === undefined) throw new WritError('INTERNAL', 'an end without a file');
-      const { descriptor, path, digest, file } = current;
-      disk(path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds));
+      const { digest, file } = current;
+      durable.setTime('stage.file:time', current, mtimeSeconds);
       closeDescriptor();
       requireDigest(file, digest);
     },
@@ -87,28 +82,16 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   };
 }
 
-// O_EXCL and O_NOFOLLOW: even a jail that somebody prepared with links is not written through.
-const exclusive =
-  fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_WRONLY | fs.constants.O_NOFOLLOW;
-
-function createFile({ mode, groupId }: TreeOptions, path: string, file: ManifestFile): number {
-  return disk(path, () => {
-    const descriptor = fs.openSync(path, exclusive, 0o600);
-    try {
-      if (groupId !== undefined) fs.fchownSync(descriptor, -1, groupId);
-      // The mode of open() passes through the umask, and a change of group may clear bits.
-      fs.fchmodSync(descriptor, file.executable ? executableMode(mode) : mode);
-    } catch (error) {
-      fs.closeSync(descriptor);
-      throw error;
-    }
-    return descriptor;
+function createFile({ mode, groupId, fs: durable }: TreeOptions, path: string, file: ManifestFile): number {
+  return durable.openNew('stage.file:create', path, {
+    mode: file.executable ? executableMode(mode) : mode,
+    ...(groupId === undefined ? {} : { groupId }),
   });
 }
 
-function makeDirectory({ fs: durableFs, mode, groupId }: TreeOptions, path: string): void {
-  durableFs.makeDirectory('stage.tree', path, executableMode(mode));
-  if (groupId !== undefined) disk(path, () => fs.chownSync(path, -1, groupId));
+function makeDirectory({ fs: durable, mode, groupId }: TreeOptions, path: string): void {
+  durable.makeDirectory('stage.tree', path, executableMode(mode));
+  if (groupId !== undefined) durable.changeGroup('stage.tree:group', path, groupId);
 }
 
 function requireDigest(file: ManifestFile, digest: Hash): void {
@@ -117,12 +100,4 @@ function requireDigest(file: ManifestFile, digest: Hash): void {
   throw new WritError('MANIFEST_MISMATCH', `${file.path} is not the file that the manifest lists`, {
     facts: { path: file.path, expected: file.digest, actual: `sha256:${actual}` },
   });
-}
-
-function disk<Result>(path: string, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    throw diskError(error, { op: 'stage.tree', path });
-  }
 }

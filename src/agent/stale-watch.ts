@@ -153,6 +153,7 @@ async function runDue(
       hook,
       places: placesOf(host),
       scratchRoot: area.path(),
+      durable: host.durable,
       env: environmentOf(host, freshness),
       signal,
     });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { HookConfig, WorkerGroupConfig } from '../core/config.js';
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
 import { type HookReport, runHook } from './run-hook.js';
@@ -21,6 +22,7 @@ export interface TellContext {
   readonly target: TellTarget;
   /** The cycle's staging directory, for scratch directories. */
   readonly staging: string;
+  readonly durable: DurableFs;
   readonly signal: AbortSignal;
   /** Only these workers are told (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string>;
@@ -50,6 +52,7 @@ function groupHook(group: WorkerGroupConfig, hook: HookConfig, context: TellCont
     hook,
     places: { generation: path, candidate: path, current: path, ...bundle },
     scratchRoot: context.staging,
+    durable: context.durable,
     signal: context.signal,
   });
 }

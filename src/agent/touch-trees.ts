@@ -1,6 +1,5 @@
 // Gives the trees that become active again a new modification time: BIND, NSD, CoreDNS and nginx skip files that
 // are not newer than what they loaded. Changes times only, and never those of a tree that is in use.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type Generation, readGeneration } from './generations.js';
 import type { Host } from './host.js';
@@ -10,7 +9,7 @@ import { walkTree } from './walk-tree.js';
 /**
  * Takes the next time out of the ledger and sets it, before the swap, on the files of the generation that is to
  * come back, those of trees that `inUse` contains too left out.
- * @throws WritError STATE_DAMAGED; the system's errors for a file that cannot be touched
+ * @throws WritError STATE_DAMAGED; DISK_* for a file that cannot be touched
  */
 export async function touchTrees(
   host: Host,
@@ -25,7 +24,7 @@ export async function touchTrees(
   host.ledger.write({ ...ledger, lastMtimeSeconds: mtimeSeconds });
   for (const tree of trees) {
     for await (const { path, stats } of walkTree(tree)) {
-      if (stats.isFile()) fs.utimesSync(join(tree, path), mtimeSeconds, mtimeSeconds);
+      if (stats.isFile()) host.durable.touch('touch.file', join(tree, path), mtimeSeconds);
     }
   }
 }

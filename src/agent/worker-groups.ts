@@ -4,6 +4,7 @@ import type { WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
 import { WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import type { Answer, Driver, DriverContext, DriverKind, Target } from '../workers/driver.js';
 
@@ -18,6 +19,7 @@ export interface GroupOptions {
   readonly runDirectory: string;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly durable: DurableFs;
   /** A worker answered outside a tell: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
 }
@@ -41,12 +43,13 @@ export function createWorkerGroups(
 }
 
 function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {
-  const { log, runDirectory, clock } = options;
+  const { log, runDirectory, clock, durable } = options;
   return {
     group: config.name,
     log,
     runDirectory,
     clock,
+    durable,
     onLateAnswer: (worker, generation, answer) =>
       options.onLateAnswer(workerResult(config.name, worker, answer, generation, clock.nowMs())),
   };

@@ -1,10 +1,11 @@
-// The only place that renames, links and flushes. Every operation carries a label, so that a test can fail
-// it or kill the process right before or after it. Order is write, flush, rename, flush the directory.
+// The only place that changes the disk of a host. Every operation carries a label, so that a test can fail it
+// or kill the process right before or after it. Order is write, flush, rename, flush the directory.
 // Synchronous on purpose: strace and the crash tests then see the calls of a swap in one thread, in order.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, WritError } from '../core/errors.js';
+import { type ErrorCode, isSystemError, isWritError, WritError } from '../core/errors.js';
+import * as calls from './durable-calls.js';
 import { runCommand } from './run-command.js';
 
 export interface FileOperation {
@@ -17,6 +18,12 @@ export interface FileOperation {
 export interface OperationObserver {
   before?(operation: FileOperation): void;
   after?(operation: FileOperation): void;
+}
+
+/** A file that is open for writing; the path is for messages and tests. */
+export interface OpenFile {
+  readonly descriptor: number;
+  readonly path: string;
 }
 
 export interface DurableFs {
@@ -45,6 +52,27 @@ export interface DurableFs {
   removeFile(op: string, path: string): void;
   /** Removes a tree if it is there; nothing is flushed. */
   removeTree(op: string, path: string): void;
+  /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
+  openNew(op: string, path: string, options: calls.NewFile): number;
+  /** Opens a file that outlives its holders: made if it is absent, its content left alone. */
+  openKept(op: string, path: string, mode: number): number;
+  /** Writes all of the bytes, at `position` or behind the last write; flushes nothing. */
+  write(op: string, file: OpenFile, bytes: Uint8Array, position?: number): void;
+  /** Makes this the whole content of an open file; flushes nothing. */
+  rewrite(op: string, file: OpenFile, text: string): void;
+  /** Sets the modification time of an open file, epoch seconds. */
+  setTime(op: string, file: OpenFile, mtimeSeconds: number): void;
+  /** Sets the modification time of a file by its path, epoch seconds. */
+  touch(op: string, path: string, mtimeSeconds: number): void;
+  changeGroup(op: string, path: string, groupId: number): void;
+  changeMode(op: string, path: string, mode: number): void;
+  /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */
+  makeScratch(op: string, prefix: string): string;
+  /**
+   * The way out after an error: removes a file if it is there. Never throws for the disk: the error before it is
+   * the news, and what is left is swept at the next start.
+   */
+  discardFile(op: string, path: string): void;
   flushDescriptor(op: string, descriptor: number, path: string): void;
   flushDirectory(op: string, path: string): void;
   /** Flushes everything below `path` by one `sync -f`; an error means that the tree is lost, never retry. */
@@ -79,51 +107,59 @@ export function diskError(error: unknown, operation: FileOperation): unknown {
 
 /** @param observer called around every operation; absent in production. */
 export function createDurableFs(observer: OperationObserver = {}): DurableFs {
-  const run = <T>(op: string, path: string, act: () => T): T => {
-    const operation = { op, path };
+  const run: Run = (op, path, act) => {
+    // Ten thousand files are staged: without an observer nothing is made for one here.
     try {
-      observer.before?.(operation);
+      observer.before?.({ op, path });
       const result = act();
-      observer.after?.(operation);
+      observer.after?.({ op, path });
       return result;
     } catch (error) {
-      throw diskError(error, operation);
+      throw diskError(error, { op, path });
     }
   };
-  const flushDirectory = (op: string, path: string): void => run(op, path, () => flushPath(path));
+  const flushDirectory = (op: string, path: string): void =>
+    run(op, path, () => calls.flushDirectoryAt(path));
   const rename = (op: string, from: string, to: string): void => run(op, to, () => fs.renameSync(from, to));
+  const discardFile = (op: string, path: string): void => {
+    try {
+      if (isThere(path)) run(op, path, () => fs.rmSync(path, { force: true }));
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+    }
+  };
 
   return {
-    makeDirectory: (op, path, mode) => run(op, path, () => makeDirectory(path, mode)),
+    makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
     ensureDirectory: (op, path, mode) => {
-      if (!fs.existsSync(path)) run(op, path, () => makeDirectory(path, mode));
+      if (!fs.existsSync(path)) run(op, path, () => calls.makeDirectory(path, mode));
     },
     writeFile: (op, path, bytes, mode) => {
-      const temporary = join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
+      const temporary = temporaryBeside(path);
       try {
-        run(`${op}:write`, path, () => writeAndFlush(temporary, bytes, mode));
+        run(`${op}:write`, path, () => calls.writeAndFlush(temporary, bytes, mode));
         rename(`${op}:rename`, temporary, path);
       } catch (error) {
-        fs.rmSync(temporary, { force: true });
+        discardFile(`${op}:discard`, temporary);
         throw error;
       }
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
-    createFile: (op, path, bytes, mode) => run(op, path, () => writeAndFlush(path, bytes, mode)),
-    appendFile: (op, path, text, mode) => run(op, path, () => appendAndFlush(path, text, mode)),
+    createFile: (op, path, bytes, mode) => run(op, path, () => calls.writeAndFlush(path, bytes, mode)),
+    appendFile: (op, path, text, mode) => run(op, path, () => calls.appendAndFlush(path, text, mode)),
     rename: (op, from, to) => {
       rename(`${op}:rename`, from, to);
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
     linkFile: (op, from, to) => {
-      const temporary = join(dirname(to), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
+      const temporary = temporaryBeside(to);
       try {
-        run(`${op}:link`, to, () => linkOrCopy(from, temporary));
+        run(`${op}:link`, to, () => calls.linkOrCopy(from, temporary));
         rename(`${op}:rename`, temporary, to);
       } finally {
         // Two names of one file are not renamed onto each other: then the temporary one stays.
-        fs.rmSync(temporary, { force: true });
+        discardFile(`${op}:discard`, temporary);
       }
       flushDirectory(`${op}:flush-directory`, dirname(to));
     },
@@ -133,89 +169,62 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       try {
         rename(`${op}:rename`, temporary, path);
       } catch (error) {
-        fs.rmSync(temporary, { force: true });
+        discardFile(`${op}:discard`, temporary);
         throw error;
       }
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
     removeFile: (op, path) => {
-      if (fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+      if (!isThere(path)) return;
       run(op, path, () => fs.unlinkSync(path));
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     removeTree: (op, path) => run(op, path, () => fs.rmSync(path, { recursive: true, force: true })),
-    flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
+    makeScratch: (op, prefix) => run(op, prefix, () => fs.mkdtempSync(prefix)),
+    discardFile,
     flushDirectory,
     flushTree: (op, path) => flushTree(op, path, observer),
+    ...singleFileOperations(run),
   };
 }
 
-/** What a file system without hard links, or with a quota on them, answers. */
-const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
+type Run = <T>(op: string, path: string, act: () => T) => T;
 
-function linkOrCopy(from: string, temporary: string): void {
-  try {
-    fs.linkSync(from, temporary);
-  } catch (error) {
-    if (!isSystemError(error) || !noLink.includes(error.code ?? '')) throw error;
-    fs.copyFileSync(from, temporary, fs.constants.COPYFILE_EXCL);
-    const descriptor = fs.openSync(temporary, fs.constants.O_RDONLY);
-    try {
-      fs.fsyncSync(descriptor);
-    } finally {
-      fs.closeSync(descriptor);
-    }
-  }
+/** What is done to one file and flushed, where it must be, by an operation of its own. */
+function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
+  return {
+    openNew: (op, path, options) => run(op, path, () => calls.openNewFile(path, options)),
+    openKept: (op, path, mode) => run(op, path, () => calls.openKeptFile(path, mode)),
+    write: (op, { descriptor, path }, bytes, position) =>
+      run(op, path, () => calls.writeAll(descriptor, bytes, position)),
+    rewrite: (op, { descriptor, path }, text) => run(op, path, () => calls.rewrite(descriptor, text)),
+    setTime: (op, { descriptor, path }, mtimeSeconds) =>
+      run(op, path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds)),
+    touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
+    changeGroup: (op, path, groupId) => run(op, path, () => fs.chownSync(path, -1, groupId)),
+    changeMode: (op, path, mode) => run(op, path, () => fs.chmodSync(path, mode)),
+    flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
+  };
 }
 
-function makeDirectory(path: string, mode: number): void {
-  fs.mkdirSync(path, { mode });
-  // mkdir's mode passes through the umask: 0755 becomes 0700 under 077, and no worker could read the policy.
-  fs.chmodSync(path, mode);
+type SingleFileOperation =
+  | 'openNew'
+  | 'openKept'
+  | 'write'
+  | 'rewrite'
+  | 'setTime'
+  | 'touch'
+  | 'changeGroup'
+  | 'changeMode'
+  | 'flushDescriptor';
+
+function temporaryBeside(path: string): string {
+  return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
 }
 
-function writeAndFlush(path: string, bytes: string | Uint8Array, mode: number): void {
-  withDescriptor(
-    path,
-    fs.constants.O_CREAT | fs.constants.O_EXCL | fs.constants.O_WRONLY,
-    mode,
-    (descriptor) => {
-      fs.fchmodSync(descriptor, mode);
-      fs.writeFileSync(descriptor, bytes);
-    },
-  );
-}
-
-function appendAndFlush(path: string, text: string, mode: number): void {
-  withDescriptor(
-    path,
-    fs.constants.O_CREAT | fs.constants.O_APPEND | fs.constants.O_WRONLY,
-    mode,
-    (descriptor) => {
-      fs.fchmodSync(descriptor, mode);
-      fs.writeFileSync(descriptor, text);
-    },
-  );
-}
-
-function withDescriptor(path: string, flags: number, mode: number, act: (descriptor: number) => void): void {
-  const descriptor = fs.openSync(path, flags | fs.constants.O_NOFOLLOW, mode);
-  try {
-    act(descriptor);
-    fs.fsyncSync(descriptor);
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-function flushPath(path: string): void {
-  const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  try {
-    fs.fsyncSync(descriptor);
-  } finally {
-    fs.closeSync(descriptor);
-  }
+function isThere(path: string): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 async function flushTree(op: string, path: string, observer: OperationObserver): Promise<void> {

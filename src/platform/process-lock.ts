@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { WritError } from '../core/errors.js';
 import type { Clock } from './clock.js';
-import { diskError, type FileOperation } from './durable-fs.js';
+import type { DurableFs } from './durable-fs.js';
 import { runCommand } from './run-command.js';
 
 export interface ProcessLock {
@@ -17,6 +17,7 @@ export interface LockOptions {
   /** How long to wait for another holder; 0 tries once. */
   readonly waitMs: number;
   readonly clock: Clock;
+  readonly durable: DurableFs;
   readonly code: 'LOCK_HELD' | 'REPOSITORY_LOCKED';
   readonly signal?: AbortSignal;
 }
@@ -30,20 +31,18 @@ const maxHolderBytes = 200;
  *   DISK_READ_ONLY or DISK_FAILED when the lock file cannot be opened or written; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
-  const { path, clock } = options;
-  const operation = { op: 'lock', path };
-  const descriptor = openLockFile(operation);
+  const { path, clock, durable } = options;
+  const descriptor = durable.openKept('lock.open', path, 0o600);
   const deadlineMs = clock.monotonicMs() + options.waitMs;
   try {
     while (!(await tryLock(descriptor))) {
       if (clock.monotonicMs() >= deadlineMs || options.signal?.aborted) throw held(options);
       await clock.sleep(retryMs, options.signal);
     }
-    fs.ftruncateSync(descriptor, 0);
-    fs.writeSync(descriptor, `${options.holder} (pid ${process.pid})\n`, 0);
+    durable.rewrite('lock.holder', { descriptor, path }, `${options.holder} (pid ${process.pid})\n`);
   } catch (error) {
     fs.closeSync(descriptor);
-    throw diskError(error, operation);
+    throw error;
   }
   let open = true;
   const release = (): void => {
@@ -52,15 +51,6 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
     open = false;
   };
   return { release };
-}
-
-function openLockFile(operation: FileOperation): number {
-  const flags = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW;
-  try {
-    return fs.openSync(operation.path, flags, 0o600);
-  } catch (error) {
-    throw diskError(error, operation);
-  }
 }
 
 async function tryLock(descriptor: number): Promise<boolean> {

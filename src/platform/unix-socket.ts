@@ -1,10 +1,11 @@
 // The door to unix sockets: listening on a path with exact owner and mode, and one question to a listener.
 // A stale path of a dead process is taken over, a live one never; nothing but a socket is ever unlinked.
-import { chmodSync, chownSync, lstatSync, unlinkSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { isSystemError, WritError } from '../core/errors.js';
 import { maxSocketPathBytes } from '../core/limits.js';
 import type { Clock } from './clock.js';
+import type { DurableFs } from './durable-fs.js';
 
 export interface ListenOptions {
   readonly path: string;
@@ -13,6 +14,7 @@ export interface ListenOptions {
   /** Group id of the socket file; left out: the process's own. */
   readonly gid?: number;
   readonly onConnection: (socket: Socket) => void;
+  readonly durable: DurableFs;
 }
 
 export interface UnixListener {
@@ -25,9 +27,9 @@ export interface UnixListener {
  * @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED
  */
 export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
-  const { path } = options;
+  const { path, durable } = options;
   requireSocketPath(path);
-  await removeStale(path);
+  await removeStale(path, durable);
   const server = createServer((socket) => {
     // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
     socket.on('error', () => socket.destroy());
@@ -36,8 +38,8 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
   try {
     await bindPrivately(server, path);
     // The group before the mode: at no time may a wrong group have the right to connect.
-    if (options.gid !== undefined) chownSync(path, -1, options.gid);
-    chmodSync(path, options.mode);
+    if (options.gid !== undefined) durable.changeGroup('socket.group', path, options.gid);
+    durable.changeMode('socket.mode', path, options.mode);
   } catch (cause) {
     server.close();
     throw new WritError('LISTEN_FAILED', `cannot listen on ${path}: ${reasonOf(cause)}`, {
@@ -77,14 +79,14 @@ function bindPrivately(server: Server, path: string): Promise<void> {
   });
 }
 
-async function removeStale(path: string): Promise<void> {
+async function removeStale(path: string, durable: DurableFs): Promise<void> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isSocket()) {
     throw new WritError('SOCKET_IN_USE', `${path} exists and is no socket`, { facts: { path } });
   }
   const answer = await tryConnect(path);
-  if (answer === 'ECONNREFUSED') unlinkSync(path);
+  if (answer === 'ECONNREFUSED') durable.discardFile('socket.stale', path);
   else if (answer !== 'ENOENT') {
     throw new WritError('SOCKET_IN_USE', `another process listens on ${path}`, { facts: { path, answer } });
   }

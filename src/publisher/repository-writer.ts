@@ -64,6 +64,7 @@ export async function withRepository<T>(
     holder: options.holder,
     waitMs: options.lockWaitMs,
     clock: options.clock,
+    durable: options.durableFs,
     code: 'REPOSITORY_LOCKED',
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });

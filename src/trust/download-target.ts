@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { openTargetDigest } from '../core/target-digest.js';
-import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import type { RepositoryClient } from './repository-client.js';
 import type { FoundFile } from './signed-target.js';
 
@@ -39,12 +39,13 @@ export async function downloadTarget(path: string, options: DownloadOptions): Pr
   const place = join(options.directory, fileName(path));
   if (isWhole(place, target)) return { path: place, kind: 'kept' };
   const part = `${place}.part`;
-  fs.rmSync(part, { force: true });
+  const discard = (): void => options.durable.discardFile('download.target:discard', part);
+  discard();
   try {
     await receive(part, target, options);
     options.durable.rename('download.target', part, place);
   } finally {
-    fs.rmSync(part, { force: true });
+    discard();
   }
   return { path: place, kind: 'fetched' };
 }
@@ -90,29 +91,17 @@ function* chunksOf(descriptor: number): Generator<Buffer> {
 }
 
 async function receive(part: string, target: FoundFile, options: DownloadOptions): Promise<void> {
-  const { client, signal } = options;
+  const { client, durable, signal } = options;
   const digest = openTargetDigest(target.path, target.file);
-  const descriptor = disk(part, () => fs.openSync(part, 'wx', 0o600));
+  const descriptor = durable.openNew('download.target:create', part, { mode: 0o600 });
   try {
     for await (const chunk of client.streamTarget(target, signal === undefined ? {} : { signal })) {
       digest.update(chunk);
-      disk(part, () => writeAll(descriptor, chunk));
+      durable.write('download.target:write', { descriptor, path: part }, chunk);
     }
     digest.requireSame();
-    options.durable.flushDescriptor('download.target', descriptor, part);
+    durable.flushDescriptor('download.target:flush', descriptor, part);
   } finally {
     fs.closeSync(descriptor);
-  }
-}
-
-function writeAll(descriptor: number, chunk: Buffer): void {
-  for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
-}
-
-function disk<Result>(path: string, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    throw diskError(error, { op: 'download.target', path });
   }
 }

@@ -1,6 +1,7 @@
 // The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
 // A driver tells and reports what it heard; it never decides an outcome, and never claims more than it knows.
 import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 
 /**
@@ -57,6 +58,8 @@ export interface DriverContext {
   readonly group: string;
   readonly log: Logger;
   readonly clock: Clock;
+  /** For what a driver makes on disk, as its socket. */
+  readonly durable: DurableFs;
   /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
   readonly runDirectory: string;
   /**

@@ -2,7 +2,6 @@
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
 import { namePattern } from '../core/names.js';
-import { createDurableFs } from '../platform/durable-fs.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
 import { unreachable } from './answer.js';
@@ -77,10 +76,11 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
   return {
     verdictClass: 'true',
     open: async () => {
-      createDurableFs().ensureDirectory('native.directory', dirname(path), 0o755);
+      context.durable.ensureDirectory('native.directory', dirname(path), 0o755);
       const group = options.socketGroup;
       listener = await listenUnix({
         path,
+        durable: context.durable,
         mode: Number.parseInt(options.socketMode ?? defaultSocketMode, 8),
         ...(group === undefined ? {} : { gid: lookUpGroup(group) }),
         onConnection: accept,

@@ -36,13 +36,17 @@ function cut(bytes: number): Transfer {
 describe('fetchArchive', () => {
   it('brings the bytes, private and flushed', async () => {
     using dir = tempDir();
-    const flushed: string[] = [];
-    const fs = createDurableFs({ before: ({ op, path }) => void flushed.push(`${op} ${path}`) });
+    const seen = new Set<string>();
+    const fs = createDurableFs({ before: ({ op, path }) => void seen.add(`${op} ${path}`) });
     const got = await fetchArchive(options(dir, { fs }));
     assert.equal(got.target, target);
     assert.deepEqual(readFileSync(got.path), archive);
     assert.equal(statSync(got.path).mode & 0o777, 0o600);
-    assert.deepEqual(flushed, [`fetch.archive ${got.path}`]);
+    const steps = ['create', 'write', 'flush'];
+    assert.deepEqual(
+      [...seen],
+      steps.map((step) => `fetch.archive:${step} ${got.path}`),
+    );
   });
 
   it('tells how far it is', async () => {
@@ -172,7 +176,7 @@ describe('fetchArchive', () => {
     using dir = tempDir();
     const fs = createDurableFs({
       before: ({ op }) => {
-        if (op === 'fetch.archive') throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+        if (op === 'fetch.archive:flush') throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
       },
     });
     await assertFails(dir, { fs }, 'DISK_FULL');

@@ -10,6 +10,7 @@ import {
 } from '../../src/agent/run-checks.js';
 import type { BundleConfig, CheckConfig } from '../../src/core/config.js';
 import { systemClock } from '../../src/platform/clock.js';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { silentLog } from '../../src/platform/log.js';
 import { manifestFile } from '../support/archive-builder.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
@@ -43,6 +44,7 @@ async function run(bundles: Bundles, changes: Partial<CheckOptions> = {}): Promi
     bundles: subjects,
     candidatePath: dir.join('candidate'),
     scratchRoot: dir.join('scratch'),
+    durable: createDurableFs(),
     clock: systemClock,
     log: silentLog(),
     ...changes,

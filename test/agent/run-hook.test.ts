@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { type HookPlaces, type HookReport, runHook } from '../../src/agent/run-hook.js';
 import type { HookConfig } from '../../src/core/config.js';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const places: HookPlaces = {
@@ -26,6 +27,7 @@ async function run({ run: argv, timeoutMs = 20_000, signal, ...rest }: HookCase)
     hook: { run: argv, timeoutMs },
     places: rest.places ?? places,
     scratchRoot: dir.path,
+    durable: createDurableFs(),
     ...(signal === undefined ? {} : { signal }),
   });
   assert.deepEqual(readdirSync(dir.path), [], 'the scratch directory is left');

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/platform/clock.js';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { takeLock } from '../../src/platform/process-lock.js';
 import { jsonOf, runWrit, type WritRun } from '../support/run-writ.js';
 import { metadataPath, sampleRepository } from '../support/sample-repository.js';
@@ -317,6 +318,7 @@ describe('a signal', () => {
         holder: 'test',
         waitMs: 0,
         clock: systemClock,
+        durable: createDurableFs(),
         code: 'REPOSITORY_LOCKED',
       } as const;
       const lock = await takeLock({ ...lockOptions, path: dir.join('repo', '.lock') });

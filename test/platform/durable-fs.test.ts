@@ -357,6 +357,98 @@ describe('flushing', () => {
   });
 });
 
+describe('open files', () => {
+  it('are written in pieces, each with its label, and set to a time and a group', () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    const path = dir.join('f');
+    const groupId = process.getgid?.() ?? 0;
+    const descriptor = disk.openNew('f:create', path, { mode: 0o640, groupId });
+    disk.write('f:write', { descriptor, path }, Buffer.from('one two'));
+    disk.write('f:write', { descriptor, path }, Buffer.from(' three'));
+    disk.write('f:write', { descriptor, path }, Buffer.from('ONE'), 0);
+    disk.setTime('f:time', { descriptor, path }, 1_000_000);
+    fs.closeSync(descriptor);
+    assert.equal(fs.readFileSync(path, 'utf8'), 'ONE two three');
+    assert.equal(modeOf(path), 0o640);
+    assert.equal(fs.statSync(path).mtimeMs, 1_000_000_000);
+    disk.touch('f:touch', path, 2_000_000);
+    assert.equal(fs.statSync(path).mtimeMs, 2_000_000_000);
+    disk.changeMode('f:mode', path, 0o600);
+    disk.changeGroup('f:group', path, groupId);
+    assert.equal(modeOf(path), 0o600);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('after')),
+      ['create', 'write', 'write', 'write', 'time', 'touch', 'mode', 'group'].map((one) => `after f:${one}`),
+    );
+  });
+
+  it('are never what somebody else put there', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('victim'), 'precious');
+    fs.symlinkSync('victim', dir.join('link'));
+    throwsCode('DISK_FAILED', () => createDurableFs().openNew('op', dir.join('link'), { mode: 0o600 }));
+    throwsCode('DISK_FAILED', () => createDurableFs().openKept('op', dir.join('link'), 0o600));
+    assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
+  });
+
+  it('are kept and rewritten whole', () => {
+    using dir = tempDir();
+    const disk = createDurableFs();
+    const path = dir.join('lock');
+    for (const text of ['the first and longer one', 'second']) {
+      const descriptor = disk.openKept('lock.open', path, 0o600);
+      disk.rewrite('lock.holder', { descriptor, path }, text);
+      fs.closeSync(descriptor);
+    }
+    assert.equal(fs.readFileSync(path, 'utf8'), 'second');
+  });
+
+  it('makes a scratch directory of its own each time', () => {
+    using dir = tempDir();
+    const disk = createDurableFs();
+    const made = [1, 2].map(() => disk.makeScratch('hook.home', dir.join('hook-')));
+    assert.equal(new Set(made).size, 2);
+    assert.deepEqual(made.map(modeOf), [0o700, 0o700]);
+  });
+});
+
+describe('a process that dies', () => {
+  const killed = { killed: true };
+  /** From the first operation of this label on, nothing is done any more. */
+  function dying(label: string): DurableFs {
+    let dead = false;
+    const before = ({ op }: { readonly op: string }): void => {
+      dead ||= op === label;
+      if (dead) throw killed;
+    };
+    return createDurableFs({ before });
+  }
+  const isKilled = (error: unknown): boolean => error === killed;
+
+  it('cleans up nothing, and what killed it is thrown as it is', () => {
+    using dir = tempDir();
+    assert.throws(() => dying('op:rename').writeFile('op', dir.join('f'), 'new', 0o600), isKilled);
+    assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 1);
+    assert.throws(() => dying('l:rename').replaceLink('l', dir.join('current'), 'g/2', '.c'), isKilled);
+    assert.equal(fs.readlinkSync(dir.join('.c')), 'g/2');
+    fs.writeFileSync(dir.join('source'), '');
+    assert.throws(() => dying('k:rename').linkFile('k', dir.join('source'), dir.join('to')), isKilled);
+    assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 2);
+  });
+
+  it('is not told that a file could not be discarded, unless it is dead', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('f'), '');
+    failing('op:discard').discardFile('op:discard', dir.join('f'));
+    assert.throws(() => dying('op:discard').discardFile('op:discard', dir.join('f')), isKilled);
+    assert.ok(fs.existsSync(dir.join('f')));
+    createDurableFs().discardFile('op:discard', dir.join('f'));
+    createDurableFs().discardFile('op:discard', dir.join('f'));
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+  });
+});
+
 describe('errors of the disk', () => {
   const table: readonly [string, ErrorCode][] = [
     ['ENOSPC', 'DISK_FULL'],

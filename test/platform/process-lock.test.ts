@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { type LockOptions, takeLock } from '../../src/platform/process-lock.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { type RunningScript, startScript } from '../support/child-script.js';
@@ -14,6 +15,7 @@ function options(path: string, overrides: Partial<LockOptions> = {}): LockOption
     holder: 'pull',
     waitMs: 0,
     clock: fakeClock({ mode: 'skip' }),
+    durable: createDurableFs(),
     code: 'LOCK_HELD',
     ...overrides,
   };
@@ -24,7 +26,9 @@ async function startHolder(path: string): Promise<RunningScript> {
   const holder = startScript(`
     const { takeLock } = await import(at('src/platform/process-lock.js'));
     const { systemClock } = await import(at('src/platform/clock.js'));
-    await takeLock({ path: ${JSON.stringify(path)}, holder: 'agent', waitMs: 0, clock: systemClock, code: 'LOCK_HELD' });
+    const { createDurableFs } = await import(at('src/platform/durable-fs.js'));
+    const durable = createDurableFs();
+    await takeLock({ durable, path: ${JSON.stringify(path)}, holder: 'agent', waitMs: 0, clock: systemClock, code: 'LOCK_HELD' });
     console.log('held');
     setInterval(() => undefined, 1000);`);
   assert.equal(await holder.firstLine, 'held');

@@ -3,6 +3,7 @@ import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
 import { type ErrorCode, isWritError } from '../../src/core/errors.js';
+import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { listenUnix } from '../../src/platform/unix-socket.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -25,13 +26,15 @@ async function greetingAt(path: string): Promise<string> {
   }
 }
 
+const durable = createDurableFs();
+
 describe('listening on a unix socket', () => {
   it('gives the file exactly the mode that was asked for, whatever the umask', async () => {
     using dir = tempDir();
     const inherited = process.umask(0);
     try {
       for (const mode of [0o600, 0o660]) {
-        const listener = await listenUnix({ path: dir.join('s'), mode, onConnection: ignore });
+        const listener = await listenUnix({ path: dir.join('s'), mode, durable, onConnection: ignore });
         assert.equal(lstatSync(dir.join('s')).mode & 0o7777, mode);
         assert.equal(process.umask(), 0);
         await listener.close();
@@ -48,6 +51,7 @@ describe('listening on a unix socket', () => {
     const listener = await listenUnix({
       path: dir.join('s'),
       mode: 0o600,
+      durable,
       onConnection: (socket) => void socket.end('new'),
     });
     assert.equal(await greetingAt(dir.join('s')), 'new');
@@ -59,10 +63,11 @@ describe('listening on a unix socket', () => {
     const first = await listenUnix({
       path: dir.join('s'),
       mode: 0o600,
+      durable,
       onConnection: (socket) => void socket.end('first'),
     });
     await assert.rejects(
-      listenUnix({ path: dir.join('s'), mode: 0o600, onConnection: ignore }),
+      listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
       coded('SOCKET_IN_USE'),
     );
     assert.equal(await greetingAt(dir.join('s')), 'first');
@@ -73,7 +78,7 @@ describe('listening on a unix socket', () => {
     using dir = tempDir();
     writeFileSync(dir.join('s'), 'precious');
     await assert.rejects(
-      listenUnix({ path: dir.join('s'), mode: 0o600, onConnection: ignore }),
+      listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
       coded('SOCKET_IN_USE'),
     );
     assert.equal(readFileSync(dir.join('s'), 'utf8'), 'precious');
@@ -84,11 +89,11 @@ describe('listening on a unix socket', () => {
     const path = dir.join('s'.repeat(108 - Buffer.byteLength(dir.join('x')) + 1));
     assert.equal(Buffer.byteLength(path), 108);
     await assert.rejects(
-      listenUnix({ path, mode: 0o600, onConnection: ignore }),
+      listenUnix({ path, mode: 0o600, durable, onConnection: ignore }),
       coded('SOCKET_PATH_TOO_LONG'),
     );
     const fits = path.slice(0, 107);
-    const listener = await listenUnix({ path: fits, mode: 0o600, onConnection: ignore });
+    const listener = await listenUnix({ path: fits, mode: 0o600, durable, onConnection: ignore });
     assert.ok(lstatSync(fits).isSocket());
     await listener.close();
   });
@@ -96,7 +101,7 @@ describe('listening on a unix socket', () => {
   it('says when the system does not let it listen', async () => {
     using dir = tempDir();
     await assert.rejects(
-      listenUnix({ path: dir.join('missing/s'), mode: 0o600, onConnection: ignore }),
+      listenUnix({ path: dir.join('missing/s'), mode: 0o600, durable, onConnection: ignore }),
       coded('LISTEN_FAILED'),
     );
   });

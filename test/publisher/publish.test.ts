@@ -206,8 +206,8 @@ describe('publishBundle', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const path = `${repository.directory}/.lock`;
-    const { clock } = repository;
-    const lock = await takeLock({ path, holder: 'test', waitMs: 0, clock, code: 'REPOSITORY_LOCKED' });
+    const request = { path, holder: 'test', waitMs: 0, clock: repository.clock, durable: createDurableFs() };
+    const lock = await takeLock({ ...request, code: 'REPOSITORY_LOCKED' });
     try {
       await assert.rejects(repository.publish(v1), { code: 'REPOSITORY_LOCKED' });
     } finally {
@@ -386,6 +386,8 @@ describe('the order of writes', () => {
     const durableFs = createDurableFs({ after: ({ op }) => seen.push(op) });
     await repository.publish(v1, { durableFs });
     assert.deepEqual(seen, [
+      'lock.open',
+      'lock.holder',
       'repo.archive:write',
       'repo.bundle-directory',
       'repo.bundle-directory:flush',
@@ -406,6 +408,8 @@ describe('the order of writes', () => {
   });
 
   const labels = [
+    'lock.open',
+    'lock.holder',
     'repo.archive:write',
     'repo.bundle-directory',
     'repo.bundle-directory:flush',

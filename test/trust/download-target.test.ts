@@ -83,7 +83,7 @@ describe('downloadTarget', () => {
     repository.files.set(location!, content);
     const full = createDurableFs({
       before: ({ op }) => {
-        if (op === 'download.target')
+        if (op === 'download.target:flush')
           throw Object.assign(new Error('full'), { code: 'ENOSPC', syscall: 'fsync' });
       },
     });

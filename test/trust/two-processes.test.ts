@@ -10,7 +10,7 @@ import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { isWritError } from '../../src/core/errors.js';
 import { systemClock } from '../../src/platform/clock.js';
-import { isTemporaryName } from '../../src/platform/durable-fs.js';
+import { createDurableFs, isTemporaryName } from '../../src/platform/durable-fs.js';
 import { takeLock } from '../../src/platform/process-lock.js';
 import { startScript } from '../support/child-script.js';
 import { installHost } from '../support/installed-host.js';
@@ -50,8 +50,9 @@ function startPuller({ name, dir, fatalOperation }: PullerOptions): Puller {
     let operations = 0;
     const fatal = ${fatalOperation};
     const kill = () => ++operations === fatal && process.kill(process.pid, 'SIGKILL');
+    const durable = createDurableFs();
     while (!fs.existsSync(top + '/stop')) {
-      const lock = await takeLock({ path: top + '/lock', holder: '${name}', waitMs: 20000, clock, code: 'LOCK_HELD' });
+      const lock = await takeLock({ durable, path: top + '/lock', holder: '${name}', waitMs: 20000, clock, code: 'LOCK_HELD' });
       const store = openTrustStore({
         directory: top + '/trust', bootstrapRoot: top + '/root.json', fs: createDurableFs({ before: kill }) });
       const source = openRepositorySource(${JSON.stringify(pathToFileURL(dir.join('repository')).href)}, { clock, version: '0' });
@@ -133,7 +134,8 @@ function upload(repository: RepositorySimulator, dir: TempDir): void {
 
 /** Tries to come second until it does. @returns who holds the lock, as the error tells it */
 async function someHolder(dir: TempDir): Promise<string> {
-  const options = { holder: 'test', waitMs: 0, clock: systemClock, code: 'LOCK_HELD' } as const;
+  const durable = createDurableFs();
+  const options = { holder: 'test', waitMs: 0, clock: systemClock, durable, code: 'LOCK_HELD' } as const;
   for (;;) {
     try {
       (await takeLock({ path: dir.join('lock'), ...options })).release();

@@ -149,6 +149,7 @@ describe('a server with the online keys', () => {
       holder: 'test',
       waitMs: 0,
       clock: systemClock,
+      durable: createDurableFs(),
       code: 'REPOSITORY_LOCKED',
     });
     await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'REPOSITORY_LOCKED' });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../src/platform/durable-fs.js';
 import { takeLock } from '../../../src/platform/process-lock.js';
 import { rejectsCode } from '../../support/assert-code.js';
 import { benchWithTeams } from '../../support/bench-with-teams.js';
@@ -129,6 +130,7 @@ describe('two clients on one store', () => {
       path: join(bench.trust, '..', 'lock'),
       waitMs: 0,
       clock: bench.clock,
+      durable: createDurableFs(),
       code: 'LOCK_HELD',
     } as const;
     const first = await takeLock({ ...request, holder: 'agent' });
