@@ -1,7 +1,7 @@
 // Holds the sources to the architecture: who may import whom, what happens in one file only, and how files
 // look. Every rule has its reason, which a failure prints.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { matchesFile } from './support/golden.js';
@@ -297,6 +297,15 @@ describe('files', () => {
       .filter(({ path, text }) => path !== 'core/error-codes.ts' && text.trimEnd().split('\n').length > 300)
       .map(({ path }) => path);
     hold(long, 'a file has one subject');
+  });
+
+  it('point at documents that are there', () => {
+    const dangling = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:[\w/-]+\/)?[\w-]+\.md\b/g)]
+        .filter(([name]) => !existsSync(join(projectRoot, name)))
+        .map(([name]) => `${path}: ${name}`),
+    );
+    hold(dangling, 'a reader who is sent somewhere must arrive');
   });
 
   it('leave nothing for later', () => {

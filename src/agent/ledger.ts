@@ -1,4 +1,4 @@
-// What outlives a cycle (architecture.md section 4): numbers never used again, serials accepted, holds, what
+// What outlives a cycle: numbers never used again, serials accepted, holds, what
 // each worker is to use. Written before the act that it protects. Holds no policy and no trust.
 import { maxAcceptedSerials } from '../core/age-rules.js';
 import type { Digest } from '../core/names.js';

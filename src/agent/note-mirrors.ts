@@ -11,6 +11,7 @@ export interface NotedIn {
   readonly findings: Pick<CycleFindings, 'warnings'>;
 }
 
+/** Makes a warning of each mirror that failed, for the result of the cycle and the log. */
 export function noteMirrorFailures(
   { host, story, findings }: NotedIn,
   failures: readonly MirrorFailure[],

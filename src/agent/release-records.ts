@@ -1,5 +1,5 @@
 // The kept proof of every release on this host: archive, manifest, and the target entry with the metadata that
-// vouched for it, byte for byte (architecture.md section 4). Read by rollback, repair and recovery.
+// vouched for it, byte for byte. Read by rollback, repair and recovery.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../core/errors.js';
@@ -68,6 +68,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   durable.rename('flush.record-place', built, place);
 }
 
+/** @param release its directory name, `<serial>-<digest12>` */
 export function releasePath(paths: HostPaths, bundle: string, release: string): string {
   return join(paths.archives, bundle, release);
 }

@@ -11,6 +11,7 @@ export function newCycleId(): string {
   return `c-${randomBytes(4).toString('hex')}`;
 }
 
+/** One cycle under a new id. @throws WritError as syncCycle */
 export function runSync(
   host: Host,
   options: RunOptions & { readonly signal: AbortSignal },
@@ -34,6 +35,7 @@ export interface RollbackOptions {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
+/** One rollback under a new id, by default to the previous generation. @throws WritError as rollBack */
 export function runRollback(host: Host, options: RollbackOptions): Promise<CycleEnd> {
   const { generation, by, reason = 'no reason given', signal, onEvent } = options;
   const force = options.force === true ? 'yes' : 'no';

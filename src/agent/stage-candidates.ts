@@ -130,6 +130,7 @@ function refuse(selection: Selection, error: unknown): Selection {
   return { kind: 'keep', bundle: selection.bundle, result, ...offered };
 }
 
+/** @returns the selections that bring a new release */
 export function taken(selections: readonly Selection[]): Taken[] {
   return selections.filter((one): one is Taken => one.kind === 'take');
 }

@@ -1,4 +1,4 @@
-// One cycle from refresh to commit, top to bottom (architecture.md section 5). Every bundle gets a result of its
+// One cycle from refresh to commit, top to bottom (docs/ARCHITECTURE.md, The cycle). Every bundle gets a result of its
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';

@@ -33,6 +33,7 @@ export const proposeExitCodes = [
   '2  usage, or the change would be a mistake',
 ];
 
+/** Adds --repository, --keys, --out, --yes, --dry-run and a --ROLE-life for each role. */
 export function addProposeFlags(command: Command): void {
   command
     .requiredOption('--repository <dir>', 'the repository, or a copy of it')

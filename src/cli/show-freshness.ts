@@ -4,6 +4,7 @@ import type { StatusReport } from '../core/control-protocol.js';
 import type { FailedAttempts } from '../core/freshness.js';
 import { counted, minuteTime, roughly } from './show-text.js';
 
+/** @returns lines as `writ status` prints them, without colour */
 export function freshnessLines(report: StatusReport): string[] {
   const { freshness, clock, atMs } = report;
   const { failing, refused, expired, overdueSinceMs } = freshness;

@@ -10,6 +10,7 @@ export interface SignerFlags {
   readonly signerTimeout: number;
 }
 
+/** Adds --signer and --signer-timeout. */
 export function addSignerFlags(command: Command): Command {
   const timeout = new Option('--signer-timeout <duration>', 'how long a signer may take');
   return command

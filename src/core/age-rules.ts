@@ -1,4 +1,4 @@
-// Judges the age of an offered release against what this host has accepted before (architecture.md section 3).
+// Judges the age of an offered release against what this host has accepted before (docs/adr/0002).
 // Pure: the ledger's facts and the time go in, a verdict comes out. Never looks at signatures, holds or schedules.
 import type { ErrorCode } from './error-codes.js';
 import { maxCreatedAheadMs } from './limits.js';

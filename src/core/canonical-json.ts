@@ -1,4 +1,4 @@
-// OLPC canonical JSON, the bytes that TUF signatures are made over (trust.md section 1, step 6).
+// OLPC canonical JSON, the bytes that TUF signatures are made over (docs/adr/0001).
 // Pure. What has no canonical form (floats, lone surrogates, undefined) is refused, never guessed.
 import { WritError } from './errors.js';
 

@@ -36,6 +36,7 @@ const sizeBounds: readonly (readonly [place: string, minBytes: number, maxBytes:
   ['limits.metadata.targets', 1000, 16e6],
 ];
 
+/** @returns every duration and size of the file that is out of its bounds; a text that is none is the schema's */
 export function* checkBounds(file: Group): Generator<Finding> {
   for (const [place, minMs, maxMs] of durationBounds) {
     const words = `must be from ${minMs / 1000} to ${maxMs / 1000} seconds`;

@@ -21,6 +21,7 @@ export type LimitsFile = Readonly<Partial<Record<'archive' | 'file' | 'tree', st
     >;
   };
 
+/** @returns the limits in bytes, milliseconds and counts, with the default of each that the file leaves out */
 export function buildLimits(
   limits: LimitsFile = {},
 ): Pick<AgentConfig, 'limits' | 'metadataLimits' | 'transport'> {

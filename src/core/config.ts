@@ -1,5 +1,5 @@
 // The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
-// names checked (architecture.md section 6). Owns the shape; config-schema judges the YAML.
+// names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from './limits.js';
 
 /** A user's command: checks, loaders, probes. */

@@ -2,7 +2,7 @@
 // from this table, and a test holds every code to a test that produces it. Owns words only: no behaviour.
 
 /**
- * What a caller has to do about an error; the exit code follows from it (architecture.md section 8).
+ * What a caller has to do about an error; the exit code follows from it (docs/adr/0006).
  * `rejected` is a verdict on authentic bytes and is remembered; `failed` is our fault or the world's and
  * never is, or one tampered download would block a good release for ever.
  */

@@ -47,7 +47,7 @@ export class WritError extends Error {
   }
 }
 
-/** Exit codes of architecture.md section 8, by kind. */
+/** Exit codes by kind (docs/adr/0006). */
 export const exitCodeOfKind: Readonly<Record<ErrorKind, number>> = {
   failed: 1,
   usage: 2,

@@ -64,6 +64,7 @@ const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
   DOWNLOAD_DIGEST: 'refused',
 };
 
+/** @returns what a failed attempt says: that the server was away, its answer was refused, or this host is at fault */
 export function troubleOf(code: ErrorCode): TroubleKind {
   return kinds[code] ?? 'host';
 }

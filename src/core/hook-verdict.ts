@@ -1,4 +1,4 @@
-// What the end of a user's command means (architecture.md section 5, "The sandbox" and "Whose fault").
+// What the end of a user's command means (docs/configuration.md).
 // Pure: never runs anything. Only an exit code the command chose itself is a verdict; all else is our fault.
 
 /** How a command ended, as run-command reports it. */

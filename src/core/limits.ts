@@ -1,6 +1,6 @@
 // Every bound on input in one place, with its default. A limit is a number with its unit in its name.
 
-/** Bounds on one archive while it is fetched and staged (architecture.md section 6). */
+/** Bounds on one archive while it is fetched and staged. */
 export interface ArchiveLimits {
   readonly maxArchiveBytes: number;
   readonly maxEntries: number;
@@ -26,7 +26,7 @@ export const defaultArchiveLimits: ArchiveLimits = {
   maxManifestBytes: 64_000_000,
 };
 
-/** Bounds on metadata files (trust.md section 1). */
+/** Bounds on metadata files. */
 export interface MetadataLimits {
   readonly maxRootBytes: number;
   readonly maxTimestampBytes: number;

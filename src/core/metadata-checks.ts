@@ -161,6 +161,10 @@ export function rollback(role: string, expected: number, actual: number): WritEr
   });
 }
 
+/**
+ * @param role the file that does not fit
+ * @param expected what names it
+ */
 export function mix(
   role: string,
   message: string,

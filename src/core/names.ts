@@ -7,10 +7,11 @@ type Branded<Base, Name> = Base & { readonly [brand]: Name };
 /** `sha256:<64 lower-case hex digits>`. */
 export type Digest = Branded<string, 'Digest'>;
 
-/** Bundle, channel and group names (architecture.md section 6). */
+/** Bundle, channel and group names (docs/configuration.md). */
 export const namePattern = '^[a-z0-9][a-z0-9._-]{0,63}$';
 const nameRegExp = new RegExp(namePattern);
 
+/** @returns true for a name of a bundle, channel or group */
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && nameRegExp.test(value);
 }
@@ -22,6 +23,7 @@ export function digestFromHex(hex: unknown): Digest | undefined {
   return typeof hex === 'string' && hexDigest.test(hex) ? (`sha256:${hex}` as Digest) : undefined;
 }
 
+/** @returns the 64 hex digits alone, as metadata has them */
 export function digestHex(digest: Digest): string {
   return digest.slice('sha256:'.length);
 }
@@ -52,7 +54,7 @@ export function parseSize(text: string): number | undefined {
   return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
 }
 
-/** The target path of a bundle and channel in the signed targets (architecture.md section 3). */
+/** The target path of a bundle and channel in the signed targets. */
 export function targetPath(bundle: string, channel: string): string {
   return `${bundle}/${channel}.tar.br`;
 }

@@ -1,5 +1,5 @@
 // What to do with a swap that a crash left unfinished: a table over what the journal says and what is really
-// on disk (architecture.md section 5, "Recovery"). Pure and idempotent; the record alone is never believed.
+// on disk (docs/ARCHITECTURE.md, Guarantees). Pure and idempotent; the record alone is never believed.
 
 /** The swap in flight; written before the link moves, cleared at commit. */
 export interface Journal {

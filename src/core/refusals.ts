@@ -1,4 +1,4 @@
-// The memory of refused releases (architecture.md section 5, "Whose fault"): what was refused, why, and when
+// The memory of refused releases (docs/ARCHITECTURE.md, Invariants): what was refused, why, and when
 // it is tried again. Pure. Only verdicts on authentic bytes come here, never a fault of the way or the host.
 import type { ErrorCode } from './error-codes.js';
 import type { Digest } from './names.js';

@@ -1,4 +1,4 @@
-// What the publisher signs about one release: `custom.writ` of a TUF target entry (architecture.md section 3).
+// What the publisher signs about one release: `custom.writ` of a TUF target entry.
 // Owns its shape and its parser; the rules that judge a release are in age-rules.
 import { WritError } from './errors.js';
 import { type Digest, digestFromHex, isName } from './names.js';

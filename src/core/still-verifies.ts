@@ -1,4 +1,4 @@
-// Is a release that a host keeps still vouched for (architecture.md section 4)? The metadata of today lists its digest,
+// Is a release that a host keeps still vouched for? The metadata of today lists its digest,
 // or the metadata kept in its record is signed to the threshold by keys that the root and the delegations of today
 // still hold. Expiry is not asked: a release does not turn bad with time, but with the keys behind it. Pure.
 import { isWritError } from './errors.js';

@@ -1,5 +1,5 @@
-// The cycle as a machine: its steps, its states as types and its one transition table (architecture.md
-// section 5). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
+// The cycle as a machine: its steps, its states as types and its one transition table (docs/ARCHITECTURE.md,
+// The cycle). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
 //
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
 //      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched)
@@ -38,7 +38,7 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number];
 
-/** Exit codes of architecture.md section 8. */
+/** Exit codes, as the README has them. */
 export const exitCodeOfOutcome: Readonly<Record<Outcome, number>> = {
   unchanged: 0,
   activated: 0,

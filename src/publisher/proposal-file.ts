@@ -28,6 +28,7 @@ export function rootDigest(root: ParsedFile<'root'>): Digest {
   return digestFromHex(createHash('sha256').update(root.signedBytes).digest('hex')) as Digest;
 }
 
+/** @returns the file as it is mailed; parseProposal takes it back */
 export function encodeProposal({ root, baseDigest, chain }: Proposal): Buffer {
   const envelope = ({ signatures, signed }: Envelope<object>) => ({ signatures, signed });
   const file = {
@@ -119,6 +120,7 @@ export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): 
   });
 }
 
+/** @param what is wrong, as `the repository is at root v3 already` */
 export function wrongBase(what: string, facts: Readonly<Record<string, unknown>> = {}): WritError {
   return new WritError('PROPOSAL_BASE', `the proposal stands on another root: ${what}`, { facts });
 }

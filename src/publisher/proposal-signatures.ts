@@ -24,6 +24,7 @@ export interface TrustedProposal {
   readonly base: ParsedFile<'root'>;
 }
 
+/** @returns who has signed and who has not, by the old root and by the new one; only signatures that verify count */
 export function tallySignatures(trusted: TrustedProposal): Tallies {
   const { base, proposal } = trusted;
   const next = proposal.root.signed;
@@ -41,6 +42,7 @@ export function tallySignatures(trusted: TrustedProposal): Tallies {
   return { old: tally(base.signed), next: tally(next) };
 }
 
+/** @returns true when both thresholds are reached */
 export function isComplete({ old, next }: Tallies): boolean {
   return old.signed.length >= old.threshold && next.signed.length >= next.threshold;
 }

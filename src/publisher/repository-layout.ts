@@ -1,4 +1,4 @@
-// Where things lie in a repository on disk (architecture.md section 3), and which versions are there.
+// Where things lie in a repository on disk, and which versions are there.
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ export interface RepositoryLayout {
   readonly timestamp: string;
 }
 
+/** @param directory of the repository; nothing has to be there yet */
 export function layoutOf(directory: string): RepositoryLayout {
   const metadata = join(directory, 'metadata');
   return {

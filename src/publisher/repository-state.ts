@@ -90,6 +90,7 @@ export function withoutWaiting(state: RepositoryState): RepositoryState {
   return { ...state, targets: state.live.targets, delegated: state.live.delegated };
 }
 
+/** @returns true for the same bytes, whoever read them */
 export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targets'> | undefined): boolean {
   return other !== undefined && Buffer.from(file.bytes).equals(other.bytes);
 }

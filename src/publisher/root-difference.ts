@@ -30,6 +30,7 @@ export interface RootDifference {
   readonly renamed: readonly { readonly keyId: string; readonly before: string; readonly after: string }[];
 }
 
+/** @returns what a person has to know before signing `next`: versions, keys, thresholds, lives, names */
 export function compareRoots(base: RootSigned, next: RootSigned): RootDifference {
   return {
     version: { before: base.version, after: next.version },

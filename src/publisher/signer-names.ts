@@ -4,6 +4,7 @@
 /** The longest name, and no character that could hide, turn or break a line. */
 const namePattern = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} ._@'-]{0,63}$/u;
 
+/** @returns true for a name that can be shown as it is, on one line */
 export function isSignerName(value: unknown): value is string {
   return typeof value === 'string' && namePattern.test(value) && value === value.trim();
 }

@@ -1,5 +1,5 @@
 // `writ withdraw`: takes a bad release back by a signed act. The channel points at an older release, and the list
-// of what was withdrawn, which every later release carries on, lets hosts follow it back (architecture.md section 3).
+// of what was withdrawn, which every later release carries on, lets hosts follow it back (docs/adr/0002).
 // Owns which release a channel goes back to, and refuses what hosts would refuse.
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -40,6 +40,7 @@ export interface RepositoryView {
 
 const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
+/** @param repository its directory; what cannot be read in it is a problem of the state, never thrown */
 export function createRepositoryView(repository: string): RepositoryView {
   let known: { readonly stamp: string; readonly state: RepositoryState } | undefined;
   const read = (): RepositoryState => {

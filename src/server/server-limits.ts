@@ -1,4 +1,4 @@
-// Every bound on what a client may send or hold, with its default (architecture.md: every input has a bound).
+// Every bound on what a client may send or hold, with its default.
 // Owns numbers only; listener and server apply them.
 
 export interface ServerLimits {

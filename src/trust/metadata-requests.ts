@@ -31,6 +31,7 @@ export interface Requester {
   requests(): number;
 }
 
+/** @param source one mirror; its requests are counted for the result of a refresh */
 export function createRequester(source: RepositorySource, signal: AbortSignal | undefined): Requester {
   let requests = 0;
   return {

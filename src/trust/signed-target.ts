@@ -36,6 +36,7 @@ export interface Vouchers {
   readonly chain: readonly { readonly role: string; readonly bytes: Uint8Array }[];
 }
 
+/** @returns where its archive lies, how long it is, and which files vouch for it, from the targets on */
 export function describeFound(set: TrustedSet, { path, file, chain }: FoundTarget): FoundFile {
   const archivePath = targetLocation(set, path, file);
   return { path, file, archivePath, length: file.length, vouchedBy: vouchersOf(set, chain) };

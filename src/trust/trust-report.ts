@@ -47,6 +47,7 @@ export interface RefreshFacts {
   readonly requests: number;
 }
 
+/** @returns versions and ends of life of what is trusted now */
 export function describeTrust(set: TrustedSet): TrustStatus {
   const entries = topLevelRoles.flatMap((role) => {
     const file = set[role];
@@ -75,6 +76,7 @@ function delegatedOf({ delegated, snapshot }: TrustedSet): (readonly [string, Ro
   });
 }
 
+/** @returns what a refresh that succeeded tells, with a warning where the clock of the host is behind */
 export function describeRefresh({
   before,
   after,
