@@ -35,7 +35,7 @@ export interface DurableFs {
   writeFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /** Creates a file that must not exist, and flushes it; its directory is not flushed. */
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
-  /** Appends and flushes; creates the file with this mode. */
+  /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
   appendFile(op: string, path: string, text: string, mode: number): void;
   /** Renames inside one file system and flushes both directories. */
   rename(op: string, from: string, to: string): void;
@@ -146,7 +146,11 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     createFile: (op, path, bytes, mode) => run(op, path, () => calls.writeAndFlush(path, bytes, mode)),
-    appendFile: (op, path, text, mode) => run(op, path, () => calls.appendAndFlush(path, text, mode)),
+    appendFile: (op, path, text, mode) => {
+      const isNew = !isThere(path);
+      run(op, path, () => calls.appendAndFlush(path, text, mode));
+      if (isNew) flushDirectory(`${op}:flush-directory`, dirname(path));
+    },
     rename: (op, from, to) => {
       rename(`${op}:rename`, from, to);
       flushDirectory(`${op}:flush-to`, dirname(to));

@@ -139,6 +139,14 @@ describe('appendFile', () => {
     assert.equal(fs.readFileSync(dir.join('h'), 'utf8'), 'one\ntwo\n');
   });
 
+  it('flushes the directory once, behind the file that it has created', () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    for (const line of ['one\n', 'two\n']) disk.appendFile('history', dir.join('h'), line, 0o600);
+    const before = calls.filter((call) => call.startsWith('before'));
+    assert.deepEqual(before, ['before history', 'before history:flush-directory', 'before history']);
+  });
+
   it('does not follow a link', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('victim'), 'precious');
@@ -508,5 +516,20 @@ describe('modes under umask 077', () => {
       created: '755',
       appended: '640',
     });
+  });
+
+  it('gives a directory its mode as it makes it: a crash right behind leaves one that workers can enter', async () => {
+    using dir = tempDir();
+    const result = await runScript(`
+      process.umask(0o077);
+      const fs = (await import('node:module')).createRequire(import.meta.url)('node:fs');
+      fs.chmodSync = () => undefined;
+      (await import('node:module')).syncBuiltinESMExports();
+      const { createDurableFs } = await import(at('src/platform/durable-fs.js'));
+      createDurableFs().makeDirectory('op', ${JSON.stringify(dir.join('made'))}, 0o755);
+      fs.writeFileSync(${JSON.stringify(dir.join('umask'))}, process.umask().toString(8));`);
+    assert.equal(result.kind === 'exited' && result.exitCode, 0, JSON.stringify(result));
+    assert.equal(modeOf(dir.join('made')).toString(8), '755');
+    assert.equal(fs.readFileSync(dir.join('umask'), 'utf8'), '77', 'the umask of the process stays');
   });
 });
