@@ -178,7 +178,6 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       }
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
-    createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
     removeFile: (op, path) => {
       if (!isThere(path)) return;
       run(op, path, () => fs.unlinkSync(path));
@@ -198,6 +197,7 @@ type Run = <T>(op: string, path: string, act: () => T) => T;
 /** What is done to one file and flushed, where it must be, by an operation of its own. */
 function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
   return {
+    createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
     openNew: (op, path, options) => run(op, path, () => calls.openNewFile(path, options)),
     openKept: (op, path, mode) => run(op, path, () => calls.openKeptFile(path, mode)),
     write: (op, { descriptor, path }, bytes, position) =>
@@ -213,6 +213,7 @@ function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
 }
 
 type SingleFileOperation =
+  | 'createLink'
   | 'openNew'
   | 'openKept'
   | 'write'
