@@ -10,6 +10,7 @@ import { createExternalSigner, type ExternalCommand } from '../../src/publisher/
 import { newSeed } from '../../src/publisher/key-file.js';
 import { createSigner } from '../../src/publisher/signer.js';
 import { rejectsCode } from '../support/assert-code.js';
+import type { KeyType } from '../support/key-pairs.js';
 import { makeOpensslKey, opensslKinds } from '../support/openssl-keys.js';
 import { needs } from '../support/real-programs.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -104,10 +105,7 @@ describe('an external signer', openssl, () => {
 
 type OpensslKey = ReturnType<typeof makeOpensslKey>;
 
-async function withKey(
-  kind: (typeof opensslKinds)[number],
-  act: (key: OpensslKey) => Promise<void>,
-): Promise<void> {
+async function withKey(kind: KeyType, act: (key: OpensslKey) => Promise<void>): Promise<void> {
   using dir = tempDir();
   const key = makeOpensslKey(dir, kind);
   createPublicKey(readFileSync(key.publicPath));

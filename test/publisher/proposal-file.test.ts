@@ -1,5 +1,6 @@
 // A proposal comes by mail: what is not exactly one is refused, copies are merged only when they say the same, and the
 // base must be the reader's own.
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -23,10 +24,8 @@ import {
 import { throwsCode } from '../support/assert-code.js';
 import { commit, newKey, proposal, signedBy } from '../support/ceremony.js';
 import { sampleRepository } from '../support/sample-repository.js';
+import type { Loose } from '../support/simulated-metadata.js';
 import { tempDir } from '../support/temp-dir.js';
-
-// biome-ignore lint/suspicious/noExplicitAny: tests write what no type would let them
-type Loose = any;
 
 function bent(given: Proposal, change: (file: Loose) => void): Buffer {
   const file = JSON.parse(encodeProposal(given).toString());

@@ -2,10 +2,8 @@
 // signed, after it was signed, or as text and bytes. Owns what can be bent and how; who accepts it is the test's.
 import { createHash } from 'node:crypto';
 import type { Seeded } from './seeded.js';
+import { dayMs, isoTime, type Loose } from './simulated-metadata.js';
 import { type ForeignKey, foreignKey } from './tuf-js-repository.js';
-
-// biome-ignore lint/suspicious/noExplicitAny: bent metadata is what no type would let it be
-type Loose = any;
 
 export const bentRoles = ['root', 'timestamp', 'snapshot', 'targets', 'team', 'sub'] as const;
 export type BentRole = (typeof bentRoles)[number];
@@ -56,7 +54,7 @@ export interface HonestOptions {
 
 /** A repository without any fault. */
 export function honest({ nowMs, version, consistent, pinned }: HonestOptions): Bent {
-  const expires = `${new Date(nowMs + 30 * 86_400_000).toISOString().slice(0, 19)}Z`;
+  const expires = isoTime(nowMs + 30 * dayMs);
   const base = (type: string) => ({ _type: type, spec_version: '1.0.31', version, expires });
   const listed = (roles: readonly BentRole[]) =>
     Object.fromEntries(

@@ -1,13 +1,12 @@
 // Bends a repository at the very rules where clients are known, or suspected, to differ: each is drawn often enough
 // that a difference which no longer occurs is noticed. The rest of what can be bent is bent-repository's.
+
 import { createHash } from 'node:crypto';
 import { Signature } from '@tufjs/models';
 import { type Bent, type BentRole, keyIdOf } from './bent-repository.js';
 import type { Seeded } from './seeded.js';
+import type { Loose } from './simulated-metadata.js';
 import type { ForeignKey } from './tuf-js-repository.js';
-
-// biome-ignore lint/suspicious/noExplicitAny: bent metadata is what no type would let it be
-type Loose = any;
 
 const signedRoles: readonly BentRole[] = ['timestamp', 'snapshot', 'targets', 'team', 'sub'];
 

@@ -1,11 +1,10 @@
 // Where our client and that of tuf-js differ, and why: each row says what, names who is right about it, and recognises
 // its case in the bent files themselves, not in what either client said alone. A difference that no row explains is a
 // defect of one of the two.
-import { type Bent, bentRoles, keyIdOf } from './bent-repository.js';
-import type { Difference } from './two-clients.js';
 
-// biome-ignore lint/suspicious/noExplicitAny: bent metadata is what no type would let it be
-type Loose = any;
+import { type Bent, bentRoles, keyIdOf } from './bent-repository.js';
+import type { Loose } from './simulated-metadata.js';
+import type { Difference } from './two-clients.js';
 
 export interface BentCase {
   readonly bent: Bent;

@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { MetadataKey } from '../../src/core/tuf-metadata.js';
+import { type KeyType, keyKinds, publicText } from './key-pairs.js';
 import type { TempDir } from './temp-dir.js';
 
-export const opensslKinds = ['ed25519', 'ecdsa', 'rsa'] as const;
-export type OpensslKind = (typeof opensslKinds)[number];
+export const opensslKinds: readonly KeyType[] = ['ed25519', 'ecdsa', 'rsa'];
 
 export interface OpensslKey {
   readonly secretPath: string;
@@ -17,32 +17,24 @@ export interface OpensslKey {
   readonly signCommand: string;
 }
 
-const generate: Readonly<Record<OpensslKind, readonly string[]>> = {
+const generate: Readonly<Record<KeyType, readonly string[]>> = {
   ed25519: ['-algorithm', 'ed25519'],
   ecdsa: ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'],
   rsa: ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
 };
 
-const schemes: Readonly<Record<OpensslKind, string>> = {
-  ed25519: 'ed25519',
-  ecdsa: 'ecdsa-sha2-nistp256',
-  rsa: 'rsassa-pss-sha256',
-};
-
 /** @param name of its two files in the directory; `kind` by default */
-export function makeOpensslKey(dir: TempDir, kind: OpensslKind, name: string = kind): OpensslKey {
+export function makeOpensslKey(dir: TempDir, kind: KeyType, name: string = kind): OpensslKey {
   const secretPath = dir.join(`${name}.pem`);
   const publicPath = dir.join(`${name}.pub.pem`);
   execFileSync('openssl', ['genpkey', ...generate[kind], '-out', secretPath], { stdio: 'ignore' });
   execFileSync('openssl', ['pkey', '-in', secretPath, '-pubout', '-out', publicPath]);
-  const pem = createPublicKey(readFileSync(publicPath));
-  const raw = pem.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex');
-  const text = kind === 'ed25519' ? raw : pem.export({ type: 'spki', format: 'pem' }).toString();
-  const key = { keytype: kind, scheme: schemes[kind], keyval: { public: text } };
+  const text = publicText(kind, createPublicKey(readFileSync(publicPath)));
+  const key = { ...keyKinds[kind], keyval: { public: text } };
   return { secretPath, publicPath, key, signCommand: signCommand(kind, secretPath) };
 }
 
-function signCommand(kind: OpensslKind, secretPath: string): string {
+function signCommand(kind: KeyType, secretPath: string): string {
   switch (kind) {
     case 'ed25519':
       return `openssl pkeyutl -sign -inkey ${secretPath} -rawin -in "$WRIT_SIGN_FILE"`;

@@ -1,15 +1,7 @@
 // A TUF repository in memory that is made and signed by @tufjs/models, another implementation than ours: what our
 // client accepts of it is accepted across implementations. Owns its keys of three types; key ids are digested here
 // by hand, so that a mistake in our own canonical form cannot agree with itself.
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  constants as rsa,
-  sign,
-} from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
   Key,
   Metadata,
@@ -23,8 +15,8 @@ import {
 } from '@tufjs/models';
 import { Delegations } from '@tufjs/models/dist/delegations.js';
 import { DelegatedRole, Role } from '@tufjs/models/dist/role.js';
-
-export type KeyType = 'ed25519' | 'ecdsa' | 'rsa';
+import { type KeyType, keyKinds, makeKeyPair, publicText, seededKeyPair, signatureOf } from './key-pairs.js';
+import { dayMs, isoTime } from './simulated-metadata.js';
 
 export interface ForeignKey {
   readonly id: string;
@@ -81,52 +73,20 @@ export interface ForeignRepositoryOptions {
   readonly delegations?: readonly ForeignDelegation[];
 }
 
-const algorithms: Readonly<Record<KeyType, { readonly keytype: string; readonly scheme: string }>> = {
-  ed25519: { keytype: 'ed25519', scheme: 'ed25519' },
-  ecdsa: { keytype: 'ecdsa', scheme: 'ecdsa-sha2-nistp256' },
-  rsa: { keytype: 'rsa', scheme: 'rsassa-pss-sha256' },
-};
-
-/** PKCS #8 of an Ed25519 key up to its seed (RFC 8410). */
-const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
-
 /** @param seed makes an Ed25519 key the same one in every run; without it, and for the other types, it is random */
 export function foreignKey(type: KeyType, seed?: string): ForeignKey {
-  const secret = makeSecret(type, seed);
-  const { keytype, scheme } = algorithms[type];
-  const text = publicText(type, secret.publicKey);
+  const { publicKey, privateKey } =
+    type === 'ed25519' && seed !== undefined ? seededKeyPair(seed) : makeKeyPair(type);
+  const { keytype, scheme } = keyKinds[type];
+  const text = publicText(type, publicKey);
   // Canonical JSON escapes no line feed: the PEM stands in it as it is.
   const canonical = `{"keytype":"${keytype}","keyval":{"public":"${text}"},"scheme":"${scheme}"}`;
   const id = createHash('sha256').update(canonical).digest('hex');
   return {
     id,
     key: new Key({ keyID: id, keyType: keytype, scheme, keyVal: { public: text } }),
-    sign: (bytes) => new Signature({ keyID: id, sig: signBytes(type, bytes, secret.privateKey) }),
+    sign: (bytes) => new Signature({ keyID: id, sig: signatureOf(type, privateKey, bytes) }),
   };
-}
-
-function makeSecret(
-  type: KeyType,
-  seed: string | undefined,
-): { publicKey: KeyObject; privateKey: KeyObject } {
-  if (type === 'ecdsa') return generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  if (type === 'rsa') return generateKeyPairSync('rsa', { modulusLength: 2048 });
-  if (seed === undefined) return generateKeyPairSync('ed25519');
-  const der = Buffer.concat([ed25519Prefix, createHash('sha256').update(seed).digest()]);
-  const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  return { privateKey, publicKey: createPublicKey(privateKey) };
-}
-
-function publicText(type: KeyType, key: KeyObject): string {
-  if (type !== 'ed25519') return key.export({ type: 'spki', format: 'pem' }).toString();
-  return key.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex');
-}
-
-function signBytes(type: KeyType, bytes: Buffer, key: KeyObject): string {
-  if (type === 'ed25519') return sign(null, bytes, key).toString('hex');
-  if (type === 'ecdsa') return sign('sha256', bytes, key).toString('hex');
-  const padding = { key, padding: rsa.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
-  return sign('sha256', bytes, padding).toString('hex');
 }
 
 export interface ForeignRepository {
@@ -137,20 +97,20 @@ export interface ForeignRepository {
 
 /** Makes and signs every file of one version of a repository. */
 export function foreignRepository(options: ForeignRepositoryOptions): ForeignRepository {
-  const { keys, consistent = true, pinned = false } = options;
+  const { keys, consistent = true } = options;
   const base = baseOf(options);
   const files = new Map<string, Buffer>();
   const root = sealed(rootOf(options), keys.root);
   files.set(`metadata/${base.version}.root.json`, root);
   const meta: Record<string, MetaFile> = {};
   const put = (name: string, bytes: Buffer): void => {
-    meta[`${name}.json`] = describe(base.version, bytes, pinned);
+    meta[`${name}.json`] = describe(base.version, bytes, options);
     const file = encodeURIComponent(name);
     files.set(`metadata/${consistent ? `${base.version}.` : ''}${file}.json`, bytes);
   };
   const place = (targets: ForeignTargets = {}): void => {
     for (const [path, { content }] of Object.entries(targets))
-      files.set(targetFilePath(path, content, consistent), content);
+      files.set(targetFilePath(path, content, options), content);
   };
   for (const role of allDelegations(options.delegations)) {
     put(role.name, sealed(targetsOf(base, role.targets, role.delegations), role.keys));
@@ -160,7 +120,7 @@ export function foreignRepository(options: ForeignRepositoryOptions): ForeignRep
   place(options.targets);
   const snapshot = sealed(new Snapshot({ ...base, meta: { ...meta } }), keys.snapshot);
   put('snapshot', snapshot);
-  const snapshotMeta = describe(base.version, snapshot, pinned);
+  const snapshotMeta = describe(base.version, snapshot, options);
   files.set('metadata/timestamp.json', sealed(new Timestamp({ ...base, snapshotMeta }), keys.timestamp));
   return { files, bootstrapRoot: root };
 }
@@ -172,8 +132,7 @@ interface Base {
 }
 
 function baseOf({ nowMs, version = 1 }: ForeignRepositoryOptions): Base {
-  const expires = `${new Date(nowMs + 30 * 86_400_000).toISOString().slice(0, 19)}Z`;
-  return { version, specVersion: '1.0.31', expires };
+  return { version, specVersion: '1.0.31', expires: isoTime(nowMs + 30 * dayMs) };
 }
 
 function rootOf(options: ForeignRepositoryOptions): Root {
@@ -233,7 +192,7 @@ function allDelegations(roles: readonly ForeignDelegation[] = []): ForeignDelega
   return roles.flatMap((role) => [role, ...allDelegations(role.delegations)]);
 }
 
-function describe(version: number, bytes: Buffer, pinned: boolean): MetaFile {
+function describe(version: number, bytes: Buffer, { pinned = false }: ForeignRepositoryOptions): MetaFile {
   if (!pinned) return new MetaFile({ version });
   const hashes = { sha256: createHash('sha256').update(bytes).digest('hex') };
   return new MetaFile({ version, length: bytes.length, hashes });
@@ -247,7 +206,11 @@ function sealed(signed: Root | Timestamp | Snapshot | Targets, keys: readonly Fo
 }
 
 /** Where a target lies: consistent snapshots put its digest before the last part of the name. */
-function targetFilePath(path: string, content: Buffer, consistent: boolean): string {
+function targetFilePath(
+  path: string,
+  content: Buffer,
+  { consistent = true }: ForeignRepositoryOptions,
+): string {
   const hex = createHash('sha256').update(content).digest('hex');
   const parts = path.split('/');
   const name = parts.pop() ?? '';

@@ -17,6 +17,7 @@ import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { commit, newKey, proposal, signedBy } from '../support/ceremony.js';
 import { delegateTo, makeTeam } from '../support/delegated-repository.js';
 import { fakeClock } from '../support/fake-clock.js';
+import type { KeyType } from '../support/key-pairs.js';
 import {
   changeOptions,
   noReport,
@@ -28,12 +29,7 @@ import { serveFiles } from '../support/serve-files.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { trustHost } from '../support/trust-host.js';
 import { tufJsClient } from '../support/tuf-js-client.js';
-import {
-  type ForeignDelegation,
-  foreignKey,
-  foreignRepository,
-  type KeyType,
-} from '../support/tuf-js-repository.js';
+import { type ForeignDelegation, foreignKey, foreignRepository } from '../support/tuf-js-repository.js';
 
 const nowMs = Date.UTC(2026, 10, 1);
 const clock = fakeClock({ nowMs });

@@ -13,6 +13,7 @@ import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { openTrustStore } from '../../src/trust/trust-store.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
+import type { KeyType } from '../support/key-pairs.js';
 import { sampleRepository } from '../support/sample-repository.js';
 import { serveDirectory } from '../support/serve-directory.js';
 import { serveFiles } from '../support/serve-files.js';
@@ -25,7 +26,6 @@ import {
   foreignKey,
   foreignRelease,
   foreignRepository,
-  type KeyType,
   type TopRole,
 } from '../support/tuf-js-repository.js';
 

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keyId } from '../../../src/core/signature-schemes.js';
 import type { MetadataSignature } from '../../../src/core/tuf-metadata.js';
+import type { KeyType } from '../../support/key-pairs.js';
 import {
   type Loose,
   makeKey,
   type RepositorySimulator,
   signWith,
 } from '../../support/repository-simulator.js';
-import { type KeyType, makeKeys, type SimulatedKey } from '../../support/simulated-keys.js';
+import { makeKeys, type SimulatedKey } from '../../support/simulated-keys.js';
 import { trustBench, type Verdict } from '../../support/trust-bench.js';
 
 describe('keys of every type', () => {
