@@ -11,7 +11,7 @@ import { commit, noPassphrases, proposal, signedBy } from '../support/ceremony.j
 import { makeOpensslKey, type OpensslKey } from '../support/openssl-keys.js';
 import { needs } from '../support/real-programs.js';
 import { sampleRepository } from '../support/sample-repository.js';
-import { serveDirectory } from '../support/serve-directory.js';
+import { serveDirectory } from '../support/serve-repository.js';
 import { tempDir } from '../support/temp-dir.js';
 import { tufJsClient } from '../support/tuf-js-client.js';
 

@@ -20,7 +20,7 @@ import { signMetadata } from '../../src/publisher/signer.js';
 import { copyHost, type InstalledHost, installHost } from '../support/installed-host.js';
 import { encodeEnvelope, isoTime, makeKey, signWith } from '../support/repository-simulator.js';
 import { jsonOf, type WritRun } from '../support/run-writ.js';
-import { type Bend, serveDirectory } from '../support/serve-directory.js';
+import { type Bend, serveDirectory } from '../support/serve-repository.js';
 import { assertSpeaks, type Places, standingPolicy } from '../support/standing-policy.js';
 
 interface Fault {

@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.js';
 import type { HttpFixture } from '../support/http-fixture.js';
 import { copyHost, type InstalledHost, installHost } from '../support/installed-host.js';
 import { jsonOf } from '../support/run-writ.js';
-import { type Bend, serveDirectory } from '../support/serve-directory.js';
+import { type Bend, serveDirectory } from '../support/serve-repository.js';
 import { until } from '../support/until.js';
 import { startWrit } from '../support/writ-process.js';
 

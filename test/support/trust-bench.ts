@@ -1,19 +1,18 @@
-// A host's trust and nothing else: the real client and the real store in a temporary directory, against a simulated
-// repository. Holds the store to its promise that it has only bytes that were served.
+// A host's trust against a simulated repository: a trust host whose process goes on, with verdicts and versions to look
+// at. Holds the store to its promise that it has only bytes that were served.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ErrorCode } from '../../src/core/error-codes.js';
 import { WritError } from '../../src/core/errors.js';
 import type { MetadataLimits } from '../../src/core/limits.js';
-import { createDurableFs } from '../../src/platform/durable-fs.js';
-import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
+import type { RepositoryClient } from '../../src/trust/repository-client.js';
 import type { RepositorySource } from '../../src/trust/repository-source.js';
-import { openTrustStore } from '../../src/trust/trust-store.js';
 import { type FakeClock, fakeClock } from './fake-clock.js';
 import { RepositorySimulator, type SimulatorOptions } from './repository-simulator.js';
 import { tempDir } from './temp-dir.js';
+import { trustHostAt } from './trust-host.js';
 
 /** `trusted`, or the code of the refusal. */
 export type Verdict = ErrorCode | 'trusted';
@@ -52,25 +51,16 @@ export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}):
   const dir = tempDir();
   const clock = fakeClock({ nowMs: startMs, mode: 'skip' });
   const repository = new RepositorySimulator({ nowMs: startMs, ...rest });
-  const trust = dir.join('trust');
+  const host = trustHostAt(dir, clock);
+  const { trust } = host;
   const served = new Set<string>();
   const ship = (bytes: Uint8Array): void => {
-    writeFileSync(dir.join('root.json'), bytes);
+    host.bootstrap(bytes);
     served.add(digestOf(bytes));
   };
   const open = (): RepositoryClient => {
     const plain = repository.source();
-    const store = openTrustStore({
-      directory: trust,
-      bootstrapRoot: dir.join('root.json'),
-      fs: createDurableFs(),
-    });
-    return openRepositoryClient({
-      source: noteServed(source?.(plain) ?? plain, served),
-      store,
-      clock,
-      ...(limits ? { limits } : {}),
-    });
+    return host.boot(noteServed(source?.(plain) ?? plain, served), {}, limits);
   };
   ship(repository.bootstrapRoot);
   let client = open();
@@ -103,7 +93,7 @@ export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}):
     asked: () => repository.takeRequests().map(shortRequest),
     stored: () => readStored(trust, served),
     storedBytes: (role) => readFileSync(join(trust, `${encodeURIComponent(role)}.json`)),
-    [Symbol.dispose]: () => dir[Symbol.dispose](),
+    [Symbol.dispose]: () => host[Symbol.dispose](),
   };
 }
 

@@ -2,6 +2,7 @@
 // each start of the process. Owns where things lie; what happens to them is the test's.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defaultMetadataLimits, type MetadataLimits } from '../../src/core/limits.js';
 import type { Clock } from '../../src/platform/clock.js';
 import { createDurableFs, type OperationObserver } from '../../src/platform/durable-fs.js';
 import { openRepositoryClient, type RepositoryClient } from '../../src/trust/repository-client.js';
@@ -14,7 +15,7 @@ export interface TrustHost extends Disposable {
   /** trust/ of the state directory. */
   readonly trust: string;
   /** Starts a process: a new client on what lies in trust/. */
-  boot(source: RepositorySource, observer?: OperationObserver): RepositoryClient;
+  boot(source: RepositorySource, observer?: OperationObserver, limits?: MetadataLimits): RepositoryClient;
   bootstrap(bytes: Uint8Array): void;
   /** Contents by path below trust/, with every left-over. */
   image(): TrustImage;
@@ -39,13 +40,13 @@ export function trustHostAt(dir: TempDir, clock: Clock): TrustHost {
   const rootPath = dir.join('root.json');
   return {
     trust,
-    boot: (source, observer = {}) => {
+    boot: (source, observer = {}, limits = defaultMetadataLimits) => {
       const store = openTrustStore({
         directory: trust,
         bootstrapRoot: rootPath,
         fs: createDurableFs(observer),
       });
-      return openRepositoryClient({ source, store, clock });
+      return openRepositoryClient({ source, store, clock, limits });
     },
     bootstrap: (bytes) => writeFileSync(rootPath, bytes),
     image: () => readImage(trust),

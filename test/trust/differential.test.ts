@@ -19,7 +19,7 @@ import { bendRule } from '../support/bent-rules.js';
 import { explanations } from '../support/explained-differences.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../support/seeded.js';
-import { serveFiles } from '../support/serve-files.js';
+import { serveFiles } from '../support/serve-repository.js';
 import { tempDir } from '../support/temp-dir.js';
 import { trustHost } from '../support/trust-host.js';
 import { tufJsClient } from '../support/tuf-js-client.js';

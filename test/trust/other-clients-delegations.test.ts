@@ -24,8 +24,7 @@ import {
   type SampleRepository,
   sampleRepository,
 } from '../support/sample-repository.js';
-import { serveDirectory } from '../support/serve-directory.js';
-import { serveFiles } from '../support/serve-files.js';
+import { serveDirectory, serveFiles } from '../support/serve-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { trustHost } from '../support/trust-host.js';
 import { tufJsClient } from '../support/tuf-js-client.js';

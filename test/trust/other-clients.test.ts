@@ -15,8 +15,7 @@ import { rejectsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
 import type { KeyType } from '../support/key-pairs.js';
 import { sampleRepository } from '../support/sample-repository.js';
-import { serveDirectory } from '../support/serve-directory.js';
-import { serveFiles } from '../support/serve-files.js';
+import { serveDirectory, serveFiles } from '../support/serve-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { tufJsClient } from '../support/tuf-js-client.js';
 import {

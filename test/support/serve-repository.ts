@@ -1,8 +1,18 @@
-// A repository directory on a local web server that may misbehave. Owns plain answers; how one is bent is the test's.
+// A repository on a local web server: files in memory that were never on a disk, or a directory whose answers may be
+// bent. Owns plain answers; how one is bent is the test's.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
+
+/** @param files by path below the top, as `metadata/timestamp.json`; looked at on every request */
+export function serveFiles(files: ReadonlyMap<string, Buffer>): Promise<HttpFixture> {
+  return httpFixture((request: IncomingMessage, response: ServerResponse) => {
+    const bytes = files.get((request.url ?? '/').slice(1));
+    if (bytes === undefined) response.writeHead(404).end();
+    else response.end(bytes);
+  });
+}
 
 /** @returns true when it has answered, or will never answer */
 export type Bend = (path: string, response: ServerResponse, honest: () => Buffer) => boolean;
