@@ -3,6 +3,7 @@
 import { createTask } from 'node-cron';
 import type { PollConfig } from '../core/config.js';
 import { WritError } from '../core/errors.js';
+import { maxRetryAfterMs } from '../core/limits.js';
 import { firstPollAt, nextDelay, phaseMs } from '../core/schedule.js';
 import type { Clock } from '../platform/clock.js';
 
@@ -43,7 +44,7 @@ export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal)
 
 function firstTime(options: PollLoopOptions): number {
   const { poll, clock, hostId, lastSuccessMs, anythingActive } = options;
-  const retryAfterUntilMs = options.retryAfterUntilMs();
+  const retryAfterUntilMs = quietUntil(options);
   const nowMs = clock.nowMs();
   if (poll.kind === 'cron')
     return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options, nowMs);
@@ -58,7 +59,7 @@ function firstTime(options: PollLoopOptions): number {
 }
 
 function delayOf(options: PollLoopOptions, everyMs: number, failures: number): number {
-  const retryAfterUntilMs = options.retryAfterUntilMs();
+  const retryAfterUntilMs = quietUntil(options);
   return nextDelay({
     nowMs: options.clock.nowMs(),
     everyMs,
@@ -74,7 +75,16 @@ function nextCronTime(poll: CronPoll, options: PollLoopOptions, afterMs: number)
 }
 
 function notBefore(atMs: number, options: PollLoopOptions): number {
-  return Math.max(atMs, options.retryAfterUntilMs() ?? 0);
+  return Math.max(atMs, quietUntil(options) ?? 0);
+}
+
+/**
+ * @returns the stored Retry-After. One that is further ahead than any that is ever heard was stored by a clock that has
+ *   been set back since: a host that booted in 2036 for a minute must not be silent until then
+ */
+function quietUntil({ retryAfterUntilMs, clock }: PollLoopOptions): number | undefined {
+  const untilMs = retryAfterUntilMs();
+  return untilMs === undefined || untilMs > clock.nowMs() + maxRetryAfterMs ? undefined : untilMs;
 }
 
 /** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */

@@ -155,7 +155,8 @@ function judgeMemory(
     );
   }
   const refusal = findRefusal(host.refusals.read().refusals, bundle, manifest.digest);
-  if (refusal === undefined || refusal.retryAtMs <= nowMs) return undefined;
+  // A refusal of tomorrow was noted by a clock that was set back since.
+  if (refusal === undefined || refusal.retryAtMs <= nowMs || refusal.atMs > nowMs) return undefined;
   const error = new WritError('REMEMBERED_REFUSAL', `${bundle} ${serial} was refused: ${refusal.message}`, {
     facts: { bundle, serial, refusedFor: refusal.code, refusedAt: refusal.atMs },
   });

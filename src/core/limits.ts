@@ -77,6 +77,8 @@ export const defaultTransportLimits: TransportLimits = {
   refreshTimeoutMs: 300_000,
 };
 
+/** A server that asks for more quiet than this gets this: one answer, forged by whoever is on the line, must not buy a day. */
+export const maxRetryAfterMs = 3_600_000;
 export const maxSocketLineBytes = 65_536;
 export const maxSocketPathBytes = 107;
 export const maxHookOutputBytes = 65_536;

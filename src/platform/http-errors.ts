@@ -1,12 +1,11 @@
 // What can go wrong on the network, as error codes: one place that knows the names undici and the kernel use.
 import { type ErrorCode, isSystemError, isWritError, WritError } from '../core/errors.js';
+import { maxRetryAfterMs } from '../core/limits.js';
 import type { Deadline } from './deadline.js';
-
-const maxRetryAfterMs = 86_400_000;
 
 /**
  * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
- * @returns the delay in milliseconds, at most a day (a server must not silence a host for ever); undefined if none
+ * @returns the delay in milliseconds, at most maxRetryAfterMs; undefined if none
  */
 export function parseRetryAfterMs(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;

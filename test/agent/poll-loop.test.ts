@@ -66,6 +66,22 @@ describe('the poll loop', () => {
   });
 });
 
+describe('a stored Retry-After that is further ahead than any that is heard', () => {
+  const years = (): number => startMs + 10 * 365 * 24 * 60 * minuteMs;
+
+  it('is of a clock that was set back since, and silences nobody', async () => {
+    assert.deepEqual((await polls(1, { retryAfterUntilMs: years })).at, [0]);
+    assert.deepEqual(gaps(await polls(3, { retryAfterUntilMs: years })).slice(1), [10]);
+    const cron = { poll: { kind: 'cron', expression: '* * * * *' }, anythingActive: 'yes' } as const;
+    assert.deepEqual((await polls(2, { ...cron, retryAfterUntilMs: years })).at, [1, 2]);
+  });
+
+  it('counts as far as one can be', async () => {
+    const { at } = await polls(1, { retryAfterUntilMs: () => startMs + 60 * minuteMs });
+    assert.ok(at[0]! >= 60 && at[0]! < 70, String(at[0]));
+  });
+});
+
 describe('the time of a cron expression', () => {
   const poll = { kind: 'cron', expression: '* * * * *' } as const;
 

@@ -115,6 +115,18 @@ describe('a cycle', () => {
     assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
   });
 
+  it('tries a release again that was refused by a clock which was set back since', async () => {
+    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
+    using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    const nowMs = test.clock.nowMs();
+    test.clock.setWallTime(nowMs + 5 * 86_400_000);
+    assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
+    test.clock.setWallTime(nowMs);
+    assert.deepEqual(codes(await test.pull()), ['CHECK_FAILED']);
+    assert.deepEqual(codes(await test.pull()), ['REMEMBERED_REFUSAL']);
+  });
+
   it('says no in the step that said no, and what the check printed', async () => {
     const check = {
       kind: 'run',
