@@ -14,6 +14,7 @@ import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
 import type { Ledger } from './ledger.js';
 import { forgetReleases, type NewRelease } from './remember-refusals.js';
+import { withRetired } from './retired.js';
 import {
   judgeProof,
   resetWorkers,
@@ -85,7 +86,8 @@ function blamed(error: unknown, { signal, to }: Move): WritError {
 
 function swap(host: Host, story: CycleStory, move: Move): { value: undefined; text: string } {
   const { paths, durable } = host;
-  const ledger = move.ledger(host.ledger.read());
+  const change = { left: move.from?.generation, current: move.to.generation };
+  const ledger = withRetired(host, move.ledger(host.ledger.read()), change);
   host.ledger.write(wantGeneration(ledger, move.groups, move.to.generation, host.clock.nowMs()));
   writeJournal(paths, durable, journalOf(host, story, move));
   pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
@@ -182,23 +184,23 @@ function resetText(results: readonly WorkerResult[], generation: number): string
   return [...parts, ...missing].join('; ');
 }
 
-function commit(
+async function commit(
   host: Host,
   move: Move,
   workers: readonly WorkerResult[],
-): { value: undefined; text: string } {
+): Promise<{ value: undefined; text: string }> {
   noteWorkers(host, workers);
   const ledger = host.ledger.read();
   host.ledger.write(committed(ledger, move));
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
-  return { value: undefined, text: collect(host, move) };
+  return { value: undefined, text: await collect(host, move) };
 }
 
 /** What could not be removed now is removed after a later cycle. */
-function collect(host: Host, move: Move): string {
+async function collect(host: Host, move: Move): Promise<string> {
   try {
-    const removed = collectGarbage(host, move.staging);
+    const { removed } = await collectGarbage(host, { staging: () => move.staging });
     return removed > 0 ? `${removed} old generations removed` : '';
   } catch (error) {
     host.log.warn({ err: error }, 'old generations could not be removed');
@@ -243,8 +245,10 @@ export async function restore(
 ): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
+  const back = { left: move.to.generation, current: move.from?.generation };
   if (move.from === undefined) {
     removeCurrent(paths, durable);
+    host.ledger.write(withRetired(host, host.ledger.read(), back));
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
     return { value: [], text: `generation ${move.to.generation} -> none`, verdict: 'ok' };
@@ -252,9 +256,8 @@ export async function restore(
   await makeNewer(host, move.from.generation, move.to.generation);
   pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
   announceActive(host.groups, targetOf(move.from));
-  host.ledger.write(
-    wantGeneration(host.ledger.read(), move.groups, move.from.generation, host.clock.nowMs()),
-  );
+  const ledger = withRetired(host, host.ledger.read(), back);
+  host.ledger.write(wantGeneration(ledger, move.groups, move.from.generation, host.clock.nowMs()));
   const context = { ...contextOf(host, move, move.from), signal: new AbortController().signal };
   await runLoaders(context);
   const { results, problems } = await resetWorkers(host, context);

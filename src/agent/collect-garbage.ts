@@ -1,70 +1,108 @@
-// Removes old generations, trees and kept releases that nobody needs any more. Keeps the active and previous
-// ones, the last known good, what a worker is to use or last proved, the newest `keep.generations`, and all
-// that is younger than `keep.grace`: a reader in another name space cannot be seen.
-import * as fs from 'node:fs';
-import { basename, join } from 'node:path';
-import {
-  type Generation,
-  listGenerations,
-  readActive,
-  readGeneration,
-  unreferencedTrees,
-} from './generations.js';
+// Removes what nobody needs any more: old generations, trees that none of them has, and the releases of those. What is
+// kept is the verdict of core/collection. Ends early rather than late: what is left is due again.
+import { join } from 'node:path';
+import { planCollection } from '../core/collection.js';
+import { isWritError, type WritError } from '../core/errors.js';
+import { findHolders } from '../platform/holders.js';
+import { type Collectable, type FindHolders, lookForCollectable, readFacts } from './collectable.js';
+import { listGenerations } from './generations.js';
 import type { Host } from './host.js';
-import { listReleases } from './release-records.js';
+import { withoutFuture } from './retired.js';
+
+export interface CollectOptions {
+  /** Makes a directory of this cycle: deletion begins by renaming into it, so that nobody meets half a tree. */
+  readonly staging: () => string;
+  /** Who holds what; /proc says by default. */
+  readonly find?: FindHolders;
+}
+
+export interface Collected {
+  /** How many generations were removed. */
+  readonly removed: number;
+  /** `yes`: its time was over before all was removed. */
+  readonly more: 'yes' | 'no';
+  readonly held: Collectable['held'];
+  /** Epoch milliseconds: when there may be more to remove, as far as that is a matter of time. */
+  readonly nextDueMs?: number;
+}
 
 /**
- * @param staging a directory of this cycle: deletion begins by renaming into it, so that nobody meets half a tree
- * @returns how many generations were removed
+ * Collects. Writes nothing when there is nothing to remove.
+ * @throws WritError STATE_DAMAGED when the rules cannot be made out, DISK_* of the first removal that failed, when the
+ *   others have been tried
  */
-export function collectGarbage(host: Host, staging: string): number {
-  const { paths, durable } = host;
-  const kept = keptNumbers(host);
-  const old = listGenerations(paths).filter(
-    (number) => !kept.has(number) && !isYoung(host, join(paths.generations, String(number))),
+export async function collectGarbage(host: Host, options: CollectOptions): Promise<Collected> {
+  const { find = findHolders } = options;
+  const look = await lookForCollectable(host, find);
+  const { plan, held, complete } = look;
+  if (complete === 'no')
+    host.log.warn({ held }, 'too many processes to know who holds what: nothing is removed');
+  host.ledger.write(withoutFuture(host, notYetDue(host, look)));
+  const removal = startRemoval(host, options.staging);
+  for (const number of plan.generations) {
+    const name = String(number);
+    removal.remove(join(host.paths.generations, name), `old-generation-${name}`);
+  }
+  const removed = removal.count();
+  if (complete === 'yes') removeUnused(host, look, removal);
+  removal.end();
+  const more = removal.ranOut() ? 'yes' : 'no';
+  return { removed, more, held, ...(plan.nextDueMs === undefined ? {} : { nextDueMs: plan.nextDueMs }) };
+}
+
+/** With what is left on disk: a generation that could not be removed keeps its trees. */
+function removeUnused(host: Host, { rules }: Collectable, removal: Removal): void {
+  const { paths } = host;
+  const named = new Set(listGenerations(paths));
+  const { trees, releases } = planCollection(readFacts(host), { ...rules, named });
+  for (const name of trees) removal.remove(join(paths.bundles, name), `old-tree-${name.replace('/', '-')}`);
+  for (const name of releases)
+    removal.remove(join(paths.archives, name), `old-release-${name.replace('/', '-')}`);
+}
+
+function notYetDue(host: Host, { plan, rules }: Collectable): number[] {
+  return listGenerations(host.paths).filter(
+    (number) => !rules.named.has(number) && !plan.generations.includes(number),
   );
-  for (const number of old) {
-    discard(host, join(paths.generations, String(number)), join(staging, `old-generation-${number}`));
-  }
-  if (old.length === 0) return 0;
-  const left = listGenerations(paths).map((number) => readGeneration(paths, number));
-  for (const { bundle, path } of unreferencedTrees(paths, left)) {
-    if (!isYoung(host, path)) discard(host, path, join(staging, `old-tree-${bundle}-${basename(path)}`));
-  }
-  discardReleases(host, left, staging);
-  durable.flushDirectory('commit.collect-flush', paths.generations);
-  return old.length;
 }
 
-function keptNumbers(host: Host): ReadonlySet<number> {
-  const ledger = host.ledger.read();
-  const workers = Object.values(ledger.workers).flatMap((one) => [one.wanted, one.confirmed]);
-  const newest = listGenerations(host.paths).slice(-host.config.keep.generations);
-  const named = [
-    readActive(host.paths)?.number,
-    ledger.previous,
-    ledger.lastKnownGood,
-    ...workers,
-    ...newest,
-  ];
-  return new Set(named.filter((one) => one !== undefined));
+interface Removal {
+  /** @param name in staging */
+  remove(path: string, name: string): void;
+  /** How many were removed so far. */
+  count(): number;
+  ranOut(): boolean;
+  /** @throws WritError the first failure */
+  end(): void;
 }
 
-function isYoung(host: Host, path: string): boolean {
-  // ctime, not mtime: the mtimes of a tree are set on purpose.
-  return host.clock.nowMs() - fs.statSync(path).ctimeMs < host.config.keep.graceMs;
-}
+/** Of the removals of one collection: who waits for a pull waits for them too. */
+const maxRemoveMs = 2000;
 
-function discardReleases(host: Host, left: readonly Generation[], staging: string): void {
-  const used = new Set(
-    left.flatMap((one) => one.entries.map((entry) => `${entry.bundle}/${entry.tree.release}`)),
-  );
-  for (const { bundle, name, path } of listReleases(host.paths)) {
-    if (!used.has(`${bundle}/${name}`)) discard(host, path, join(staging, `old-release-${bundle}-${name}`));
-  }
-}
-
-function discard(host: Host, path: string, to: string): void {
-  host.durable.rename('commit.collect', path, to);
-  host.durable.removeTree('commit.collect-remove', to);
+function startRemoval({ durable, paths, clock }: Host, staging: () => string): Removal {
+  const deadlineMs = clock.monotonicMs() + maxRemoveMs;
+  let count = 0;
+  let ranOut = false;
+  let first: WritError | undefined;
+  return {
+    remove: (path, name) => {
+      ranOut ||= clock.monotonicMs() >= deadlineMs;
+      if (ranOut) return;
+      try {
+        const to = join(staging(), name);
+        durable.rename('commit.collect', path, to);
+        durable.removeTree('commit.collect-remove', to);
+        count += 1;
+      } catch (error) {
+        if (!isWritError(error)) throw error;
+        first ??= error;
+      }
+    },
+    count: () => count,
+    ranOut: () => ranOut,
+    end: () => {
+      if (first !== undefined) throw first;
+      if (count > 0) durable.flushDirectory('commit.collect-flush', paths.generations);
+    },
+  };
 }

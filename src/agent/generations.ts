@@ -1,7 +1,7 @@
 // Generations on disk: reading which one is active and what it holds, building a new one, collecting old ones.
 // Never writes into a tree or a generation that exists; what `current` names is never renamed or removed.
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import {
@@ -152,17 +152,21 @@ export function sweepTemporaryLinks(paths: HostPaths, durable: DurableFs): void 
   }
 }
 
-/** @returns tree directories by bundle that no generation in `kept` refers to. */
-export function unreferencedTrees(
-  paths: HostPaths,
-  kept: readonly Generation[],
-): { bundle: string; path: string }[] {
-  const used = new Set(kept.flatMap((one) => one.entries.map((entry) => entry.treePath)));
+/** @returns as `bundle/directory`, what the links of a generation name; whether it is there is not asked */
+export function linkedTrees(paths: HostPaths, number: number): string[] {
+  const path = join(paths.generations, String(number));
+  return readDirectory(path).flatMap((bundle) => {
+    const text = readBundleLink(join(path, bundle));
+    return parseBundleLink(bundle, text) === undefined ? [] : [`${bundle}/${basename(text)}`];
+  });
+}
+
+/** @returns all trees on disk. */
+export function listTrees(paths: HostPaths): { bundle: string; path: string }[] {
   return listDirectories(paths.bundles).flatMap((bundle) =>
     listDirectories(join(paths.bundles, bundle))
       .filter((name) => parseTreeName(name) !== undefined)
-      .map((name) => ({ bundle, path: join(paths.bundles, bundle, name) }))
-      .filter((tree) => !used.has(tree.path)),
+      .map((name) => ({ bundle, path: join(paths.bundles, bundle, name) })),
   );
 }
 

@@ -50,6 +50,8 @@ export interface Ledger {
   readonly lastMtimeSeconds: number;
   readonly previous?: number;
   readonly lastKnownGood?: number;
+  /** When each generation on disk stopped being current, epoch milliseconds: its grace begins there. */
+  readonly retired?: Readonly<Record<string, number>>;
   /** By `bundle/channel`. */
   readonly accepted: Readonly<Record<string, readonly AcceptedRelease[]>>;
   /** Channel of each bundle at its last activation: another one permits a lower serial once. */
@@ -87,6 +89,7 @@ const ledgerSchema: object = record(
     lastMtimeSeconds: number,
     previous: number,
     lastKnownGood: number,
+    retired: objectOf(number),
     accepted: objectOf(
       listOf(record({ serial: number, manifestDigest: digest }, ['serial', 'manifestDigest'])),
     ),

@@ -2,6 +2,7 @@
 // schema 1). Who asks and how is control-protocol's.
 import type { Problem, Trigger, WorkerState } from './cycle-report.js';
 import type { FreshnessReport } from './freshness.js';
+import type { HoldKind } from './holders.js';
 import type { Outcome } from './sync-machine.js';
 
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
@@ -70,6 +71,22 @@ export interface UntrustedStatus {
   readonly reason: string;
 }
 
+/** What collection would have removed, did nobody hold it. */
+export interface HeldStatus {
+  /** Left out for a tree that no generation has. */
+  readonly generation?: number;
+  /** Where one tree of it is held. */
+  readonly bundle?: string;
+  readonly what: HoldKind;
+  /** Where it is mounted, or which part of it is held, as the kernel names it; left out in status.json. */
+  readonly path?: string;
+  /** Left out for a mount of the host itself, and in status.json. */
+  readonly pid?: number;
+  readonly command?: string;
+  /** Epoch milliseconds: since when it is not current any more. */
+  readonly sinceMs: number;
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -112,6 +129,8 @@ export interface StatusReport {
     readonly signedAtMs?: number;
   }[];
   readonly untrusted?: readonly UntrustedStatus[];
+  /** Left out when nothing is kept for its holders alone. */
+  readonly held?: readonly HeldStatus[];
   readonly refusals: readonly RefusalStatus[];
   readonly holds: readonly HoldStatus[];
   readonly problems: readonly Problem[];

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { collectGarbage } from '../../src/agent/collect-garbage.js';
+import { type Collected, collectGarbage } from '../../src/agent/collect-garbage.js';
+import type { FindHolders } from '../../src/agent/collectable.js';
 import { listGenerations } from '../../src/agent/generations.js';
 import type { Host } from '../../src/agent/host.js';
-import { throwsCode } from '../support/assert-code.js';
+import { writeJournal } from '../../src/agent/journal.js';
+import { rollBack } from '../../src/agent/rollback.js';
+import type { Holder } from '../../src/core/holders.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.js';
 
 const keepAll = { keep: { generations: 1000, graceMs: 0 } };
@@ -20,17 +24,20 @@ async function generations(count: number, options: TestHostOptions = {}): Promis
 }
 
 /** The host an hour from now, when nothing is young any more, with fewer generations to keep. */
-function later(host: Host, keep = { generations: 1, graceMs: 600_000 }): Host {
-  return {
-    ...host,
-    config: { ...host.config, keep },
-    clock: { ...host.clock, nowMs: () => Date.now() + 3_600_000 },
-  };
+function later(host: Host, keep = { generations: 1, graceMs: 600_000 }, afterMs = 3_600_000): Host {
+  const nowMs = host.clock.nowMs() + afterMs;
+  return { ...host, config: { ...host.config, keep }, clock: { ...host.clock, nowMs: () => nowMs } };
 }
 
-function staging(test: TestHost): string {
-  const path = join(test.host.paths.staging, 'c-1');
-  fs.mkdirSync(path);
+/** Collects, with these holders. */
+function collect(host: Host, ...holders: Holder[]): Promise<Collected> {
+  const find: FindHolders = async () => ({ holders, complete: 'yes', processes: 1, unseen: 0 });
+  return collectGarbage(host, { staging: () => staging(host), find });
+}
+
+function staging(host: Host): string {
+  const path = join(host.paths.staging, 'c-1');
+  fs.mkdirSync(path, { recursive: true });
   return path;
 }
 
@@ -40,11 +47,18 @@ const serialsIn = (path: string): number[] =>
     .map((name) => Number(name.split('-')[0]))
     .sort((a, b) => a - b);
 
+function treeOf({ paths }: Host, serial: number): string {
+  const [tree] = fs
+    .readdirSync(join(paths.bundles, 'access'))
+    .filter((name) => name.startsWith(`${serial}-`));
+  return tree ?? '';
+}
+
 describe('collection', () => {
   it('keeps the active and the previous generation with their trees and releases, and no others', async () => {
     using test = await generations(5);
     const { host } = test;
-    assert.equal(collectGarbage(later(host), staging(test)), 3);
+    assert.equal((await collect(later(host))).removed, 3);
     assert.deepEqual(listGenerations(host.paths), [4, 5]);
     assert.deepEqual(serialsIn(join(host.paths.bundles, 'access')), [4, 5]);
     assert.deepEqual(serialsIn(join(host.paths.archives, 'access')), [4, 5]);
@@ -54,24 +68,34 @@ describe('collection', () => {
 
   it('keeps the newest as configured', async () => {
     using test = await generations(5);
-    collectGarbage(later(test.host, { generations: 3, graceMs: 0 }), staging(test));
+    await collect(later(test.host, { generations: 3, graceMs: 0 }));
     assert.deepEqual(listGenerations(test.host.paths), [3, 4, 5]);
   });
 
   it('keeps the last known good one, and what a worker is to use or has last proved', async () => {
-    using test = await generations(6);
+    using test = await generations(6, { groups: { app: {} } });
     const { ledger } = test.host;
     const worker = { wanted: 2, confirmed: 1, state: 'unreachable', text: '', atMs: 0 } as const;
-    ledger.write({ ...ledger.read(), lastKnownGood: 3, workers: { 'app/a': worker } });
-    collectGarbage(later(test.host), staging(test));
-    assert.deepEqual(listGenerations(test.host.paths), [1, 2, 3, 5, 6]);
+    const gone = { ...worker, wanted: 4, confirmed: 4 };
+    ledger.write({ ...ledger.read(), lastKnownGood: 3, workers: { 'app/a': worker, 'old-group/b': gone } });
+    await collect(later(test.host));
+    assert.deepEqual(
+      listGenerations(test.host.paths),
+      [1, 2, 3, 5, 6],
+      'nobody reports for a group that is gone',
+    );
   });
 
-  it('keeps what is young: a reader in another container may have just opened it', async () => {
-    using test = await generations(4);
-    const now = { ...later(test.host), clock: { ...test.clock, nowMs: () => Date.now() } };
-    assert.equal(collectGarbage(now, staging(test)), 0);
-    assert.deepEqual(listGenerations(test.host.paths), [1, 2, 3, 4]);
+  it('keeps both sides of a swap whose journal is still there', async () => {
+    using test = await generations(6);
+    const { host } = test;
+    const journal = { writ: 1, cycle: 'c-2', from: 2, to: 6, direction: 'forward', attempts: 0 } as const;
+    writeJournal(host.paths, host.durable, { ...journal, startedAtMs: 1, kind: 'update' });
+    await collect(later(host));
+    assert.deepEqual(listGenerations(host.paths), [2, 5, 6]);
+    fs.writeFileSync(host.paths.journal, 'torn');
+    await rejectsCode('STATE_DAMAGED', collect(later(host, { generations: 1, graceMs: 0 })));
+    assert.deepEqual(listGenerations(host.paths), [2, 5, 6], 'nothing, while nobody knows what is in flight');
   });
 
   it('never removes a tree that a kept generation shares with an old one', async () => {
@@ -81,7 +105,7 @@ describe('collection', () => {
       await test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
       await test.pull();
     }
-    assert.equal(collectGarbage(later(test.host), staging(test)), 2);
+    assert.equal((await collect(later(test.host))).removed, 2);
     assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
     assert.equal(test.read('dns-edge/block.rpz'), 'x');
     assert.deepEqual(serialsIn(join(test.host.paths.archives, 'dns-edge')), [1]);
@@ -91,20 +115,75 @@ describe('collection', () => {
     const operations: { op: string; path: string }[] = [];
     using test = await generations(4, { observer: { before: (one) => void operations.push(one) } });
     operations.length = 0;
-    collectGarbage(later(test.host), staging(test));
+    await collect(later(test.host));
     const removed = operations.filter((one) => one.op === 'commit.collect-remove');
     assert.equal(removed.length, 6, 'two generations, two trees, two releases');
     for (const { path } of removed) assert.ok(path.startsWith(test.host.paths.staging), path);
     assert.ok(operations.some((one) => one.op === 'commit.collect:rename'));
   });
 
-  it('removes no tree while a kept generation cannot be read', async () => {
+  it('goes on beside a kept generation whose tree is lost, and keeps the release that repairs it', async () => {
     using test = await generations(5);
     const { paths } = test.host;
-    const [tree] = fs.readdirSync(join(paths.bundles, 'access')).filter((name) => name.startsWith('4-'));
-    fs.rmSync(join(paths.bundles, 'access', tree!), { recursive: true });
-    throwsCode('STATE_DAMAGED', () => collectGarbage(later(test.host), staging(test)));
-    assert.deepEqual(serialsIn(join(paths.bundles, 'access')), [1, 2, 3, 5]);
+    fs.rmSync(join(paths.bundles, 'access', treeOf(test.host, 4)), { recursive: true });
+    await collect(later(test.host));
+    assert.deepEqual(listGenerations(paths), [4, 5]);
+    assert.deepEqual(serialsIn(join(paths.archives, 'access')), [4, 5]);
+  });
+
+  it('removes trees and releases that a crash left without a generation', async () => {
+    using test = await generations(2);
+    const { host } = test;
+    const orphan = `9-${'a'.repeat(12)}`;
+    fs.mkdirSync(join(host.paths.bundles, 'access', `${orphan}.9`));
+    fs.mkdirSync(join(host.paths.archives, 'access', orphan));
+    fs.mkdirSync(join(host.paths.bundles, 'access', 'lost+found'));
+    await collect(later(host));
+    const names = ['1', '2'].map((serial) => treeOf(host, Number(serial)));
+    assert.deepEqual(
+      fs.readdirSync(join(host.paths.bundles, 'access')).sort(),
+      [...names, 'lost+found'].sort(),
+    );
+    assert.deepEqual(serialsIn(join(host.paths.archives, 'access')), [1, 2]);
+  });
+
+  it('writes nothing when there is nothing to remove', async () => {
+    const operations: string[] = [];
+    using test = await generations(3, { observer: { before: ({ op }) => void operations.push(op) } });
+    operations.length = 0;
+    const find: FindHolders = () => assert.fail('nobody need be asked');
+    const now = later(test.host, { generations: 3, graceMs: 0 });
+    assert.equal((await collectGarbage(now, { staging: () => assert.fail(), find })).removed, 0);
+    assert.deepEqual(operations, []);
+  });
+
+  it('goes on past what cannot be removed, keeps its trees, and says so in the end', async () => {
+    using test = await generations(5, {
+      observer: {
+        before: ({ op, path }) => {
+          if (op !== 'commit.collect:rename' || !path.endsWith('old-generation-2')) return;
+          throw Object.assign(new Error('bad block'), { code: 'EIO' });
+        },
+      },
+    });
+    await rejectsCode('DISK_FAILED', collect(later(test.host)));
+    assert.deepEqual(listGenerations(test.host.paths), [2, 4, 5]);
+    assert.deepEqual(serialsIn(join(test.host.paths.bundles, 'access')), [2, 4, 5]);
+    assert.deepEqual(serialsIn(join(test.host.paths.archives, 'access')), [2, 4, 5]);
+  });
+
+  it('ends when its time is over, and is due again', async () => {
+    using test = await generations(6);
+    let now = 0;
+    const host = {
+      ...later(test.host),
+      clock: { ...later(test.host).clock, monotonicMs: () => (now += 900) },
+    };
+    const first = await collect(host);
+    assert.deepEqual([first.removed, first.more], [2, 'yes']);
+    const second = await collect(later(test.host));
+    assert.deepEqual([second.removed, second.more], [2, 'no']);
+    assert.deepEqual(serialsIn(join(test.host.paths.bundles, 'access')), [5, 6]);
   });
 
   it('that fails does not take an activation back', async () => {
@@ -121,5 +200,140 @@ describe('collection', () => {
     const result = await test.pull();
     assert.deepEqual([result.outcome, test.read('access/policy.yaml')], ['activated', 'version: 3\n']);
     assert.deepEqual(listGenerations(test.host.paths), [1, 2, 3]);
+  });
+});
+
+describe('the grace of a generation', () => {
+  const grace = { generations: 1, graceMs: 600_000 };
+
+  it('counts from when it stopped being current, not from when it was made', async () => {
+    using test = await generations(2);
+    await test.clock.advance(86_400_000);
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    await test.pull();
+    await test.publish('access', { 'policy.yaml': 'version: 4\n' }, { serial: 4 });
+    await test.pull();
+    const early = await collect(later(test.host, grace, 599_000));
+    assert.deepEqual(listGenerations(test.host.paths), [2, 3, 4], '1 was left a day ago, 2 just now');
+    assert.ok(early.nextDueMs !== undefined && early.nextDueMs <= test.clock.nowMs() + 600_000);
+    await collect(later(test.host, grace, 600_001));
+    assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
+  });
+
+  it('begins again when a rollback leaves it, and ends for one that is current again', async () => {
+    using test = await generations(3);
+    await test.clock.advance(86_400_000);
+    await rollBack(test.host, {
+      cycle: 'c-1',
+      generation: 1,
+      by: 'anna',
+      reason: '',
+      signal: new AbortController().signal,
+    });
+    assert.deepEqual(Object.keys(test.host.ledger.read().retired ?? {}), ['2', '3']);
+    assert.equal(test.host.ledger.read().retired?.['3'], test.clock.nowMs());
+    await collect(later(test.host, grace, 1000));
+    assert.deepEqual(listGenerations(test.host.paths), [1, 3]);
+  });
+
+  it('is that of its making where it never was current', async () => {
+    using test = await generations(2);
+    const { host } = test;
+    fs.cpSync(join(host.paths.generations, '1'), join(host.paths.generations, '9'), { recursive: true });
+    const now = { ...later(host, grace), clock: { ...host.clock, nowMs: () => Date.now() + 599_000 } };
+    host.ledger.write({ ...host.ledger.read(), nextGeneration: 10 });
+    assert.equal((await collect(now)).removed, 0);
+    assert.ok(listGenerations(host.paths).includes(9));
+  });
+
+  it('begins anew under a clock that was years ahead', async () => {
+    using test = await generations(4);
+    const { host } = test;
+    const aheadMs = host.clock.nowMs() + 10 * 365 * 86_400_000;
+    host.ledger.write({ ...host.ledger.read(), retired: { 1: aheadMs, 2: aheadMs } });
+    assert.equal((await collect(later(host, grace, 0))).removed, 0);
+    assert.equal((await collect(later(host, grace, 599_000))).removed, 0);
+    assert.equal((await collect(later(host, grace, 600_001))).removed, 2);
+  });
+
+  it('is forgotten with the generation', async () => {
+    using test = await generations(4, { config: { keep: { generations: 1, graceMs: 0 } } });
+    assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
+    await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
+    await test.pull();
+    assert.deepEqual(Object.keys(test.host.ledger.read().retired ?? {}), ['3', '4']);
+  });
+});
+
+describe('a holder', () => {
+  const cwd = { what: 'cwd', path: '/x', pid: 4711, command: 'named' } as const;
+
+  it('keeps a generation with its trees and releases, and is named', async () => {
+    using test = await generations(5);
+    const { paths } = test.host;
+    const host = later(test.host);
+    const end = await collect(host, { held: { kind: 'generation', generation: 2 }, ...cwd });
+    const sinceMs = test.clock.nowMs();
+    assert.deepEqual([end.removed, end.held], [2, [{ generation: 2, ...cwd, sinceMs }]]);
+    assert.deepEqual(listGenerations(paths), [2, 4, 5]);
+    for (const place of [paths.bundles, paths.archives]) {
+      assert.deepEqual(serialsIn(join(place, 'access')), [2, 4, 5]);
+    }
+    const gone = await collect(host);
+    assert.deepEqual([gone.removed, gone.held, listGenerations(paths)], [1, [], [4, 5]]);
+  });
+
+  it('of one tree keeps its generation; of an active tree, nothing', async () => {
+    using test = await generations(5);
+    const tree = (serial: number) =>
+      ({ kind: 'tree', bundle: 'access', tree: treeOf(test.host, serial) }) as const;
+    const end = await collect(later(test.host), { held: tree(2), ...cwd }, { held: tree(5), ...cwd });
+    assert.deepEqual(
+      end.held.map(({ generation, bundle }) => [generation, bundle]),
+      [[2, 'access']],
+    );
+    assert.deepEqual(listGenerations(test.host.paths), [2, 4, 5]);
+  });
+
+  it('keeps a tree that no generation has', async () => {
+    using test = await generations(2);
+    const orphan = `9-${'a'.repeat(12)}.9`;
+    fs.mkdirSync(join(test.host.paths.bundles, 'access', orphan));
+    const held = { kind: 'tree', bundle: 'access', tree: orphan } as const;
+    const end = await collect(later(test.host), { held, ...cwd });
+    assert.deepEqual(
+      end.held.map(({ generation, bundle }) => [generation, bundle]),
+      [[undefined, 'access']],
+    );
+    assert.ok(fs.existsSync(join(test.host.paths.bundles, 'access', orphan)));
+  });
+
+  it('that may not have been found keeps everything', async () => {
+    using test = await generations(5);
+    const find: FindHolders = async () => ({ holders: [], complete: 'no', processes: 9, unseen: 0 });
+    const end = await collectGarbage(later(test.host), { staging: () => staging(test.host), find });
+    assert.deepEqual([end.removed, listGenerations(test.host.paths)], [0, [1, 2, 3, 4, 5]]);
+  });
+});
+
+describe('two generations', () => {
+  it('share no file where the bundle changed: each backup is a full, independent copy', async () => {
+    using test = testHost({ config: keepAll });
+    const inodes = (generation: number): bigint[] => {
+      const tree = join(test.host.paths.generations, String(generation), 'access');
+      return ['a', 'sub/b'].map((name) => fs.statSync(join(tree, name), { bigint: true }).ino);
+    };
+    for (const serial of [1, 2, 3]) {
+      await test.publish('access', { a: 'the same', 'sub/b': 'the same', c: `${serial}` }, { serial });
+      await test.pull();
+    }
+    const all = [1, 2, 3].flatMap(inodes);
+    assert.equal(new Set(all).size, all.length);
+    const links = [1, 2, 3].flatMap((one) =>
+      ['a', 'sub/b'].map(
+        (name) => fs.statSync(join(test.host.paths.generations, `${one}`, 'access', name)).nlink,
+      ),
+    );
+    assert.deepEqual(new Set(links), new Set([1]));
   });
 });

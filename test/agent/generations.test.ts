@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
   activeGenerationNumber,
+  linkedTrees,
   listGenerations,
+  listTrees,
   pointCurrentAt,
   readActive,
   readGeneration,
   removeCurrent,
   sweepTemporaryLinks,
-  unreferencedTrees,
 } from '../../src/agent/generations.js';
 import { throwsCode } from '../support/assert-code.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -84,7 +85,7 @@ describe('a generation', () => {
     throwsCode('STATE_DAMAGED', () => readGeneration(paths, 1));
   });
 
-  it('is found by its number alone, and trees by nobody’s link to them', async () => {
+  it('is found by its number alone, a tree by its name, and by a link where it is lost', async () => {
     using test = testHost();
     await oneGeneration(test);
     const { paths } = test.host;
@@ -92,10 +93,14 @@ describe('a generation', () => {
     fs.mkdirSync(join(paths.generations, '10'));
     fs.writeFileSync(join(paths.bundles, 'README'), '');
     assert.deepEqual(listGenerations(paths), [1, 10]);
-    assert.deepEqual(unreferencedTrees(paths, [readGeneration(paths, 1)]), []);
     const [tree] = fs.readdirSync(join(paths.bundles, 'access'));
-    assert.deepEqual(unreferencedTrees(paths, []), [
-      { bundle: 'access', path: join(paths.bundles, 'access', tree!) },
-    ]);
+    const path = join(paths.bundles, 'access', tree!);
+    assert.deepEqual(listTrees(paths), [{ bundle: 'access', path }]);
+    assert.deepEqual(linkedTrees(paths, 1), [`access/${tree}`]);
+    fs.rmSync(path, { recursive: true });
+    fs.symlinkSync('/etc', join(paths.generations, '1', 'foreign'));
+    assert.deepEqual(listTrees(paths), []);
+    assert.deepEqual(linkedTrees(paths, 1), [`access/${tree}`]);
+    throwsCode('STATE_DAMAGED', () => linkedTrees(paths, 2));
   });
 });
