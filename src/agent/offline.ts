@@ -3,10 +3,12 @@
 import type { HistoryEntry, StatusReport } from '../core/control-protocol.js';
 import { stillVerifies } from '../core/still-verifies.js';
 import { recallFiles } from '../core/trusted-set.js';
+import { systemClock } from '../platform/clock.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import { knownTarget, recallRoles } from '../trust/find-target.js';
 import { describeTrust } from '../trust/trust-report.js';
 import { openTrustStore } from '../trust/trust-store.js';
+import { heldNow } from './collector.js';
 import { contactIn } from './freshness.js';
 import { readHistory } from './history.js';
 import { openLedger } from './ledger.js';
@@ -28,10 +30,10 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
   const paths = hostPaths(config);
   const durable = createDurableFs();
   const known = readStatusFile(paths);
-  const host: HostView = {
+  const host = {
     config,
     paths,
-    clock: { nowMs: () => options.nowMs },
+    clock: { nowMs: () => options.nowMs, monotonicMs: () => systemClock.monotonicMs() },
     client: storedTrust(paths.trust, config.root),
     ledger: openLedger(paths.ledger, durable),
     refusals: openRefusals(paths.rejected, durable),
@@ -40,6 +42,7 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     version: options.version,
     state: 'stop',
     contact: { contact: contactIn(known) },
+    held: await heldNow(host),
     problems: known?.problems ?? [],
   });
   return {

@@ -8,6 +8,7 @@ import { policyStands } from '../core/policy-stands.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
+import { createCollector } from './collector.js';
 import { contactIn, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
@@ -138,7 +139,9 @@ async function underLock<T>(
     try {
       const { recovered } = await startHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
-      return await act(host);
+      const result = await act(host);
+      await createCollector().collectWhenDue(host);
+      return result;
     } finally {
       await closeHost(host);
     }

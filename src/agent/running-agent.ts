@@ -9,6 +9,8 @@ import type {
 } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
+import type { HeldStatus } from '../core/status.js';
+import { type Collector, createCollector, heldNow } from './collector.js';
 import { openControlSocket, type SendAnswer } from './control-socket.js';
 import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
@@ -51,6 +53,7 @@ export class RunningAgent {
   #last: CycleResult | undefined;
   readonly #contact: ContactKeeper;
   readonly #staleWatch: StaleWatch;
+  readonly #collector: Collector = createCollector();
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
   /** What is wrong with the active trees, until a cycle has replaced them. */
@@ -162,6 +165,9 @@ export class RunningAgent {
   /** Workers that could not be told stay due: they are told apart from the cycles, later and later. */
   async #settleUntilStopped(stop: AbortSignal): Promise<void> {
     for (let tries = 0; !stop.aborted; ) {
+      await this.#runner.exclusive(() =>
+        this.#collector.collectWhenDue(this.#host, () => this.#publishStatus()),
+      );
       await this.#options.clock.sleep(dueDelayMs(tries), stop);
       if (stop.aborted) return;
       const settled = await this.#runner.exclusive(() =>
@@ -216,7 +222,7 @@ export class RunningAgent {
         return send(await this.#runner.pull({ trigger, by: request.by, onEvent }));
       }
       case 'status':
-        return send(this.#status());
+        return send(this.#status(await heldNow(this.#host)));
       case 'history':
         for (const entry of readHistory(this.#host.paths, request)) await send(entry);
         return send({ type: 'end' });
@@ -245,12 +251,15 @@ export class RunningAgent {
     return result;
   }
 
-  #status(): StatusReport {
+  #status(held: readonly HeldStatus[] = this.#collector.report().held): StatusReport {
     return statusReport(this.#host, {
       version: this.#options.version,
       state: this.#state,
       contact: this.#contact.read(),
-      problems: [this.#damage, this.#notReloaded].filter((one) => one !== undefined),
+      held,
+      problems: [this.#damage, this.#notReloaded, ...this.#collector.report().problems].filter(
+        (one) => one !== undefined,
+      ),
       ...(this.#last ? { last: this.#last } : {}),
       ...(this.#nextPollAtMs === undefined ? {} : { nextPollAtMs: this.#nextPollAtMs }),
     });

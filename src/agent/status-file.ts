@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import type { StatusReport } from '../core/control-protocol.js';
 import { errorCodes } from '../core/error-codes.js';
 import { isSystemError } from '../core/errors.js';
+import type { HeldStatus } from '../core/status.js';
 import type { Host } from './host.js';
 import type { HostPaths } from './paths.js';
 
@@ -27,6 +28,8 @@ function publicPart(report: StatusReport): StatusReport {
     workers: report.workers.map((one) => ({ ...one, text: '' })),
     refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
+    // Which processes there are is nobody's business where /proc hides them.
+    ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
     problems: report.problems.map(({ code, hint }) => ({
       code,
       message: errorCodes[code].meaning,
@@ -34,6 +37,10 @@ function publicPart(report: StatusReport): StatusReport {
       facts: {},
     })),
   };
+}
+
+function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStatus): HeldStatus {
+  return one;
 }
 
 /** The report without what changes at every poll. */

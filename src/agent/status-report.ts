@@ -13,6 +13,7 @@ import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import { type FreshnessReport, staleError } from '../core/freshness.js';
 import type { ReleaseInfo } from '../core/release.js';
+import type { HeldStatus } from '../core/status.js';
 import { clockWarnings } from '../trust/trust-report.js';
 import { type ActiveBundle, readActivePolicy } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
@@ -28,6 +29,8 @@ export interface AgentFacts {
   readonly last?: CycleResult;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number;
+  /** What collection keeps for its holders alone. */
+  readonly held?: readonly HeldStatus[];
   /** What the agent met outside a cycle, as a damaged tree at its start. */
   readonly problems: readonly Problem[];
 }
@@ -80,6 +83,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     ...mirrorsOf(host),
     trust: attempt(() => trustOf(host), []),
     ...(untrusted.length === 0 ? {} : { untrusted }),
+    ...(facts.held === undefined || facts.held.length === 0 ? {} : { held: facts.held }),
     refusals: host.refusals
       .read()
       .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({

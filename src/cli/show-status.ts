@@ -52,6 +52,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
         (one) =>
           `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
+      ...heldLines(report),
       ...problemLines(report),
       ...truncatedLines(report),
     ],
@@ -165,6 +166,22 @@ function untrustedLines({ untrusted = [] }: StatusReport): string[] {
     ({ bundle, serial, generation, active }) =>
       `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback goes there'}`,
   );
+}
+
+const holdWords = {
+  mount: 'mounted at',
+  cwd: 'works in',
+  root: 'has as its root',
+  open: 'has open',
+} as const;
+
+/** An old generation that lives on, and who must let go of it. */
+function heldLines({ held = [] }: StatusReport): string[] {
+  return held.map(({ generation, bundle, what, path = '', pid, command = '?', sinceMs }) => {
+    const part = generation === undefined ? `a tree of ${bundle}` : `generation ${generation}`;
+    const who = pid === undefined ? '' : `${command} (pid ${pid}) `;
+    return `  kept      ${part}, not current since ${minuteTime(sinceMs)}: ${who}${holdWords[what]} ${path}`;
+  });
 }
 
 function problemLines(report: StatusReport): string[] {
