@@ -3,23 +3,18 @@
 // that read the timestamp a moment ago still finds all that it leads to. Files of unknown names are left alone.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isWritError } from '../core/errors.js';
-import { defaultMetadataLimits, metadataBytesByRole } from '../core/limits.js';
-import { type ParsedFile, parseEnvelope } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { readLoosely } from './loose-metadata.js';
 import {
   layoutOf,
   listNames,
   metadataName,
   type RepositoryLayout,
-  readRepositoryFile,
   versionsOnDisk,
 } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
 import { withRepository } from './repository-writer.js';
-
-const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
 export interface CollectOptions {
   readonly repository: string;
@@ -160,23 +155,6 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
     }
   }
   return listed;
-}
-
-/** Who signed it does not matter: a file that somebody might still read keeps what it refers to. */
-function readLoosely<Role extends 'snapshot' | 'targets'>(
-  layout: RepositoryLayout,
-  type: Role,
-  version: number,
-  role: string = type,
-): ParsedFile<Role> | undefined {
-  try {
-    const bytes = readRepositoryFile(join(layout.metadata, metadataName(role, version)), maxBytesOf[type]);
-    return bytes === undefined ? undefined : parseEnvelope(bytes, type);
-  } catch (error) {
-    // What cannot be read leads nobody anywhere.
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
 }
 
 function collectable(layout: RepositoryLayout, kind: Collectable['kind'], path: string): Collectable {

@@ -9,10 +9,10 @@ import {
   changeTargets,
   type TargetsChange,
 } from './change-targets.js';
-import { findHead, headsOf, type ListedRelease } from './listing.js';
+import { findHead, type ListedRelease } from './listing.js';
 import { layoutOf } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
-import { requireArchive } from './withdraw.js';
+import { requireArchive, requireStanding } from './withdraw.js';
 
 export interface PromoteRequest {
   readonly bundle: string;
@@ -81,21 +81,16 @@ function requireAcceptable(
   { release }: ListedRelease,
   before: ReleaseInfo | undefined,
 ): void {
+  // First: what is withdrawn cannot be promoted by withdrawing what is ahead of it.
+  requireStanding(state, release);
   const { bundle, serial } = release;
-  const facts = { bundle, serial, head: before?.serial };
-  if (before !== undefined && before.serial > serial) {
-    throw new WritError(
-      'RELEASE_REFUSED',
-      `${before.channel} is ahead: it has ${before.serial}, above ${serial}`,
-      {
-        facts: { ...facts, expected: before.serial, actual: serial },
-        hint: `Withdraw ${before.serial} first, or publish the tree to ${before.channel}: it gets the next serial.`,
-      },
-    );
-  }
-  const takenBack = headsOf(state, bundle).find((head) => head.release.withdrawn.includes(serial));
-  if (takenBack === undefined) return;
-  throw new WritError('RELEASE_REFUSED', `${bundle} ${serial} is withdrawn on ${takenBack.release.channel}`, {
-    facts,
-  });
+  if (before === undefined || before.serial <= serial) return;
+  throw new WritError(
+    'RELEASE_REFUSED',
+    `${before.channel} is ahead: it has ${before.serial}, above ${serial}`,
+    {
+      facts: { bundle, serial, head: before.serial, expected: before.serial, actual: serial },
+      hint: `Withdraw ${before.serial} first, or publish the tree to ${before.channel}: it gets the next serial.`,
+    },
+  );
 }

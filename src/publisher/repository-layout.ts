@@ -50,6 +50,13 @@ export function versionsOnDisk(layout: RepositoryLayout, role: string): number[]
   return versions.sort((a, b) => a - b);
 }
 
+/** @returns names of the roles that have numbered files there, those that nobody lists any more too */
+export function rolesOnDisk(layout: RepositoryLayout): string[] {
+  const names = listNames(layout.metadata).flatMap((name) => numbered.exec(name)?.[2] ?? []);
+  // A name that needs encoding is not one that our publisher gave.
+  return [...new Set(names)].filter((name) => roleFileName(name) === name);
+}
+
 /**
  * Reads a file of the repository; it may have been put there by anybody who can write to the directory.
  * @returns undefined when it is not there

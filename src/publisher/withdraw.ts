@@ -15,6 +15,7 @@ import {
   type TargetsChange,
 } from './change-targets.js';
 import { headsOf, highestSerial, type ListedRelease } from './listing.js';
+import { serialsListed } from './loose-metadata.js';
 import { requireText } from './metadata-content.js';
 import { releaseHistory } from './release-history.js';
 import { archiveName, layoutOf, type RepositoryLayout } from './repository-layout.js';
@@ -145,7 +146,8 @@ function planChannel(plan: ChannelPlan): ChannelStep | undefined {
   return { path, file, move: { before, after }, ...copyOf(chosen, channel) };
 }
 
-function chooseRelease({ request, head, history }: ChannelPlan, withdrawn: readonly number[]): ListedRelease {
+function chooseRelease(plan: ChannelPlan, withdrawn: readonly number[]): ListedRelease {
+  const { state, request, head, history } = plan;
   const { bundle, channel } = head.release;
   const standing = history.filter(
     ({ release }) => release.channel === channel && !withdrawn.includes(release.serial),
@@ -153,40 +155,70 @@ function chooseRelease({ request, head, history }: ChannelPlan, withdrawn: reado
   const { to } = request;
   if (to === undefined) {
     const [newest] = standing;
-    if (newest !== undefined) return newest;
-    const message = `${bundle} ${channel}: no release is left that is not withdrawn`;
-    throw new WritError('RELEASE_UNAVAILABLE', message, {
-      facts: { bundle, channel, withdrawn: withdrawn.slice(-20) },
-    });
+    if (newest === undefined) throw nothingLeft({ bundle, channel }, withdrawn);
+    requireFollowed(plan, newest.release.serial, withdrawn);
+    return newest;
   }
-  requireFollowed(to, { bundle, channel }, withdrawn, standing);
+  requireFollowed(plan, to, withdrawn);
   // A release of another channel serves as well: its serial is the bundle's.
   const chosen =
     standing.find(({ release }) => release.serial === to) ??
     history.find(({ release }) => release.serial === to);
-  if (chosen !== undefined) return chosen;
-  throw new WritError('RELEASE_UNKNOWN', `${bundle} has no serial ${to} that the keys of today vouch for`, {
-    facts: { bundle, channel, serial: to },
+  if (chosen === undefined) throw unknownRelease({ bundle, channel }, to);
+  if (chosen.release.channel !== channel) requireStanding(state, chosen.release);
+  return chosen;
+}
+
+function nothingLeft(
+  facts: { readonly bundle: string; readonly channel: string },
+  withdrawn: readonly number[],
+): WritError {
+  const { bundle, channel } = facts;
+  const message = `${bundle} ${channel}: no release is left that is not withdrawn and that the keys of today have signed`;
+  return new WritError('RELEASE_UNAVAILABLE', message, {
+    facts: { ...facts, withdrawn: withdrawn.slice(-20) },
   });
 }
 
-/** Hosts go back only over releases that are all withdrawn: anything else would look like a replay to them. */
-function requireFollowed(
-  to: number,
-  { bundle, channel }: { bundle: string; channel: string },
-  withdrawn: readonly number[],
-  standing: readonly ListedRelease[],
+function unknownRelease(facts: { readonly bundle: string; readonly channel: string }, to: number): WritError {
+  const message = `${facts.bundle} has no serial ${to} that the keys of today vouch for`;
+  return new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });
+}
+
+/**
+ * What was found bad on one channel must not come back by another.
+ * @throws WritError RELEASE_REFUSED
+ */
+export function requireStanding(
+  state: RepositoryState,
+  { bundle, serial }: Pick<ReleaseInfo, 'bundle' | 'serial'>,
 ): void {
+  const takenBack = headsOf(state, bundle).find((head) => head.release.withdrawn.includes(serial));
+  if (takenBack === undefined) return;
+  const { channel } = takenBack.release;
+  throw new WritError('RELEASE_REFUSED', `${bundle} ${serial} is withdrawn on ${channel}`, {
+    facts: { bundle, serial, channel },
+  });
+}
+
+const maxNamed = 20;
+
+/** Hosts go back only over releases that are all withdrawn: anything else would look like a replay to them. */
+function requireFollowed({ state, head }: ChannelPlan, to: number, withdrawn: readonly number[]): void {
+  const { bundle, channel, serial: from } = head.release;
   const facts = { bundle, channel, serial: to };
   if (withdrawn.includes(to)) {
     throw new WritError('RELEASE_REFUSED', `${bundle} ${to} is withdrawn itself`, { facts });
   }
-  const between = standing.map(({ release }) => release.serial).filter((serial) => serial > to);
+  // Also what only former keys have signed: nobody goes back to it, and hosts have accepted it.
+  const between = [...serialsListed(state.layout, { bundle, channel })]
+    .filter((serial) => serial > to && serial <= from && !withdrawn.includes(serial))
+    .sort((a, b) => b - a);
   if (between.length === 0) return;
-  const flags = between.map((serial) => `--serial ${serial}`).join(' ');
+  const flags = between.slice(0, maxNamed).map((serial) => `--serial ${serial}`);
   throw new WritError('RELEASE_REFUSED', `hosts that accepted ${bundle} ${between[0]} would refuse ${to}`, {
-    facts: { ...facts, standing: between.slice(0, 20) },
-    hint: `Withdraw what lies between as well: ${flags.slice(0, 200)}`,
+    facts: { ...facts, standing: between.slice(0, maxNamed) },
+    hint: `Withdraw what lies between as well: ${flags.join(' ')}`,
   });
 }
 

@@ -143,6 +143,23 @@ describe('withdrawRelease', () => {
     assert.equal((await repository.refresh()).versions.timestamp > 0, true);
   });
 
+  it('brings nothing back by another channel that was withdrawn on its own', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    for (const file of ['one', 'two']) await repository.publish({ file });
+    await withdraw(repository, [1]);
+    await repository.publish({ file: 'three' }, { channel: 'canary' });
+    const before = directoryState(repository.directory);
+    const error = await rejectsCode(
+      'RELEASE_REFUSED',
+      withdraw(repository, [3], { channel: 'canary', to: 1 }),
+    );
+    assert.deepEqual([error.facts['serial'], error.facts['channel']], [1, 'stable']);
+    assert.deepEqual(directoryState(repository.directory), before);
+    await withdraw(repository, [3], { channel: 'canary', to: 2 });
+    assert.equal(head(repository, 'canary')?.serial, 2);
+  });
+
   it('believes no older metadata that the keys of today did not sign', async () => {
     using dir = tempDir();
     const repository = await withReleases(dir, 2);

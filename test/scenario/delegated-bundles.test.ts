@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withdrawRelease } from '../../src/publisher/withdraw.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { delegateTo, makeTeam, signByTeam } from '../support/delegated-repository.js';
 import { publishedHost } from '../support/published-host.js';
 import { changeOptions } from '../support/sample-repository.js';
@@ -50,6 +51,35 @@ describe('a host whose bundle a team signs', () => {
       ['unchanged', 1],
     ]);
     assert.equal(host.read('dns-edge/policy'), 'one');
+  });
+
+  it('goes back over what a former key of the team has signed only when that is withdrawn as well', async () => {
+    using dir = tempDir();
+    using published = publishedHost(dir, bundles);
+    const { repository, host } = published;
+    const pulled = async () => (await host.pull()).bundles[0]?.toSerial;
+    await repository.publish({ policy: 'one' });
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team, { handOver: 'yes' });
+    await signByTeam(repository, team);
+    await repository.publish({ policy: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.equal(await pulled(), 2);
+    const renewed = makeTeam(dir, 'dns-team', 'renewed');
+    await delegateTo(repository, renewed);
+    // No file of the new key ever lists serial 2.
+    await repository.publish({ policy: 'three' }, { keys: renewed.keys });
+    await repository.refresh();
+    assert.equal(await pulled(), 3);
+    const options = changeOptions(repository, { keys: renewed.keys });
+    const withdraw = (serials: readonly number[]) =>
+      withdrawRelease({ bundle: 'dns-edge', serials, reason: '' }, options);
+    const error = await rejectsCode('RELEASE_REFUSED', withdraw([3]));
+    assert.deepEqual(error.facts['standing'], [2]);
+    assert.match(error.hint, /--serial 2/);
+    await withdraw([2, 3]);
+    await repository.refresh();
+    assert.equal(await pulled(), 1);
   });
 
   it('refuses what the old key of a team has signed, and takes the other bundles', async () => {
