@@ -203,7 +203,10 @@ function listenForSignals(onSignal: 'end' | 'drain', renderer: Renderer, type: s
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      if (onSignal === 'drain' && !controller.signal.aborted) return controller.abort();
+      const isFirst = !controller.signal.aborted;
+      // Who listens ends a program that it started: it must not go on, and sign, without us.
+      controller.abort();
+      if (onSignal === 'drain' && isFirst) return;
       const error = new WritError('INTERRUPTED', `ended by ${name}`);
       process.exit(renderer.error(type, error, signalExitCode[name]));
     });

@@ -60,7 +60,7 @@ export async function newPassphrase(
   const given = await givenPassphrase(flags, context);
   if (given !== undefined) return { passphrase: given, madeUp: false };
   if (!context.canAsk) {
-    throw new WritError('PASSPHRASE_NEEDED', `${what} need a passphrase, and nobody can be asked`, {
+    throw new WritError('PASSPHRASE_NEEDED', `a passphrase is needed for ${what}, and nobody can be asked`, {
       hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
     });
   }

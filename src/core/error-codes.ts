@@ -316,12 +316,16 @@ export const errorCodes = {
   RELEASE_HELD: row('deferred', 'A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
 
   // our own side of the host
-  DISK_FULL: row('failed', 'The disk or its inodes are full.', 'Free space; the agent tries again.'),
+  DISK_FULL: row(
+    'failed',
+    'The disk or its inodes are full.',
+    'Free space, and try again; the agent does by itself.',
+  ),
   DISK_READ_ONLY: row('failed', 'The file system is read-only.', 'Look into the kernel log; remount it.'),
   DISK_DENIED: row(
     'failed',
     'The operating system denied a file operation.',
-    'Check owner and mode of the state directory.',
+    'Check owner and mode of what is named, and who you are.',
   ),
   DISK_FAILED: row(
     'failed',
@@ -343,7 +347,7 @@ export const errorCodes = {
   KEY_EXISTS: row(
     'usage',
     'A key file exists already and is never overwritten.',
-    'Choose another directory.',
+    'Choose another name, or another directory.',
   ),
   PASSPHRASE_WRONG: row('failed', 'The passphrase does not open the key.', 'Try again.'),
   PASSPHRASE_NEEDED: row(
@@ -360,7 +364,7 @@ export const errorCodes = {
   REPOSITORY_INVALID: row(
     'failed',
     'The repository does not verify as a client would verify it; nothing went live.',
-    'Run `writ repo status`.',
+    'Run `writ repo check`; restore what it names from another copy of the repository.',
   ),
   REPOSITORY_LOCKED: row('blocked', 'Another process writes this repository.', 'Wait for it to end.'),
   SOURCE_REFUSED: row(
@@ -376,7 +380,7 @@ export const errorCodes = {
   RELEASE_UNAVAILABLE: row(
     'usage',
     'There is no release left that the channel could point at, or its archive is gone.',
-    'Publish a good tree first: it gets the next serial.',
+    'Publish a good tree first: it gets the next serial. Then withdraw.',
   ),
   RELEASE_REFUSED: row(
     'usage',

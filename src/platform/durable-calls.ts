@@ -64,6 +64,10 @@ export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: nu
   try {
     fs.writeFileSync(descriptor, bytes);
     fs.fsyncSync(descriptor);
+  } catch (error) {
+    // It is ours: half a file under its final name would refuse the next try.
+    fs.rmSync(path, { force: true });
+    throw error;
   } finally {
     fs.closeSync(descriptor);
   }

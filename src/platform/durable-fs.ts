@@ -33,7 +33,7 @@ export interface DurableFs {
   ensureDirectory(op: string, path: string, mode: number): void;
   /** Replaces a file whole: temporary name, write, flush, rename, flush directory. */
   writeFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
-  /** Creates a file that must not exist, and flushes it; its directory is not flushed. */
+  /** Creates a file that must not exist, and flushes it, or leaves none; its directory is not flushed. */
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
   appendFile(op: string, path: string, text: string, mode: number): void;
@@ -95,12 +95,24 @@ const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
   EXDEV: 'PATH_CROSS_DEVICE',
 };
 
+/** A path that was mistyped is no matter of the disk. */
+const hintOfErrno: Readonly<Record<string, string>> = {
+  ENOENT: 'Make the directory that is named, or correct the path.',
+  ENOTDIR: 'Something on the way is no directory: correct the path.',
+  EISDIR: 'A directory is in the way: choose another name.',
+  EEXIST: 'Something is there already: choose another name.',
+  ENAMETOOLONG: 'Choose a shorter name.',
+};
+
 /** Turns the error of a file operation into a coded one that names the operation and the path. */
 export function diskError(error: unknown, operation: FileOperation): unknown {
   if (!isSystemError(error) || error instanceof WritError) return error;
-  const code = codeOfErrno[error.code ?? ''] ?? 'DISK_FAILED';
+  const errno = error.code ?? '';
+  const code = codeOfErrno[errno] ?? 'DISK_FAILED';
+  const hint = hintOfErrno[errno];
   return new WritError(code, `${operation.op}: ${error.message}`, {
-    facts: { op: operation.op, path: operation.path, errno: error.code },
+    facts: { op: operation.op, path: operation.path, errno },
+    ...(hint === undefined ? {} : { hint }),
     cause: error,
   });
 }

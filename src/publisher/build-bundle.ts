@@ -10,7 +10,7 @@ import { WritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
 import { type ManifestFile, manifestName } from '../core/manifest.js';
 import { type Digest, digestFromHex, digestHex } from '../core/names.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import { changedSource, openSourceFile, readBytes, type SourceTree } from './source-tree.js';
 
 export interface PackedBundle {
@@ -31,19 +31,19 @@ export interface PackOptions {
  * Writes the archive of a tree and flushes it; its directory is the caller's to flush. Leaves no file behind
  * when it fails.
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
- *   that hosts hold to (size, ratio)
+ *   that hosts hold to (size, ratio); DISK_*
  */
 export async function packBundle(tree: SourceTree, options: PackOptions): Promise<PackedBundle> {
   const { archivePath, durableFs, limits } = options;
-  const descriptor = fs.openSync(archivePath, 'wx', 0o644);
+  const descriptor = openArchive(archivePath);
   try {
     fs.fchmodSync(descriptor, 0o644);
     const sum = { digest: createHash('sha256'), bytes: 0 };
-    const write = writeTo(descriptor, sum, limits);
+    const write = writeTo({ descriptor, path: archivePath }, sum, limits);
     const { signal } = options;
     await pipeline(tarBlocks(tree), compressor(tree), write, signal === undefined ? {} : { signal });
     requireRatio(tree, sum.bytes, limits);
-    durableFs.flushDescriptor('repo.archive:write', descriptor, archivePath);
+    durableFs.flushDescriptor(writeOp, descriptor, archivePath);
     const archiveDigest = digestFromHex(sum.digest.digest('hex')) as Digest;
     return { archivePath, archiveBytes: sum.bytes, archiveDigest };
   } catch (error) {
@@ -67,19 +67,38 @@ function compressor(tree: SourceTree): BrotliCompress {
   });
 }
 
-function writeTo(descriptor: number, sum: { digest: Hash; bytes: number }, limits: ArchiveLimits) {
+const writeOp = 'repo.archive:write';
+
+function openArchive(path: string): number {
+  try {
+    return fs.openSync(path, 'wx', 0o644);
+  } catch (error) {
+    throw diskError(error, { op: writeOp, path });
+  }
+}
+
+interface OpenArchive {
+  readonly descriptor: number;
+  readonly path: string;
+}
+
+function writeTo(archive: OpenArchive, sum: { digest: Hash; bytes: number }, limits: ArchiveLimits) {
   return async (chunks: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of chunks) {
       sum.bytes += chunk.length;
       if (sum.bytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, sum.bytes);
       sum.digest.update(chunk);
-      writeAll(descriptor, chunk);
+      writeAll(archive, chunk);
     }
   };
 }
 
-function writeAll(descriptor: number, chunk: Buffer): void {
-  for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
+function writeAll({ descriptor, path }: OpenArchive, chunk: Buffer): void {
+  try {
+    for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
+  } catch (error) {
+    throw diskError(error, { op: writeOp, path });
+  }
 }
 
 const blockBytes = 512;

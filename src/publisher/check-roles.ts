@@ -62,11 +62,13 @@ export function checkRoots(
   const begin = findings.attempt('metadata/1.root.json', () => {
     const first = readFile(layout, metadataName('root', 1), limits.maxRootBytes);
     const set = trustFirstRoot(own ?? first);
-    requireSameRoot(layout, set.root);
     return { set, anchor: own ?? first };
   });
   if (begin === undefined) return undefined;
   let { set } = begin;
+  const served = metadataName('root', set.root.signed.version);
+  const isServed = findings.attempt(`metadata/${served}`, () => requireSameRoot(layout, set.root));
+  if (isServed === undefined) return undefined;
   for (const version of versions.filter((one) => one > set.root.signed.version)) {
     const name = metadataName('root', version);
     const next = findings.attempt(`metadata/${name}`, () =>
@@ -82,9 +84,9 @@ export function checkRoots(
 }
 
 /** The publisher's copy must be one of the roots that are served, or hosts follow another chain than he does. */
-function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile<'root'>): void {
+function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile<'root'>): true {
   const name = metadataName('root', signed.version);
-  if (readFile(layout, name, limits.maxRootBytes).equals(bytes)) return;
+  if (readFile(layout, name, limits.maxRootBytes).equals(bytes)) return true;
   throw new WritError('ROOT_NOT_LINKED', `${name} is not the publisher's copy of it`, { facts: { name } });
 }
 

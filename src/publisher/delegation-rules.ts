@@ -58,17 +58,28 @@ export function requireKeys(
       facts: { expected: keyids.length, actual: threshold },
     });
   }
+  const { root, snapshot, timestamp } = live.root.signed.roles;
   // A stolen server would speak for the team.
-  const { snapshot, timestamp } = live.root.signed.roles;
   const online = change?.keys?.find((key) => [...snapshot.keyids, ...timestamp.keyids].includes(key.keyId));
-  if (online === undefined) return;
-  throw refused(`${online.name} is a key of the server`, { role: name, keyId: online.keyId });
+  if (online !== undefined) {
+    throw refused(`${online.name} is a key of the server`, { role: name, keyId: online.keyId });
+  }
+  // A key that leaves its safe once a year would come to lie on a desk.
+  const rootKey = change?.keys?.find((key) => root.keyids.includes(key.keyId));
+  if (rootKey === undefined) return;
+  throw refused(`${rootKey.name} is a root key`, { role: name, keyId: rootKey.keyId });
 }
 
 const maxPatterns = 100;
 const maxPatternCharacters = 200;
 /** What `<bundle>/<channel>.tar.br` looks like. */
 const anyTarget = '*/*.tar.br';
+
+/** False also for `../*` and `./*`: no name of a bundle or channel begins with a dot, a dash or an underscore. */
+function canMatch(pattern: string): boolean {
+  const segments = pattern.split('/');
+  return patternsOverlap(pattern, anyTarget) && segments.every((segment) => !/^[._-]/.test(segment));
+}
 
 /** @throws WritError DELEGATION_REFUSED, USAGE */
 export function requirePaths({ targets }: RepositoryState, role: DelegatedRole): void {
@@ -81,7 +92,7 @@ export function requirePaths({ targets }: RepositoryState, role: DelegatedRole):
   if (paths.length > maxPatterns)
     throw refused(`${paths.length} patterns are too many`, { expected: maxPatterns });
   for (const pattern of paths) {
-    if (pattern.length > maxPatternCharacters || !patternsOverlap(pattern, anyTarget)) {
+    if (pattern.length > maxPatternCharacters || !canMatch(pattern)) {
       throw refused(`no release can match ${pattern.slice(0, 80)}`, { pattern: pattern.slice(0, 80) });
     }
   }

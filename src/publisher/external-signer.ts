@@ -62,6 +62,9 @@ async function runSigner(
   bytes: Uint8Array,
 ): Promise<Buffer> {
   const directory = mkdtempSync(join(tmpdir(), 'writ-sign-'));
+  const clean = (): void => rmSync(directory, { recursive: true, force: true });
+  // At a signal nothing after this turn may run.
+  command.signal?.addEventListener('abort', clean, { once: true });
   try {
     const file = join(directory, 'bytes');
     writeFileSync(file, bytes, { mode: 0o600, flag: 'wx' });
@@ -82,7 +85,8 @@ async function runSigner(
     });
     return outputOf(result, command);
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    command.signal?.removeEventListener('abort', clean);
+    clean();
   }
 }
 

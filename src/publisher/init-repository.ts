@@ -2,12 +2,12 @@
 // there already is never overwritten. The publisher keeps its own copy of the root beside the keys.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { dirname, join } from 'node:path';
-import { WritError } from '../core/errors.js';
+import { join } from 'node:path';
+import { isWritError, WritError } from '../core/errors.js';
 import { parseEnvelope, type TopLevelRole } from '../core/tuf-metadata.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { requireNoKeys } from './key-file.js';
+import { isThere, requireNoKeys } from './key-file.js';
 import {
   type Edition,
   type RoleLives,
@@ -16,7 +16,7 @@ import {
   targetsContent,
   timestampContent,
 } from './metadata-content.js';
-import { writeKeyPair } from './new-key.js';
+import { makeParents, writeKeyPair } from './new-key.js';
 import { publicPathOf } from './public-key.js';
 import { layoutOf, metadataName, type RepositoryLayout } from './repository-layout.js';
 import { anchorName } from './repository-state.js';
@@ -68,10 +68,11 @@ export function initRepository(options: InitOptions): InitResult {
     throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
   }
   const roles = rolesOf(options);
-  requireNoKeys(roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)])));
-  const holders = makeKeys(roles, options);
-  makeDirectories(layout, options.durableFs);
-  const rootBytes = writeFirstVersions(layout, holders, options);
+  const keyPaths = roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)]));
+  // A root that lies there is somebody's trust in another repository.
+  const anchor = join(options.keysDirectory, anchorName);
+  requireNoKeys([...keyPaths, anchor]);
+  const rootBytes = makeWhole({ roles, layout, keyPaths: [...keyPaths, anchor] }, options);
   return {
     roles: roles.map(({ role, threshold, keys }) => {
       const expiresMs = options.clock.nowMs() + options.lives[role];
@@ -88,6 +89,28 @@ export function initRepository(options: InitOptions): InitResult {
     rootPath: join(layout.metadata, metadataName('root', 1)),
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
+}
+
+interface Plan {
+  readonly roles: readonly RolePlan[];
+  readonly layout: RepositoryLayout;
+  /** The copy of the root as well. */
+  readonly keyPaths: readonly string[];
+}
+
+/** All or nothing: half a repository, or keys to none, would refuse the next try. @returns the first root */
+function makeWhole({ roles, layout, keyPaths }: Plan, options: InitOptions): Uint8Array {
+  try {
+    const holders = makeKeys(roles, options);
+    makeDirectories(layout, options.durableFs);
+    return writeFirstVersions(layout, holders, options);
+  } catch (error) {
+    if (isWritError(error)) {
+      const made = [...keyPaths, layout.metadata].filter(isThere);
+      for (const path of made) fs.rmSync(path, { recursive: true, force: true });
+    }
+    throw error;
+  }
 }
 
 function requireThresholdOf({ rootKeys, rootThreshold, spareRootKey }: InitOptions): void {
@@ -164,7 +187,7 @@ type Holders = Readonly<Record<TopLevelRole, Holder>>;
 
 function makeKeys(roles: readonly RolePlan[], options: InitOptions): Holders {
   const { keysDirectory, durableFs, passphrase } = options;
-  fs.mkdirSync(dirname(keysDirectory), { recursive: true });
+  makeParents(keysDirectory);
   durableFs.ensureDirectory('keys.directory', keysDirectory, 0o700);
   const locked = passphrase === undefined ? {} : { passphrase };
   const holders = roles.map(({ role, threshold, keys }) => {
@@ -177,7 +200,7 @@ function makeKeys(roles: readonly RolePlan[], options: InitOptions): Holders {
 }
 
 function makeDirectories(layout: RepositoryLayout, durableFs: DurableFs): void {
-  fs.mkdirSync(dirname(layout.directory), { recursive: true });
+  makeParents(layout.directory);
   durableFs.ensureDirectory('repo.directory', layout.directory, 0o755);
   durableFs.makeDirectory('repo.metadata-directory', layout.metadata, 0o755);
   durableFs.ensureDirectory('repo.targets-directory', layout.targets, 0o755);

@@ -4,8 +4,8 @@
 import { randomBytes, scryptSync } from 'node:crypto';
 import * as fs from 'node:fs';
 import nacl from 'tweetnacl';
-import { WritError } from '../core/errors.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { isSystemError, WritError } from '../core/errors.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import { readSmallFile } from '../platform/read-file.js';
 import { isSignerName } from './signer-names.js';
 
@@ -65,7 +65,7 @@ export interface CreateKeyOptions {
  */
 export function createKeyFile(options: CreateKeyOptions): void {
   const { path, durableFs } = options;
-  if (fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw keyExists(path);
+  if (isThere(path)) throw keyExists(path);
   durableFs.createFile('keys.create', path, keyFileText(options), 0o600);
 }
 
@@ -90,8 +90,18 @@ function keyFileText({ seed, passphrase, name }: CreateKeyOptions): string {
 
 /** @throws WritError KEY_EXISTS if any of the paths is taken */
 export function requireNoKeys(paths: readonly string[]): void {
-  const taken = paths.find((path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined);
+  const taken = paths.find(isThere);
   if (taken !== undefined) throw keyExists(taken);
+}
+
+/** True for a dangling link too. @throws WritError DISK_* */
+export function isThere(path: string): boolean {
+  try {
+    return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (isSystemError(error, 'ENOTDIR')) return false;
+    throw diskError(error, { op: 'keys.look', path });
+  }
 }
 
 function keyExists(path: string): WritError {

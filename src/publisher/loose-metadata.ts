@@ -13,7 +13,10 @@ import {
   versionsOnDisk,
 } from './repository-layout.js';
 
-/** @returns undefined for what is not there or cannot be read: it leads nobody anywhere */
+/**
+ * @returns undefined for what is not there or is no metadata: it leads nobody anywhere
+ * @throws WritError DISK_*: what we may not read, a client may
+ */
 export function readLoosely<Role extends 'snapshot' | 'targets'>(
   layout: RepositoryLayout,
   type: Role,
@@ -25,7 +28,7 @@ export function readLoosely<Role extends 'snapshot' | 'targets'>(
     const bytes = readRepositoryFile(join(layout.metadata, metadataName(role, version)), maxBytes);
     return bytes === undefined ? undefined : parseEnvelope(bytes, type);
   } catch (error) {
-    if (isWritError(error)) return undefined;
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
     throw error;
   }
 }
@@ -58,7 +61,7 @@ function releasesIn(layout: RepositoryLayout, role: string, version: number): Re
     const file = readLoosely(layout, 'targets', version, role);
     return file === undefined ? [] : releasesOf(file.signed);
   } catch (error) {
-    if (isWritError(error)) return [];
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return [];
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 // until a root, or a delegation, lists it.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';
 import { createSigner, type KeySigner } from './signer.js';
@@ -24,7 +24,7 @@ export interface NewKeyOptions {
 export function makeKey(options: NewKeyOptions): KeySigner {
   const { path, durableFs } = options;
   const directory = dirname(path);
-  fs.mkdirSync(dirname(directory), { recursive: true });
+  makeParents(directory);
   durableFs.ensureDirectory('keys.directory', directory, 0o700);
   requireNoKeys([path, publicPathOf(path)]);
   const signer = writeKeyPair(options);
@@ -38,6 +38,22 @@ export function writeKeyPair(options: NewKeyOptions): KeySigner {
   const seed = newSeed();
   const signer = createSigner(seed);
   createKeyFile({ ...options, seed });
-  durableFs.createFile('keys.public', publicPathOf(path), encodePublicKey(signer.key, name), 0o644);
+  try {
+    durableFs.createFile('keys.public', publicPathOf(path), encodePublicKey(signer.key, name), 0o644);
+  } catch (error) {
+    // Nobody knows this secret yet, and its file would refuse the next try.
+    durableFs.removeFile('keys.undo', path);
+    throw error;
+  }
   return signer;
+}
+
+/** Makes what a directory lies in. @throws WritError DISK_* */
+export function makeParents(directory: string): void {
+  const parent = dirname(directory);
+  try {
+    fs.mkdirSync(parent, { recursive: true });
+  } catch (error) {
+    throw diskError(error, { op: 'directory', path: parent });
+  }
 }

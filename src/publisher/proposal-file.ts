@@ -76,7 +76,9 @@ function members(
   where: string,
 ): Readonly<Record<string, JsonValue>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject || Object.keys(value).sort().join() !== names.join()) throw malformed(where);
+  if (!isObject || Object.keys(value).sort().join() !== names.join()) {
+    throw malformed(`${where} has not the members ${names.join(', ')}`);
+  }
   return value as Readonly<Record<string, JsonValue>>;
 }
 

@@ -60,13 +60,15 @@ export function rolesOnDisk(layout: RepositoryLayout): string[] {
 /**
  * Reads a file of the repository; it may have been put there by anybody who can write to the directory.
  * @returns undefined when it is not there
- * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large
+ * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large; DISK_*
  */
 export function readRepositoryFile(path: string, maxBytes: number): Buffer | undefined {
   const verdict = readSmallFile(path, { maxBytes, links: 'refused' });
   if (verdict.kind === 'absent') return undefined;
   if (verdict.kind === 'read') return verdict.bytes;
-  throw invalidFile(path, verdict.why);
+  // What this machine does not let us read says nothing about the repository.
+  const isOurs = verdict.cause !== undefined && verdict.why !== 'ELOOP';
+  throw isOurs ? diskError(verdict.cause, { op: 'repo.read', path }) : invalidFile(path, verdict.why);
 }
 
 function invalidFile(path: string, why: string): WritError {

@@ -225,7 +225,8 @@ export function invalid(error: unknown): unknown {
     return error;
   return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${error.message}`, {
     facts: { ...error.facts, clientCode: error.code },
-    hint: error.hint,
+    // What a host is told to do is no help to who holds the repository; who signs what has expired is.
+    ...(error.code === 'METADATA_EXPIRED' ? { hint: error.hint } : {}),
     cause: error,
   });
 }

@@ -6,10 +6,10 @@ import { versionOfRole } from './change-targets.js';
 import { requireKeysOf } from './key-directory.js';
 import { listingsOf } from './listing.js';
 import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
-import { layoutOf } from './repository-layout.js';
+import { layoutOf, versionsOnDisk } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
 import { withRepository } from './repository-writer.js';
-import { holderOfRole, lifeOfRole, signRole } from './sign-role.js';
+import { holderOfRole, lifeOfRole, liveVersionOf, signRole } from './sign-role.js';
 import { vetWaiting } from './vet-waiting.js';
 
 export interface ResignedRole {
@@ -50,6 +50,21 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
     const versions = await signOnline({ writer, state, signers: online.signers, clock });
     return { ...done, kind: 'live', versions };
   });
+}
+
+/**
+ * @returns what resignRole would make of the role, and its next version; no key is opened and nothing is written
+ * @throws WritError ROLE_UNKNOWN, REPOSITORY_INVALID
+ */
+export function previewResign(
+  role: string,
+  { repository, keys, clock }: ChangeOptions,
+): ResignedRole & { readonly version: number } {
+  const layout = layoutOf(repository);
+  const state = readRepositoryState(layout, keys.path);
+  holderOfRole(state, role);
+  const highest = Math.max(0, ...versionsOnDisk(layout, role), liveVersionOf(state, role));
+  return { ...describe(state, role, clock.nowMs()), version: highest + 1 };
 }
 
 function describe(state: RepositoryState, role: string, nowMs: number): ResignedRole {

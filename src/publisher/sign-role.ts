@@ -119,9 +119,13 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
 
 /** @returns a version above every one that was ever used for this role */
 function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
-  const { targets, snapshot } = state.live;
-  const live = role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
-  return writer.nextVersion(role, live);
+  return writer.nextVersion(role, liveVersionOf(state, role));
+}
+
+/** @returns the version of a role that hosts see; 0 before they see any */
+export function liveVersionOf({ live }: RepositoryState, role: string): number {
+  const { targets, snapshot } = live;
+  return role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
 }
 
 /** Building on a file that is lost or damaged would forget what it listed, and use its serials again. */

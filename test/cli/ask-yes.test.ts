@@ -1,54 +1,58 @@
-// Questions before something that cannot be taken back, at a terminal: y goes on, all else leaves things alone, and
-// who closes the input gets the prompt back.
+// The y/N question as a person meets it, at a terminal of its own: no is the default, and leaves everything alone.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { systemClock } from '../../src/platform/clock.js';
+import { makeTeam } from '../support/delegated-repository.js';
+import { directoryState } from '../support/directory-state.js';
 import { writOnTerminal } from '../support/on-terminal.js';
 import { needs } from '../support/real-programs.js';
-import { runWrit } from '../support/run-writ.js';
+import { sampleRepository } from '../support/sample-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 
-const question = 'Delegate to dns-team? [y/N]';
+const one = { clock: systemClock, rootKeys: 1, rootThreshold: 1 };
 
-/** @returns the arguments of a delegation that asks first */
-async function delegateArgs(dir: TempDir): Promise<string[]> {
-  const places = ['--repository', dir.join('repo'), '--keys', dir.join('keys')];
-  await runWrit(['init', ...places, '--no-passphrase']);
-  await runWrit(['key', 'new', dir.join('dns.key'), '--no-passphrase']);
-  return [
-    'delegate',
-    'dns-team',
-    ...places,
-    '--paths',
-    'dns-edge/stable.tar.br',
-    '--key',
-    dir.join('dns.pub'),
-  ];
+async function collectable(dir: TempDir) {
+  const repository = sampleRepository(dir, one);
+  for (const file of ['one', 'two']) await repository.publish({ file });
+  const { directory } = repository;
+  const args = ['repo', 'gc', '--repository', directory, '--keep', '1', '--grace', '1ms'];
+  return { directory, args, question: /Remove 5 files, [^?]*\? \[y\/N\] /, done: /REMOVED.* 5 files/ };
 }
 
-describe('a question at the terminal', needs('script', 'bsdutils'), () => {
-  it('is answered with y, or anything else for no', async () => {
-    using dir = tempDir();
-    const args = await delegateArgs(dir);
-    const no = await writOnTerminal(args, [{ question, typed: 'maybe' }]);
-    assert.equal(no.exitCode, 0, no.screen);
-    assert.match(no.screen, /LEFT ALONE/);
-    const yes = await writOnTerminal(args, [{ question, typed: 'Y' }]);
-    assert.equal(yes.exitCode, 0, yes.screen);
-    assert.match(yes.screen, /DELEGATED/);
-  });
+function delegable(dir: TempDir) {
+  const { directory, keys } = sampleRepository(dir, one);
+  const team = makeTeam(dir, 'dns-team');
+  const places = ['--repository', directory, '--keys', keys, '--key', `${team.keys}/dns-team.key`];
+  const args = ['delegate', 'dns-team', '--paths', 'dns-x/*', ...places];
+  return { directory, args, question: /Delegate to dns-team\? \[y\/N\] /, done: /DELEGATED.* dns-team/ };
+}
 
-  for (const [keys, typed] of [
-    ['Ctrl-C', '\u0003'],
-    ['Ctrl-D', '\u0004'],
-  ] as const) {
-    it(`ends at ${keys} and changes nothing`, async () => {
+const commands = { 'repo gc': collectable, delegate: delegable };
+
+describe('a question that is answered at a terminal', needs('script', 'bsdutils'), () => {
+  for (const [name, made] of Object.entries(commands)) {
+    it(`lets ${name} go on at y, and at nothing else`, async () => {
       using dir = tempDir();
-      const args = await delegateArgs(dir);
-      const ended = await writOnTerminal(args, [{ question, typed }]);
-      assert.match(ended.screen, /INTERRUPTED/);
-      assert.notEqual(ended.exitCode, 0);
-      const preview = await runWrit([...args, '--dry-run']);
-      assert.match(preview.stdout, /WOULD DELEGATE/);
+      const { directory, args, question, done } = await made(dir);
+      const before = directoryState(directory);
+      for (const typed of ['', 'n', 'yess', 'ok']) {
+        const run = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
+        assert.deepEqual([run.exitCode, run.untyped], [0, 0], run.screen);
+        assert.match(run.screen, question);
+        assert.match(run.screen, /LEFT ALONE/);
+        assert.deepEqual(directoryState(directory), before);
+      }
+      // Ctrl-C, and Ctrl-D.
+      for (const typed of ['\u0003', '\u0004']) {
+        const ended = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
+        assert.deepEqual([ended.exitCode, ended.untyped], [130, 0], ended.screen);
+        assert.match(ended.screen, /INTERRUPTED/);
+        assert.deepEqual(directoryState(directory), before);
+      }
+      const run = await writOnTerminal(args, [{ question: '[y/N]', typed: 'Y' }]);
+      assert.equal(run.exitCode, 0, run.screen);
+      assert.match(run.screen, done);
+      assert.notDeepEqual(directoryState(directory), before);
     });
   }
 });

@@ -110,6 +110,23 @@ describe('writeFile', () => {
 });
 
 describe('createFile', () => {
+  it('leaves no half file behind that would refuse the next try', () => {
+    using dir = tempDir();
+    const durableFs = createDurableFs();
+    const broken = {} as unknown as string;
+    throwsCode('DISK_FAILED', () => durableFs.createFile('op', dir.join('f'), broken, 0o600));
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+    durableFs.createFile('op', dir.join('f'), 'whole', 0o600);
+  });
+
+  it('says of a path that was mistyped what to do, and nothing of the disk', () => {
+    using dir = tempDir();
+    const create = (path: string) => createDurableFs().createFile('op', dir.join(path), '', 0o600);
+    assert.match(throwsCode('DISK_FAILED', () => create('none/f')).hint, /correct the path/);
+    fs.writeFileSync(dir.join('file'), '');
+    assert.match(throwsCode('DISK_FAILED', () => create('file/f')).hint, /correct the path/);
+  });
+
   it('refuses to write over a file, a link, and a link to nowhere', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), 'old');

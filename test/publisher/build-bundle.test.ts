@@ -10,6 +10,7 @@ import { parseManifest } from '../../src/core/manifest.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { packBundle } from '../../src/publisher/build-bundle.js';
 import { readSourceTree } from '../../src/publisher/source-tree.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { writeTree } from '../support/write-tree.js';
 
@@ -190,5 +191,15 @@ describe('packBundle', () => {
     const tree = readSourceTree(writeTree(dir.join('s'), { a: 'a' }), limits);
     await packBundle(tree, { archivePath: dir.join('archive'), limits, durableFs: watched });
     assert.deepEqual(seen, ['repo.archive:write']);
+  });
+});
+
+describe('packBundle', () => {
+  it('says of a place that it cannot write to that the disk refused, and not that it failed inside', async () => {
+    using dir = tempDir();
+    const tree = readSourceTree(writeTree(dir.join('source'), content), limits);
+    const archivePath = dir.join('none', 'archive');
+    const error = await rejectsCode('DISK_FAILED', packBundle(tree, { archivePath, limits, durableFs }));
+    assert.deepEqual([error.facts['op'], error.facts['path']], ['repo.archive:write', archivePath]);
   });
 });

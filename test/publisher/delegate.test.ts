@@ -113,7 +113,14 @@ describe('delegateRole', () => {
       delegateTo(repository, other, { paths: ['*-edge/*'] }),
     );
     assert.deepEqual([overlapping.facts['other'], overlapping.facts['theirs']], ['dns-team', 'dns-*/*']);
-    for (const paths of [['dns-x'], ['a/b/c'], ['x/stable.tar.gz'], [`${'x'.repeat(200)}/*`]])
+    for (const paths of [
+      ['dns-x'],
+      ['a/b/c'],
+      ['x/stable.tar.gz'],
+      [`${'x'.repeat(200)}/*`],
+      ['../*'],
+      ['x/.*'],
+    ])
       await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { paths }));
     for (const role of ['root', 'targets', 'snapshot', 'timestamp', '../x', 'Team', '1.root', 'a.b', ''])
       await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, { ...other, role }));
@@ -123,6 +130,9 @@ describe('delegateRole', () => {
     const online = stateOf(repository).live.root.signed.roles.snapshot.keyids[0] ?? '';
     const keys = [{ ...other.publicKey, keyId: online }];
     await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { keys, paths: ['x/*'] }));
+    const [rootKeyId = ''] = stateOf(repository).live.root.signed.roles.root.keyids;
+    const ofRoot = [{ ...other.publicKey, keyId: rootKeyId }];
+    await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { keys: ofRoot, paths: ['x/*'] }));
     const none = { role: 'none', handOver: 'no' } as const;
     await rejectsCode('ROLE_UNKNOWN', delegateRole(none, changeOptions(repository)));
     await rejectsCode('ROLE_UNKNOWN', resignRole('none', changeOptions(repository)));

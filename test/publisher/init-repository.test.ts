@@ -9,6 +9,7 @@ import { readPublicKey } from '../../src/publisher/public-key.js';
 import { openRepositoryClient } from '../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { memoryTrustStore } from '../../src/trust/trust-store.js';
+import { throwsCode } from '../support/assert-code.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { sampleRepository } from '../support/sample-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
@@ -122,11 +123,38 @@ describe('initRepository', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
+  for (const op of ['keys.create', 'keys.public', 'repo.targets:write', 'repo.timestamp:write']) {
+    it(`leaves nothing in the way of the next try when the disk is full at ${op}`, () => {
+      using dir = tempDir();
+      const full = createDurableFs({
+        before: (operation) => {
+          if (operation.op === op) throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+        },
+      });
+      throwsCode('DISK_FULL', () => init(dir, { durableFs: full }));
+      init(dir);
+    });
+  }
+
+  it('says of a directory that cannot be made which one', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    const error = throwsCode('DISK_FAILED', () =>
+      init(dir, { keysDirectory: dir.join('file', 'of', 'keys') }),
+    );
+    assert.equal(error.facts['path'], dir.join('file', 'of'));
+  });
+
   it('never touches a repository or a key that is there', () => {
     using dir = tempDir();
     init(dir);
     assert.throws(() => init(dir), { code: 'REPOSITORY_EXISTS' });
     assert.throws(() => init(dir, { repository: dir.join('second') }), { code: 'KEY_EXISTS' });
     assert.ok(!fs.existsSync(dir.join('second')));
+    fs.mkdirSync(dir.join('elsewhere'));
+    fs.writeFileSync(dir.join('elsewhere', 'root.json'), 'the root of another repository');
+    const other = { repository: dir.join('third'), keysDirectory: dir.join('elsewhere') };
+    assert.throws(() => init(dir, other), { code: 'KEY_EXISTS' });
+    assert.deepEqual(fs.readdirSync(dir.join('elsewhere')), ['root.json']);
   });
 });

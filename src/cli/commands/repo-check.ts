@@ -1,7 +1,7 @@
 // `writ repo check`: is everything that hosts could be sent to there, whole, and signed by who must sign it.
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { type CheckReport, checkRepository } from '../../publisher/check-repository.js';
-import type { Answer, CommandDefinition } from '../command.js';
+import type { Answer, CommandDefinition, Reporter } from '../command.js';
 import { byteSize } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
@@ -33,13 +33,30 @@ export const command: CommandDefinition<RepoCheckFlags> = {
       signal,
       ...(keys === undefined ? {} : { keysDirectory: keys }),
     });
-    reporter.finish('roots', counted(report.roots, 'root'));
-    reporter.finish('roles', report.roles.map(({ role, version }) => `${role} v${version}`).join(', '));
-    reporter.finish('archives', archivesText(report));
+    narrate(report, reporter);
     for (const note of report.notes) reporter.warn(note);
     return answer(report, flags);
   },
 };
+
+/** A step that found a problem did not end well, and one behind a chain that does not hold never ran. */
+function narrate(report: CheckReport, reporter: Reporter): void {
+  const { problems, roles } = report;
+  const wrong = { roots: false, roles: false, archives: false };
+  for (const { where } of problems) wrong[stepOf(where)] = true;
+  const end = (step: keyof typeof wrong, text: string, { ran }: { readonly ran: boolean }): void =>
+    reporter.finish(step, ran ? text : 'not looked at', wrong[step] ? 'FAIL' : ran ? 'ok' : 'skip');
+  const hasRoles = roles.length > 0 || wrong.roles;
+  end('roots', counted(report.roots, 'root'), { ran: true });
+  end('roles', roles.map(({ role, version }) => `${role} v${version}`).join(', '), { ran: hasRoles });
+  const hasTargets = roles.some(({ role }) => role === 'targets');
+  end('archives', archivesText(report), { ran: hasTargets || wrong.archives });
+}
+
+function stepOf(where: string): 'roots' | 'roles' | 'archives' {
+  if (!where.startsWith('metadata')) return 'archives';
+  return where.endsWith('.root.json') ? 'roots' : 'roles';
+}
 
 function archivesText({ archives, archiveBytes }: CheckReport): string {
   return `${counted(archives, 'archive')}, ${byteSize(archiveBytes)}`;

@@ -20,7 +20,6 @@ import {
 import { findAnchor, openSigners, replaceProposal, type SigningHand } from '../../publisher/propose-root.js';
 import { compareRoots, nameIn } from '../../publisher/root-difference.js';
 import { judgeRoot, requireSane } from '../../publisher/root-rules.js';
-import type { ChangeFlags } from '../change-flags.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
 import { confirmCode } from '../confirm.js';
 import { repeatedText } from '../flag-values.js';
@@ -34,7 +33,7 @@ import {
   tallyText,
 } from '../show-proposal.js';
 import { shellWord } from '../show-repository.js';
-import { signRoleAgain } from '../sign-role.js';
+import { type SignRoleFlags, signRoleAgain } from '../sign-role.js';
 import { addSignerFlags, externalCommands, type SignerFlags } from '../signer-flags.js';
 
 interface SignFlags extends PassphraseFlags, SignerFlags {
@@ -46,6 +45,7 @@ interface SignFlags extends PassphraseFlags, SignerFlags {
   readonly confirm?: string;
   readonly out?: string;
   readonly role?: string;
+  readonly dryRun?: boolean;
 }
 
 export const command: CommandDefinition<SignFlags> = {
@@ -54,6 +54,7 @@ export const command: CommandDefinition<SignFlags> = {
     'writ sign root-2.proposal --signer "openssl dgst -sha256 -sign ben.pem" --root root.json --confirm CODE',
     'writ sign root-2.proposal --keys keys --merge from-carol.proposal',
     'writ sign --role targets --repository repo --keys keys',
+    'writ sign root-2.proposal --key keys/ben.key --dry-run',
   ],
   exitCodes: [
     '0  signed, or signed before',
@@ -75,7 +76,8 @@ export const command: CommandDefinition<SignFlags> = {
       )
       .option('--confirm <code>', 'the code that you were told by voice')
       .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')
-      .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default');
+      .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default')
+      .option('--dry-run', 'show what would be signed; ask nothing, and write nothing');
     addPassphraseFlag(sign);
     addSignerFlags(sign);
   },
@@ -87,6 +89,7 @@ export const command: CommandDefinition<SignFlags> = {
     const trusted = { proposal: received, base: trustBase(received, findAnchor({ ...flags, ...hand })) };
     const next = received.root.signed;
     requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
+    if (flags.dryRun) return preview(trusted, file);
     show(trusted, context);
     const signed = await signIfWanted(trusted, hand, flags, context);
     const out = flags.out ?? file;
@@ -98,7 +101,7 @@ export const command: CommandDefinition<SignFlags> = {
 const lockWaitMs = 10_000;
 
 /** A role needs its repository and keys, and no proposal. */
-function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
+function roleFlags(file: string | undefined, flags: SignFlags): SignRoleFlags {
   const { repository, keys } = flags;
   if (file === undefined && repository !== undefined && keys !== undefined) {
     return { ...flags, repository, keys, lockWait: lockWaitMs };
@@ -120,6 +123,34 @@ function handOf(flags: SignFlags, context: CommandContext): SigningHand {
     ...(flags.keys === undefined ? {} : { keysDirectory: flags.keys }),
     external: externalCommands(flags, context, () => true),
     passphrases: passphrasesFor(flags, context),
+  };
+}
+
+/** What a signer would be shown. The code is not in it: it is compared, never copied. */
+function preview(trusted: TrustedProposal, file: string): Answer {
+  const { base, proposal } = trusted;
+  const difference = compareRoots(base.signed, proposal.root.signed);
+  const tallies = tallySignatures(trusted);
+  const { dangers } = judgeRoot(base.signed, proposal.root.signed);
+  return {
+    type: 'sign.preview',
+    outcome: 'would-sign',
+    exitCode: 0,
+    details: {
+      proposal: file,
+      changed: false,
+      ...proposalDetails(difference, tallies),
+      dangers,
+      complete: isComplete(tallies),
+    },
+    lines: [
+      `WOULD SIGN ${file}, which changes who controls every host:`,
+      ...differenceLines(difference),
+      ...controlLines(difference),
+      `  ${needText(tallies)}`,
+      ...dangers.map((danger) => `  DANGER ${danger}`),
+      'Nothing was written',
+    ],
   };
 }
 

@@ -86,6 +86,16 @@ describe('writ sign --role', () => {
     assert.ok(fs.existsSync(`${repository.directory}/metadata/2.targets.json`));
     const unknown = await writ(dir, 'sign', '--role', 'none', '--keys', 'keys', '--json');
     assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [2, 'ROLE_UNKNOWN']);
+    const dry = ['sign', '--role', 'targets', '--keys', 'keys', '--dry-run'];
+    const looked = await writ(dir, ...dry);
+    assert.match(
+      looked.stdout,
+      /^WOULD SIGN targets v3: 0 releases, until .*\nNothing was written\n$/,
+      looked.stderr,
+    );
+    const json = jsonOf(await writ(dir, ...dry, '--json'));
+    assert.deepEqual([json['type'], json['version'], json['changed']], ['sign.preview', 3, false]);
+    assert.ok(!fs.existsSync(`${repository.directory}/metadata/3.targets.json`));
     const half = await writ(dir, 'sign', '--role', 'targets', '--json');
     assert.deepEqual([half.exitCode, jsonOf(half)['code']], [2, 'USAGE']);
   });

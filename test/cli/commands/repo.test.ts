@@ -28,11 +28,26 @@ describe('writ repo check', () => {
     const damaged = await repo(dir, 'check');
     assert.equal(damaged.exitCode, 1);
     assert.match(damaged.stdout, /^DAMAGED repo: 1 problem\n {2}TARGET_MISSING {2}dns-edge\/stable.tar.br\n/);
+    assert.match(damaged.stderr, /\troots\tok\t[^\n]*\n[^\n]*\troles\tok\t[^\n]*\n[^\n]*\tarchives\tFAIL\t/);
     const json = jsonOf(await repo(dir, 'check', '--json', '--keys', 'keys'));
     assert.deepEqual(
       (json['problems'] as { code: string }[]).map(({ code }) => code),
       ['TARGET_MISSING'],
     );
+  });
+});
+
+describe('a repository that was copied by half', () => {
+  it('is told to its publisher in words of his, and gets no step an ok that never ran', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    fs.rmSync(`${repository.directory}/metadata/3.snapshot.json`);
+    const check = await repo(dir, 'check');
+    assert.equal(check.exitCode, 1);
+    assert.match(check.stderr, /\troles\tFAIL\t.*\n.*\tarchives\tskip\tnot looked at/);
+    const gc = jsonOf(await repo(dir, 'gc', '--yes', '--json'));
+    assert.equal(gc['code'], 'REPOSITORY_INVALID');
+    assert.match(String(gc['hint']), /^Run `writ repo check`/);
   });
 });
 
