@@ -1,6 +1,7 @@
 // A team that signs its own bundles, as a host lives through it: hand-over, publish, withdrawal, a change of keys.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { delegateRole } from '../../src/publisher/delegate.js';
 import { withdrawRelease } from '../../src/publisher/withdraw.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { delegateTo, makeTeam, signByTeam } from '../support/delegated-repository.js';
@@ -80,6 +81,35 @@ describe('a host whose bundle a team signs', () => {
     await withdraw([2, 3]);
     await repository.refresh();
     assert.equal(await pulled(), 1);
+  });
+
+  it('keeps its policy while a role is removed and returns with the same key, and follows it again', async () => {
+    using dir = tempDir();
+    using published = publishedHost(dir, bundles);
+    const { repository, host } = published;
+    const pulled = async () => (await host.pull()).bundles[0];
+    const team = makeTeam(dir, 'dns-team');
+    await repository.publish({ policy: 'one' });
+    await delegateTo(repository, team, { handOver: 'yes' });
+    await signByTeam(repository, team);
+    await repository.publish({ policy: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.equal((await pulled())?.toSerial, 2);
+    await delegateRole({ role: team.role, handOver: 'yes' }, changeOptions(repository));
+    assert.equal((await pulled())?.outcome, 'unchanged');
+    await repository.publish({ policy: 'three' });
+    assert.equal((await pulled())?.toSerial, 3);
+    await delegateTo(repository, team, { handOver: 'yes' });
+    // The file from before lists serial 2, and the key of today has signed it: an older one for the host.
+    const between = await pulled();
+    assert.deepEqual([between?.outcome, host.read('dns-edge/policy')], ['rejected', 'three']);
+    assert.equal(between?.problem?.code, 'SERIAL_ROLLBACK');
+    await signByTeam(repository, team);
+    await repository.refresh();
+    assert.equal((await pulled())?.outcome, 'unchanged');
+    await repository.publish({ policy: 'four' }, { keys: team.keys });
+    await repository.refresh();
+    assert.equal((await pulled())?.toSerial, 4);
   });
 
   it('refuses what the old key of a team has signed, and takes the other bundles', async () => {
