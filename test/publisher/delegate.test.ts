@@ -9,7 +9,13 @@ import { resignRole } from '../../src/publisher/resign-role.js';
 import { withdrawRelease } from '../../src/publisher/withdraw.js';
 import { createRepositoryView } from '../../src/server/repository-state.js';
 import { rejectsCode } from '../support/assert-code.js';
-import { delegateTo, makeTeam, signByTeam } from '../support/delegated-repository.js';
+import {
+  delegatedRepository,
+  delegateTo,
+  makeTeam,
+  publishedByTeam,
+  signByTeam,
+} from '../support/delegated-repository.js';
 import { directoryState } from '../support/directory-state.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
@@ -58,9 +64,7 @@ describe('delegateRole', () => {
 
   it('asks the publisher for no team key, and the team for no other', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
+    const { repository, team } = await delegatedRepository(dir);
     await rejectsCode('KEYS_MISSING', repository.publish({ file: 'one' }));
     await rejectsCode(
       'KEYS_MISSING',
@@ -93,9 +97,7 @@ describe('delegateRole', () => {
 
   it('says nothing new, and writes nothing, when all is as it is', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
+    const { repository, team } = await delegatedRepository(dir);
     const before = directoryState(repository.directory);
     assert.equal((await delegateTo(repository, team)).kind, 'nothing-new');
     assert.deepEqual(directoryState(repository.directory), before);
@@ -103,9 +105,7 @@ describe('delegateRole', () => {
 
   it('refuses paths that another team has, that no release can have, or names that are no team’s', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
+    const { repository } = await delegatedRepository(dir);
     const before = directoryState(repository.directory);
     const other = makeTeam(dir, 'edge-team');
     const overlapping = await rejectsCode(
@@ -202,11 +202,7 @@ describe('releases that change hands', () => {
 
   it('return to the targets when the role is removed, and its file stays in the snapshot', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository, team } = await publishedByTeam(dir);
     const options = changeOptions(repository);
     await rejectsCode('DELEGATION_REFUSED', delegateRole({ role: 'dns-team', handOver: 'no' }, options));
     await delegateRole({ role: 'dns-team', handOver: 'yes' }, options);
@@ -220,11 +216,7 @@ describe('releases that change hands', () => {
 describe('a role that was removed and comes back', () => {
   it('does not bring its old releases back: it goes on from what it is handed over now', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository, team } = await publishedByTeam(dir);
     await delegateRole({ role: 'dns-team', handOver: 'yes' }, changeOptions(repository));
     await repository.publish({ file: 'two' });
     await delegateTo(repository, team, { handOver: 'yes' });
@@ -238,11 +230,7 @@ describe('a role that was removed and comes back', () => {
 describe('a change of keys', () => {
   it('ends what the old key may do; the new one signs what stood', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository, team } = await publishedByTeam(dir);
     const next = makeTeam(dir, 'dns-team', 'next');
     const changed = await delegateTo(repository, next);
     assert.ok(changed.kind === 'live' && changed.waitsForRole);
@@ -256,11 +244,7 @@ describe('a change of keys', () => {
 
   it('that leaves enough of the old ones needs no signature of the team', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository, team } = await publishedByTeam(dir);
     const second = makeTeam(dir, 'dns-team', 'second');
     const changed = await delegateTo(repository, team, { keys: [team.publicKey, second.publicKey] });
     assert.ok(changed.kind === 'live' && !changed.waitsForRole);
@@ -271,9 +255,7 @@ describe('a change of keys', () => {
 describe('what a team has signed and nobody has taken live', () => {
   it('is seen by the server, the first file of a role too', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
+    const { repository, team } = await delegatedRepository(dir);
     const view = createRepositoryView(repository.directory);
     assert.deepEqual(view.read().pending, []);
     await repository.publish({ file: 'one' }, { keys: team.keys });
@@ -316,9 +298,7 @@ describe('what a team has signed and nobody has taken live', () => {
 
   it('cannot bring back what was withdrawn: an older file of the team under a newer name is no new one', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
+    const { repository, team } = await delegatedRepository(dir);
     await repository.publish({ file: 'one' }, { keys: team.keys });
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
@@ -331,11 +311,7 @@ describe('what a team has signed and nobody has taken live', () => {
 describe('a team’s file that is lost', () => {
   it('is not built on: its serials must not be used again', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository, team } = await publishedByTeam(dir);
     fs.rmSync(metadataPath(repository, '1.dns-team.json'));
     await rejectsCode('REPOSITORY_INVALID', repository.publish({ file: 'two' }, { keys: team.keys }));
   });

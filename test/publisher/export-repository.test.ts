@@ -12,7 +12,7 @@ import { openRepositoryClient } from '../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../src/trust/repository-source.js';
 import { memoryTrustStore } from '../../src/trust/trust-store.js';
 import { rejectsCode } from '../support/assert-code.js';
-import { delegateTo, makeTeam } from '../support/delegated-repository.js';
+import { publishedByTeam } from '../support/delegated-repository.js';
 import { noReport, type SampleRepository, sampleRepository } from '../support/sample-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 
@@ -140,11 +140,7 @@ describe('exportRepository', () => {
 
   it('takes the bundles of teams along', async () => {
     using dir = tempDir();
-    const repository = sampleRepository(dir);
-    const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team);
-    await repository.publish({ file: 'one' }, { keys: team.keys });
-    await repository.refresh();
+    const { repository } = await publishedByTeam(dir);
     await exportTo(repository, dir.join('stick'));
     assert.equal(await serialAt(repository, dir.join('stick')), 1);
   });

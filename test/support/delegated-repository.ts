@@ -6,7 +6,7 @@ import { type DelegateResult, type DelegationRequest, delegateRole } from '../..
 import { createKeyFile, newSeed } from '../../src/publisher/key-file.js';
 import { type PublicKey, readPublicKey } from '../../src/publisher/public-key.js';
 import { type ResignRoleResult, resignRole } from '../../src/publisher/resign-role.js';
-import { changeOptions, type SampleRepository } from './sample-repository.js';
+import { changeOptions, type SampleRepository, sampleRepository } from './sample-repository.js';
 import type { TempDir } from './temp-dir.js';
 
 export interface Team {
@@ -42,6 +42,28 @@ export function delegateTo(
     { role, handOver, change: { paths: ['dns-*/*'], keys: [publicKey], ...change } },
     options,
   );
+}
+
+export interface DelegatedRepository {
+  readonly repository: SampleRepository;
+  /** `dns-team`, which signs `dns-*`. */
+  readonly team: Team;
+}
+
+/** A new repository that delegates to a team, which has signed nothing yet. */
+export async function delegatedRepository(dir: TempDir): Promise<DelegatedRepository> {
+  const repository = sampleRepository(dir);
+  const team = makeTeam(dir, 'dns-team');
+  await delegateTo(repository, team);
+  return { repository, team };
+}
+
+/** As delegatedRepository, with serial 1 of `dns-edge` that the team has signed and hosts see. */
+export async function publishedByTeam(dir: TempDir): Promise<DelegatedRepository> {
+  const { repository, team } = await delegatedRepository(dir);
+  await repository.publish({ file: 'one' }, { keys: team.keys });
+  await repository.refresh();
+  return { repository, team };
 }
 
 /** The team's `writ sign --role`. */
