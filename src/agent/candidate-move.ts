@@ -1,7 +1,8 @@
 // The `flush` step and the plan of the move that follows: staged trees get their final names, durably, and the
 // groups that the difference concerns are found. Nothing that workers can see points at them yet.
-import { dirname, join } from 'node:path';
-import type { WritError } from '../core/errors.js';
+import * as fs from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { isWritError, type WritError } from '../core/errors.js';
 import type { Move } from './activate.js';
 import type { ActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
@@ -30,29 +31,61 @@ export async function placeCandidate(
 ): Promise<TellTarget> {
   const { paths, durable } = host;
   const { staging, generation } = options;
+  // Never a second time: a flush that failed may succeed when it is repeated, without the data.
   await durable.flushTree('flush.tree', staging);
+  const placed: string[] = [];
+  try {
+    const trees = placeTrees(host, candidate, { ...options, onPlaced: (path) => placed.push(path) });
+    durable.flushDirectory('flush.bundles', paths.bundles);
+    durable.flushDirectory('flush.archives', paths.archives);
+    placeGeneration(paths, durable, { number: generation, staging, trees });
+  } catch (error) {
+    takeBack(host, placed, staging);
+    throw error;
+  }
+  return { generation, path: join(paths.generations, String(generation)) };
+}
+
+/** @returns the directory of each bundle's tree in the new generation */
+function placeTrees(
+  { paths, durable, clock }: Host,
+  candidate: readonly CandidateBundle[],
+  options: PlaceOptions & { readonly onPlaced: (path: string) => void },
+): ReadonlyMap<string, string> {
+  const { staging, generation } = options;
   const trees = new Map<string, string>();
   for (const { selection, treePath, staged } of candidate) {
     const { name } = selection.bundle;
-    trees.set(name, treePath.slice(treePath.lastIndexOf('/') + 1));
+    trees.set(name, basename(treePath));
     if (staged === undefined) continue;
     const { serial, manifest } = staged.release;
     const place = join(paths.bundles, name, treeName(serial, manifest.digest, generation));
     durable.ensureDirectory('flush.bundle', dirname(place), 0o755);
+    options.onPlaced(place);
     durable.rename('flush.place', staged.treePath, place);
-    trees.set(name, treeName(serial, manifest.digest, generation));
+    trees.set(name, basename(place));
     keepRelease(paths, durable, {
       target: staged.target,
       archivePath: staged.archivePath,
       manifestBytes: staged.manifestBytes,
       staging,
-      stagedAtMs: host.clock.nowMs(),
+      stagedAtMs: clock.nowMs(),
     });
   }
-  durable.flushDirectory('flush.bundles', paths.bundles);
-  durable.flushDirectory('flush.archives', paths.archives);
-  placeGeneration(paths, durable, { number: generation, staging, trees });
-  return { generation, path: join(paths.generations, String(generation)) };
+  return trees;
+}
+
+/** Into staging, which goes when the cycle ends; no generation has named them. What stays is swept at the next start. */
+function takeBack({ durable, paths, log }: Host, placed: readonly string[], staging: string): void {
+  for (const path of placed.filter((one) => fs.existsSync(one))) {
+    try {
+      const bundle = basename(dirname(path));
+      durable.rename('flush.take-back', path, join(staging, `unused-${bundle}-${basename(path)}`));
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      log.warn({ err: error, path, policy: paths.policy }, 'a tree that nothing names stays');
+    }
+  }
 }
 
 export interface MovePlanOptions {

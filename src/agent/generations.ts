@@ -144,14 +144,6 @@ export function removeCurrent(paths: HostPaths, durable: DurableFs): void {
   durable.removeFile('swap.unlink', paths.current);
 }
 
-/** Removes what a crash can have left beside `current`; such a link must never block the next swap. */
-export function sweepTemporaryLinks(paths: HostPaths, durable: DurableFs): void {
-  for (const name of fs.readdirSync(paths.policy)) {
-    if (/^\.current-c-[0-9a-f]+$/.test(name))
-      durable.removeFile('recover.sweep-link', join(paths.policy, name));
-  }
-}
-
 /** @returns as `bundle/directory`, what the links of a generation name; whether it is there is not asked */
 export function linkedTrees(paths: HostPaths, number: number): string[] {
   const path = join(paths.generations, String(number));

@@ -1,9 +1,11 @@
 // Makes the directories of a host, and refuses a place where somebody else could change them.
 // Runs before anything is read from the state directory; never repairs what it finds wrong.
 import * as fs from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { mountOf, readMountPoints } from '../platform/mount-points.js';
+import { listDirectories } from './generations.js';
 import type { HostPaths } from './paths.js';
 
 /** By its group or by everybody. */
@@ -63,11 +65,23 @@ function requireSafePart(part: string, stat: fs.Stats): void {
   });
 }
 
-function requireSameDevice(paths: HostPaths): void {
-  const staging = fs.statSync(paths.staging).dev;
-  const other = [paths.generations, paths.bundles].find((path) => fs.statSync(path).dev !== staging);
-  if (other === undefined) return;
-  throw new WritError('PATH_CROSS_DEVICE', `${paths.staging} and ${other} are on different file systems`, {
-    facts: { staging: paths.staging, policy: other },
-  });
+/** No rename crosses a mount, be it of the same file system: a swap would fail when it is too late to say so. */
+function requireSameDevice({ staging, archives, generations, bundles }: HostPaths): void {
+  const points = readMountPoints();
+  const from = { device: fs.statSync(staging).dev, mount: mountOf(staging, points) };
+  for (const place of [
+    archives,
+    generations,
+    bundles,
+    ...directoriesIn(archives),
+    ...directoriesIn(bundles),
+  ]) {
+    if (fs.statSync(place).dev === from.device && mountOf(place, points) === from.mount) continue;
+    const message = `${staging} and ${place} are on different file systems or mounts`;
+    throw new WritError('PATH_CROSS_DEVICE', message, { facts: { staging, policy: place } });
+  }
+}
+
+function directoriesIn(path: string): string[] {
+  return listDirectories(path).map((name) => join(path, name));
 }

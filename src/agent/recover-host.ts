@@ -1,25 +1,18 @@
 // What a start does before anything else: sweep leftovers, and finish or undo the swap that a crash left. Performs
 // the plan of core/recovery; decides nothing about trust.
-import * as fs from 'node:fs';
-import { join } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { type Journal, planRecovery } from '../core/recovery.js';
 import type { ReleaseInfo } from '../core/release.js';
-import { isTemporaryName } from '../platform/durable-fs.js';
 import { finishMove, type Move, type MoveResult, restore } from './activate.js';
 import { type ActiveBundle, bundlesOf } from './active-bundles.js';
 import { type CycleStory, openStory, problemOf } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
-import {
-  activeGenerationNumber,
-  listGenerations,
-  readGeneration,
-  sweepTemporaryLinks,
-} from './generations.js';
+import { activeGenerationNumber, listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, readJournal, writeJournal } from './journal.js';
 import { rememberReleases } from './remember-refusals.js';
-import { openStagingArea, sweepStaging } from './staging-area.js';
+import { openStagingArea } from './staging-area.js';
+import { sweepLeftovers } from './sweep-leftovers.js';
 import type { CycleEnd } from './sync-cycle.js';
 import type { TellTarget } from './tell-steps.js';
 
@@ -35,9 +28,7 @@ export interface RecoveryOptions {
  */
 export async function recoverHost(host: Host, options: RecoveryOptions): Promise<CycleEnd | undefined> {
   const { paths, durable } = host;
-  sweepStaging(paths, durable);
-  sweepTemporaryLinks(paths, durable);
-  sweepTemporaryFiles(host);
+  sweepLeftovers(host);
   const journal = readJournal(paths);
   const current = activeGenerationNumber(paths);
   const facts = { ...(current === undefined ? {} : { current }), readable: readable(host, journal) };
@@ -55,16 +46,6 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     action: plan.action,
     block: plan.action === 'undo' ? plan.block : 'no',
   });
-}
-
-/** Half-written files that a kill left beside the whole ones; nobody reads them, and they would pile up. */
-function sweepTemporaryFiles({ paths, durable }: Host): void {
-  for (const directory of [paths.state, paths.trust, join(paths.trust, 'roots'), paths.run]) {
-    if (!fs.existsSync(directory)) continue;
-    for (const name of fs.readdirSync(directory).filter(isTemporaryName)) {
-      durable.removeFile('recover.sweep-file', join(directory, name));
-    }
-  }
 }
 
 interface Attempt extends RecoveryOptions {

@@ -2,7 +2,7 @@
 // vouched for it, byte for byte. Read by rollback, repair and recovery.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import { defaultArchiveLimits } from '../core/limits.js';
 import { type Manifest, manifestDigest, parseManifest } from '../core/manifest.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js';
@@ -63,9 +63,46 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   durable.flushDirectory('flush.record-directory', built);
   const place = releasePath(paths, release.bundle, releaseName(release.serial, release.manifest.digest));
   durable.ensureDirectory('flush.record-bundle', dirname(place), 0o700);
-  if (fs.existsSync(place))
-    durable.rename('flush.record-replace', place, join(staging, `old-${release.bundle}`));
-  durable.rename('flush.record-place', built, place);
+  const aside = `${place}${asideSuffix}`;
+  const removed = join(staging, `old-${release.bundle}`);
+  // The older copy may be the proof of the active tree, and no directory is renamed onto another: it waits beside
+  // its place, from where a start puts it back.
+  if (fs.existsSync(place)) {
+    if (fs.existsSync(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
+    durable.rename('flush.record-aside', place, aside);
+  }
+  try {
+    durable.rename('flush.record-place', built, place);
+  } catch (error) {
+    putBack(durable, { place, aside });
+    throw error;
+  }
+  if (fs.existsSync(aside)) durable.rename('flush.record-replaced', aside, removed);
+}
+
+/** Of a kept release while a newer copy takes its place. */
+const asideSuffix = '.replaced';
+
+/** The failure before is the news; what cannot be put back now is put back at the next start. */
+function putBack(durable: DurableFs, { place, aside }: { place: string; aside: string }): void {
+  try {
+    if (fs.existsSync(aside) && !fs.existsSync(place)) durable.rename('flush.record-back', aside, place);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+  }
+}
+
+/** For a start: a release that was being replaced when a crash came has its older copy back, or is rid of it. */
+export function settleReplacedReleases(paths: HostPaths, durable: DurableFs): void {
+  for (const bundle of listDirectories(paths.archives)) {
+    for (const name of listDirectories(join(paths.archives, bundle))) {
+      if (!name.endsWith(asideSuffix)) continue;
+      const aside = releasePath(paths, bundle, name);
+      const place = aside.slice(0, -asideSuffix.length);
+      if (fs.existsSync(place)) durable.removeTree('recover.sweep-record', aside);
+      else durable.rename('recover.record-back', aside, place);
+    }
+  }
 }
 
 /** @param release its directory name, `<serial>-<digest12>` */
@@ -183,10 +220,15 @@ export function listReleases(paths: HostPaths): { bundle: string; name: string; 
   return listDirectories(paths.archives)
     .filter(isName)
     .flatMap((bundle) =>
-      listDirectories(join(paths.archives, bundle)).map((name) => ({
+      listReleaseNames(paths, bundle).map((name) => ({
         bundle,
         name,
         path: releasePath(paths, bundle, name),
       })),
     );
+}
+
+/** One that is being replaced has no name of its own. */
+function listReleaseNames(paths: HostPaths, bundle: string): string[] {
+  return listDirectories(join(paths.archives, bundle)).filter((name) => !name.endsWith(asideSuffix));
 }

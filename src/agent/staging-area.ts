@@ -1,6 +1,5 @@
 // The private directory of one cycle, made when it is first needed (a cycle with nothing to do writes nothing)
 // and swept when the cycle ends. What a crash left is swept at the next start.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
@@ -40,10 +39,4 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
       }
     },
   };
-}
-
-/** Removes the staging areas of cycles that a crash ended. */
-export function sweepStaging(paths: HostPaths, durable: DurableFs): void {
-  for (const name of fs.readdirSync(paths.staging))
-    durable.removeTree('recover.sweep-staging', join(paths.staging, name));
 }

@@ -45,8 +45,8 @@ export const errorCodes = {
   ),
   PATH_CROSS_DEVICE: row(
     'config',
-    'Staging and policy are on different file systems, so that a swap cannot be atomic.',
-    'Put `state` and `policy` on one file system.',
+    'Staging, archives and policy are on different file systems or mounts, so that a rename cannot be atomic.',
+    'Put `state` and `policy` on one file system, and mount nothing on their directories.',
   ),
   SOCKET_PATH_TOO_LONG: row(
     'config',
@@ -318,8 +318,13 @@ export const errorCodes = {
   // our own side of the host
   DISK_FULL: row(
     'failed',
-    'The disk or its inodes are full.',
-    'Free space, and try again; the agent does by itself.',
+    'The disk or its inodes are full, or would be with this release.',
+    'Free space on the file system that is named; the agent tries again when there is enough.',
+  ),
+  DISK_QUOTA: row(
+    'failed',
+    'The quota of the agent on this file system is used up.',
+    'Raise the quota (`quota`, `repquota`), or remove files that count against it; the agent tries again.',
   ),
   DISK_READ_ONLY: row('failed', 'The file system is read-only.', 'Look into the kernel log; remount it.'),
   DISK_DENIED: row(
@@ -331,6 +336,16 @@ export const errorCodes = {
     'failed',
     'A file operation failed; the candidate is discarded.',
     'Look into the kernel log.',
+  ),
+  TOO_MANY_FILES: row(
+    'failed',
+    'The process or the host has no file descriptor left.',
+    'Look for who holds them (`lsof`, fs.file-nr), or raise LimitNOFILE; the agent tries again.',
+  ),
+  PATH_MOUNTED: row(
+    'failed',
+    'Something is mounted inside a directory that Writ is to remove, and would be removed with it.',
+    'Unmount what is named; what is left there is removed at the next start.',
   ),
   LOCK_HELD: row('blocked', 'Another writ process uses this state directory.', 'Wait for it, or end it.'),
   STATE_DAMAGED: row(

@@ -1,7 +1,8 @@
 // The system calls below durable-fs, each with exact modes and no following of links. Owns no label and no order
 // of operations between files: durable-fs.ts wraps every call here, and is their only caller.
 import * as fs from 'node:fs';
-import { isSystemError } from '../core/errors.js';
+import { isSystemError, WritError } from '../core/errors.js';
+import { mountAtOrBelow, readMountPoints } from './mount-points.js';
 
 /** What a file system without hard links, or with a quota on them, answers. */
 const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
@@ -49,6 +50,21 @@ export function openNewFile(path: string, { mode, groupId }: NewFile): number {
     throw error;
   }
   return descriptor;
+}
+
+/**
+ * Removes a tree if it is there.
+ * @throws WritError PATH_MOUNTED: through a bind mount, what lies elsewhere would be removed
+ */
+export function removeTree(path: string): void {
+  if (fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  const mount = mountAtOrBelow(path, readMountPoints());
+  if (mount !== undefined) {
+    throw new WritError('PATH_MOUNTED', `${path} is not removed: something is mounted on ${mount}`, {
+      facts: { path, mount },
+    });
+  }
+  fs.rmSync(path, { recursive: true, force: true });
 }
 
 /** @param position undefined: behind the last write */

@@ -50,7 +50,7 @@ export interface DurableFs {
   createLink(op: string, path: string, target: string): void;
   /** Removes a file or link if it is there, and flushes its directory. */
   removeFile(op: string, path: string): void;
-  /** Removes a tree if it is there; nothing is flushed. */
+  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); nothing is flushed. */
   removeTree(op: string, path: string): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
@@ -88,11 +88,13 @@ export function isTemporaryName(name: string): boolean {
 
 const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
   ENOSPC: 'DISK_FULL',
-  EDQUOT: 'DISK_FULL',
+  EDQUOT: 'DISK_QUOTA',
   EROFS: 'DISK_READ_ONLY',
   EACCES: 'DISK_DENIED',
   EPERM: 'DISK_DENIED',
   EXDEV: 'PATH_CROSS_DEVICE',
+  EMFILE: 'TOO_MANY_FILES',
+  ENFILE: 'TOO_MANY_FILES',
 };
 
 /** A path that was mistyped is no matter of the disk. */
@@ -130,16 +132,8 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       throw diskError(error, { op, path });
     }
   };
-  const flushDirectory = (op: string, path: string): void =>
-    run(op, path, () => calls.flushDirectoryAt(path));
-  const rename = (op: string, from: string, to: string): void => run(op, to, () => fs.renameSync(from, to));
-  const discardFile = (op: string, path: string): void => {
-    try {
-      if (isThere(path)) run(op, path, () => fs.rmSync(path, { force: true }));
-    } catch (error) {
-      if (!isWritError(error)) throw error;
-    }
-  };
+  const steps = stepsOf(run);
+  const { rename, flushDirectory, discardFile } = steps;
 
   return {
     makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
@@ -179,23 +173,14 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       }
       flushDirectory(`${op}:flush-directory`, dirname(to));
     },
-    replaceLink: (op, path, target, temporaryName) => {
-      const temporary = join(dirname(path), temporaryName);
-      run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
-      try {
-        rename(`${op}:rename`, temporary, path);
-      } catch (error) {
-        discardFile(`${op}:discard`, temporary);
-        throw error;
-      }
-      flushDirectory(`${op}:flush-directory`, dirname(path));
-    },
+    replaceLink: (op, path, target, temporaryName) =>
+      replaceLink(steps, { op, path, target, temporary: join(dirname(path), temporaryName) }),
     removeFile: (op, path) => {
       if (!isThere(path)) return;
       run(op, path, () => fs.unlinkSync(path));
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
-    removeTree: (op, path) => run(op, path, () => fs.rmSync(path, { recursive: true, force: true })),
+    removeTree: (op, path) => run(op, path, () => calls.removeTree(path)),
     makeScratch: (op, prefix) => run(op, prefix, () => fs.mkdtempSync(prefix)),
     discardFile,
     flushDirectory,
@@ -205,6 +190,52 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
 }
 
 type Run = <T>(op: string, path: string, act: () => T) => T;
+
+/** What several operations are made of. */
+interface Steps {
+  readonly run: Run;
+  rename(op: string, from: string, to: string): void;
+  flushDirectory(op: string, path: string): void;
+  discardFile(op: string, path: string): void;
+}
+
+function stepsOf(run: Run): Steps {
+  return {
+    run,
+    rename: (op, from, to) => run(op, to, () => fs.renameSync(from, to)),
+    flushDirectory: (op, path) => run(op, path, () => calls.flushDirectoryAt(path)),
+    discardFile: (op, path) => {
+      try {
+        if (isThere(path)) run(op, path, () => fs.rmSync(path, { force: true }));
+      } catch (error) {
+        if (!isWritError(error)) throw error;
+      }
+    },
+  };
+}
+
+interface NewLink {
+  readonly op: string;
+  readonly path: string;
+  readonly target: string;
+  readonly temporary: string;
+}
+
+function replaceLink(
+  { run, rename, flushDirectory, discardFile }: Steps,
+  { op, path, target, temporary }: NewLink,
+): void {
+  // Left by a move of the same cycle that could not clean up: it must not block this one.
+  if (isLink(temporary)) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
+  run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
+  try {
+    rename(`${op}:rename`, temporary, path);
+  } catch (error) {
+    discardFile(`${op}:discard`, temporary);
+    throw error;
+  }
+  flushDirectory(`${op}:flush-directory`, dirname(path));
+}
 
 /** What is done to one file and flushed, where it must be, by an operation of its own. */
 function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
@@ -238,6 +269,10 @@ type SingleFileOperation =
 
 function temporaryBeside(path: string): string {
   return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
+}
+
+function isLink(path: string): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 function isThere(path: string): boolean {

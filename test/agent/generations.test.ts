@@ -11,7 +11,6 @@ import {
   readActive,
   readGeneration,
   removeCurrent,
-  sweepTemporaryLinks,
 } from '../../src/agent/generations.js';
 import { throwsCode } from '../support/assert-code.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -47,14 +46,6 @@ describe('the current link', () => {
     }
     fs.mkdirSync(paths.current);
     throwsCode('STATE_DAMAGED', () => activeGenerationNumber(paths));
-  });
-
-  it('loses its temporary names at a start, and nothing else does', () => {
-    using test = testHost();
-    const { paths, durable } = test.host;
-    for (const name of ['.current-c-7f20ab', '.current-mine']) fs.symlinkSync('x', join(paths.policy, name));
-    sweepTemporaryLinks(paths, durable);
-    assert.deepEqual(fs.readdirSync(paths.policy).sort(), ['.current-mine', 'bundles', 'generations']);
   });
 });
 

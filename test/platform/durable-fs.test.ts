@@ -233,6 +233,19 @@ describe('replaceLink', () => {
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/1');
   });
 
+  it('takes away the link that an earlier try could not take away', () => {
+    using dir = tempDir();
+    const dead = failing('swap.link:rename');
+    fs.symlinkSync('generations/1', dir.join('.c'));
+    throwsCode('DISK_FAILED', () =>
+      dead.replaceLink('swap.link', dir.join('current'), 'generations/2', '.c'),
+    );
+    fs.symlinkSync('generations/1', dir.join('.c'));
+    createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', '.c');
+    assert.deepEqual(fs.readdirSync(dir.path), ['current']);
+    assert.equal(fs.readlinkSync(dir.join('current')), 'generations/2');
+  });
+
   it('refuses a temporary name that is taken, and leaves it alone', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('.c'), 'mine');
@@ -477,7 +490,9 @@ describe('a process that dies', () => {
 describe('errors of the disk', () => {
   const table: readonly [string, ErrorCode][] = [
     ['ENOSPC', 'DISK_FULL'],
-    ['EDQUOT', 'DISK_FULL'],
+    ['EDQUOT', 'DISK_QUOTA'],
+    ['EMFILE', 'TOO_MANY_FILES'],
+    ['ENFILE', 'TOO_MANY_FILES'],
     ['EROFS', 'DISK_READ_ONLY'],
     ['EACCES', 'DISK_DENIED'],
     ['EPERM', 'DISK_DENIED'],

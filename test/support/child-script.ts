@@ -5,7 +5,8 @@ import { type CommandResult, runCommand } from '../../src/platform/run-command.j
 
 const prelude = `const at = (name) => new URL(name, ${JSON.stringify(new URL('../../', import.meta.url).href)}).href;\n`;
 
-function argvOf(script: string): [string, ...string[]] {
+/** The command that runs a script. */
+export function scriptArgv(script: string): [string, ...string[]] {
   return [process.execPath, '--input-type=module', '-e', prelude + script];
 }
 
@@ -15,7 +16,7 @@ export function runScript(script: string, env: Record<string, string> = {}): Pro
   const folder = process.env['NODE_V8_COVERAGE'];
   const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
   const limits = { timeoutMs: 30_000, maxOutputBytes: 100_000 };
-  return runCommand({ argv: argvOf(script), env: { ...coverage, ...env }, ...limits });
+  return runCommand({ argv: scriptArgv(script), env: { ...coverage, ...env }, ...limits });
 }
 
 export interface RunningScript {
@@ -30,7 +31,7 @@ export function startScript(
   script: string,
   { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
 ): RunningScript {
-  const [program, ...args] = argvOf(script);
+  const [program, ...args] = scriptArgv(script);
   const child = spawn(program, args, { stdio: [stdin, 'pipe', 'inherit'] });
   const firstLine = new Promise<string>((resolve, reject) => {
     let text = '';
