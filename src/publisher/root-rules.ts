@@ -44,10 +44,11 @@ function mistakesOfRole(next: RootSigned, role: TopLevelRole): string[] {
   const { keyids, threshold } = next.roles[role];
   const identities = keyids.map((id) => identityOf(next, id));
   const known = identities.filter((identity) => identity !== undefined);
+  const idle = keyids.filter((_id, index) => identities[index] === undefined);
   const distinct = new Set(known);
   const names = keyids.flatMap((id) => signersOf(next).get(id) ?? []);
   return [
-    ...(known.length < identities.length ? [`${role} has a key that can never count`] : []),
+    ...idle.map((id) => `${role} has a key that can never count, ${id.slice(0, 8)}: take it away`),
     // One secret would be two signers for whoever counts ids.
     ...(distinct.size < known.length ? [`${role} has the same public key twice`] : []),
     ...(threshold > distinct.size

@@ -163,6 +163,21 @@ describe('a mistake in a next root', () => {
   }
 });
 
+it('a key that never counts is named by its id, which takes it away', () => {
+  using dir = tempDir();
+  const base = startingPoint(dir);
+  const next = change(base, {});
+  const id = 'cd'.repeat(32);
+  const [first = '', ...others] = next.roles.root.keyids;
+  const keys = Object.fromEntries(
+    Object.entries(next.keys).map(([keyid, key]) => [keyid === first ? id : keyid, key]),
+  );
+  const bent = { ...next, keys, roles: withRole(next, root, { keyids: [id, ...others] }) } as RootSigned;
+  assert.match(judgeRoot(base, bent).mistakes.join(), /never count, cdcdcdcd/);
+  const mended = change(bent, { remove: [{ role: root, which: id }] });
+  assert.deepEqual(judgeRoot(bent, mended).mistakes, []);
+});
+
 const dangers: Readonly<Record<string, Partial<RootChange>>> = {
   'no spare root key': { remove: [{ role: root, which: 'root-3' }] },
   'a threshold of all keys': { thresholds: { root: 3 } },
