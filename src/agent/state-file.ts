@@ -64,7 +64,9 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   } catch (error) {
     throw damaged('not JSON', error);
   }
-  const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile<T>(options.schema);
+  // The schema is our own: it need not be judged itself at every start.
+  const ajv = new Ajv({ strict: true, allowUnionTypes: true, meta: false, validateSchema: false });
+  const validate = ajv.compile<T>(options.schema);
   if (validate(value)) return value;
   const first = validate.errors?.[0];
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
