@@ -4,7 +4,6 @@
 // a dead network file system would hang whoever asks.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError } from '../core/errors.js';
 import {
   type FilePlace,
   type Holder,
@@ -15,6 +14,7 @@ import {
   placeOf,
 } from '../core/holders.js';
 import { type Clock, letOthersRun } from './clock.js';
+import { listPids, listProcNames, readProcLink, readProcText } from './proc-files.js';
 import { readSmallFile } from './read-file.js';
 
 export interface HolderLimits {
@@ -58,7 +58,7 @@ export async function findHolders(search: HolderSearch): Promise<HolderReport> {
   const nothing = { holders: [], complete: 'no', processes: 0, unseen: 0 } as const;
   if (walk === undefined) return nothing;
   const seen: ProcessPlace[] = [];
-  for (const pid of listProcesses(walk)) {
+  for (const pid of listPids(walk.proc)) {
     if (!(await walk.mayGoOn(1))) break;
     const process = lookAtProcess(walk, pid);
     if (process !== undefined) seen.push(process);
@@ -105,10 +105,10 @@ const sliceMs = 5;
 
 function startWalk({ policy, clock, proc = '/proc', limits: given }: HolderSearch): Walk | undefined {
   const limits = { ...defaultHolderLimits, ...given };
-  const ownMounts = parseMountInfo(readText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
+  const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
   const place = placeOf(fs.realpathSync(policy), ownMounts);
   if (place === undefined) return undefined;
-  const { text: ownNamespace } = readLink(join(proc, 'self', 'ns', 'mnt'));
+  const { text: ownNamespace } = readProcLink(join(proc, 'self', 'ns', 'mnt'));
   const begunMs = clock.monotonicMs();
   let sliceBegunMs = begunMs;
   let entries = 0;
@@ -140,18 +140,11 @@ function startWalk({ policy, clock, proc = '/proc', limits: given }: HolderSearc
   return walk;
 }
 
-function listProcesses({ proc }: Walk): number[] {
-  return fs
-    .readdirSync(proc)
-    .filter((name) => /^[1-9][0-9]*$/.test(name))
-    .map(Number);
-}
-
 /** Reads the process's table of mounts, where it shows one that was not seen yet. */
 function lookAtProcess(walk: Walk, pid: number): ProcessPlace | undefined {
   const directory = join(walk.proc, String(pid));
-  const namespace = readLink(join(directory, 'ns', 'mnt'));
-  const root = readLink(join(directory, 'root'));
+  const namespace = readProcLink(join(directory, 'ns', 'mnt'));
+  const root = readProcLink(join(directory, 'root'));
   if (namespace.text === undefined || root.text === undefined) {
     if (namespace.why === 'denied' || root.why === 'denied') {
       walk.unseen += 1;
@@ -199,22 +192,14 @@ async function lookAtLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promis
   const mounts = walk.mounts.get(namespace) ?? [];
   for (const what of ['cwd', 'root'] as const)
     noteLink(walk, mounts, { pid, what, link: join(directory, what) });
-  const names = listDescriptors(walk, join(directory, 'fd'));
+  const { names, why } = listProcNames(join(directory, 'fd'));
+  if (why === 'denied') walk.unseen += 1;
   for (let from = 0; from < names.length; from += 128) {
     const some = names.slice(from, from + 128);
     if (!(await walk.mayGoOn(some.length))) return false;
     for (const name of some) noteLink(walk, mounts, { pid, what: 'open', link: join(directory, 'fd', name) });
   }
   return walk.mayGoOn(2);
-}
-
-function listDescriptors(walk: Walk, path: string): string[] {
-  try {
-    return fs.readdirSync(path);
-  } catch (error) {
-    if (whyNot(error) === 'denied') walk.unseen += 1;
-    return [];
-  }
 }
 
 interface LinkOf {
@@ -224,7 +209,7 @@ interface LinkOf {
 }
 
 function noteLink(walk: Walk, mounts: readonly Mount[], { pid, what, link }: LinkOf): void {
-  const { text } = readLink(link);
+  const { text } = readProcLink(link);
   // Sockets, pipes and the like have no path; devices are nobody's policy.
   if (text?.startsWith('/') !== true || text.startsWith('/dev/')) return;
   note(walk, placeOf(text, mounts), { pid, what, path: text });
@@ -236,30 +221,7 @@ function note(walk: Walk, place: FilePlace | undefined, of: Omit<Holder, 'held' 
   // A mount of the host is in the table of every namespace that was made after it: it is told once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
-  const command = of.pid === undefined ? undefined : readText(join(walk.proc, String(of.pid), 'comm'), 1000);
+  const command =
+    of.pid === undefined ? undefined : readProcText(join(walk.proc, String(of.pid), 'comm'), 1000);
   walk.holders.set(key, { held, ...of, ...(command === undefined ? {} : { command: command.trimEnd() }) });
-}
-
-function readText(path: string, maxBytes: number): string | undefined {
-  const read = readSmallFile(path, { maxBytes });
-  return read.kind === 'read' ? read.bytes.toString('utf8') : undefined;
-}
-
-interface LinkRead {
-  readonly text?: string;
-  readonly why?: 'gone' | 'denied';
-}
-
-function readLink(path: string): LinkRead {
-  try {
-    return { text: fs.readlinkSync(path) };
-  } catch (error) {
-    return { why: whyNot(error) };
-  }
-}
-
-/** A process may end, or forbid a look at it, between any two of our calls. */
-function whyNot(error: unknown): 'gone' | 'denied' {
-  if (!isSystemError(error)) throw error;
-  return error.code === 'EACCES' || error.code === 'EPERM' ? 'denied' : 'gone';
 }

@@ -1,9 +1,12 @@
 // One process a state directory: a kernel lock on an open file, freed by the kernel on death, never unlinked.
 // Node has no flock: the flock program takes the lock on our descriptor, and the lock stays with our open file.
 import * as fs from 'node:fs';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
+import { encodeLockNote } from '../core/lock-holder.js';
 import type { Clock } from './clock.js';
 import type { DurableFs } from './durable-fs.js';
+import { findLockHolder } from './lock-holder.js';
+import { findProcess } from './processes.js';
 import { runCommand } from './run-command.js';
 
 export interface ProcessLock {
@@ -23,12 +26,12 @@ export interface LockOptions {
 }
 
 const retryMs = 200;
-const maxHolderBytes = 200;
 
 /**
  * Takes the lock, or says who holds it.
- * @throws WritError options.code when another process holds it past waitMs; DISK_DENIED, DISK_FULL,
- *   DISK_READ_ONLY or DISK_FAILED when the lock file cannot be opened or written; INTERNAL without the flock program
+ * @throws WritError options.code when another process holds it past waitMs; its facts are `holder`
+ *   (for people), `alive`, and as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* when the lock file
+ *   cannot be opened; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock, durable } = options;
@@ -36,10 +39,10 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const deadlineMs = clock.monotonicMs() + options.waitMs;
   try {
     while (!(await tryLock(descriptor))) {
-      if (clock.monotonicMs() >= deadlineMs || options.signal?.aborted) throw held(options);
+      if (clock.monotonicMs() >= deadlineMs || options.signal?.aborted) throw await held(options);
       await clock.sleep(retryMs, options.signal);
     }
-    durable.rewrite('lock.holder', { descriptor, path }, `${options.holder} (pid ${process.pid})\n`);
+    leaveNote(options, descriptor);
   } catch (error) {
     fs.closeSync(descriptor);
     throw error;
@@ -68,10 +71,20 @@ async function tryLock(descriptor: number): Promise<boolean> {
   });
 }
 
-function held(options: LockOptions): WritError {
-  const text = fs.readFileSync(options.path, 'utf8').slice(0, maxHolderBytes).trim();
-  const holder = text === '' ? 'another process' : text;
-  return new WritError(options.code, `${options.path} is held by ${holder}`, {
-    facts: { holder, path: options.path },
-  });
+/** The lock is held all the same where the disk takes no note: it is only for people. */
+function leaveNote({ durable, path, holder, clock }: LockOptions, descriptor: number): void {
+  const { pid } = process;
+  const startTicks = findProcess(pid)?.startTicks ?? 0;
+  const note = encodeLockNote({ what: holder, pid, startTicks, sinceMs: clock.nowMs() });
+  try {
+    durable.rewrite('lock.holder', { descriptor, path }, note);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+  }
+}
+
+async function held({ path, code }: LockOptions): Promise<WritError> {
+  const { text: holder, ...facts } = await findLockHolder(path);
+  const since = facts.sinceMs === undefined ? '' : ` since ${new Date(facts.sinceMs).toISOString()}`;
+  return new WritError(code, `${path} is held by ${holder}${since}`, { facts: { path, holder, ...facts } });
 }
