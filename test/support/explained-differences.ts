@@ -245,15 +245,16 @@ export const explanations: readonly Explanation[] = [
     },
   },
   {
-    what: 'a delegation without a word on what it covers',
-    why: 'ours: 4.5 wants paths or prefixes',
+    what: 'delegations without roles, or a role without a word on what it covers',
+    why: 'ours: 4.5 wants roles, and of each of them paths or prefixes; tuf-js knows bins (TAP 15) in their place',
     explains: malformed(
-      /\.paths$/,
+      /^delegations\.roles$|\.paths$/,
       (name, value) =>
-        name !== '' &&
-        value?.keyids !== undefined &&
-        value?.paths === undefined &&
-        value?.path_hash_prefixes === undefined,
+        (name === 'delegations' && value?.roles === undefined) ||
+        (name !== '' &&
+          value?.keyids !== undefined &&
+          value?.paths === undefined &&
+          value?.path_hash_prefixes === undefined),
     ),
   },
   {

@@ -136,8 +136,8 @@ describe('two clients before bent repositories', () => {
       `${tally.unexplained.length} differences without a reason`,
     );
     const unseen = explanations.filter(({ what }) => !tally.rows.has(what));
-    // Fewer cases than usual, asked for by hand, need not meet every row.
-    if (cases >= usualCases)
+    // Other cases than the usual ones, asked for by hand, need not meet every row.
+    if (cases >= usualCases && process.env['WRIT_TEST_SEED'] === undefined)
       assert.deepEqual(
         unseen.map(({ what }) => what),
         [],
