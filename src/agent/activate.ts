@@ -7,12 +7,14 @@ import { toWritError, WritError } from '../core/errors.js';
 import type { Journal } from '../core/recovery.js';
 import type { Outcome } from '../core/sync-machine.js';
 import { collectGarbage } from './collect-garbage.js';
+import { committedLedger, digestsOf } from './commit-ledger.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { countText } from './cycle-text.js';
 import { pointCurrentAt, removeCurrent } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
-import type { Ledger } from './ledger.js';
+import { blockOf, type Ledger } from './ledger.js';
+import { noteLoaded } from './load-at-boot.js';
 import { forgetReleases, type NewRelease } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import {
@@ -39,8 +41,8 @@ export interface Move {
   readonly releases: readonly NewRelease[];
   readonly staging: string;
   readonly signal: AbortSignal;
-  /** Starts behind this swap that did not reach its end; a recovery counts on. */
-  readonly attempts: number;
+  /** The cycle that the journal names where it is another one: that of the swap which a recovery finishes. */
+  readonly swapCycle?: string;
   /** What the ledger must hold before the link moves, beside the move itself. */
   readonly ledger: (ledger: Ledger) => Ledger;
   /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
@@ -102,7 +104,6 @@ function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Jo
     ...(move.from ? { from: move.from.generation } : {}),
     to: move.to.generation,
     direction: 'forward',
-    attempts: move.attempts,
     startedAtMs: host.clock.nowMs(),
     kind: move.kind,
   };
@@ -136,7 +137,7 @@ async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise
   const problems = [...reset.problems, ...proof.problems];
   const told = { workers: proof.results, problems, warnings: reset.warnings };
   try {
-    await story.step('commit', () => commit(host, move, proof.results));
+    await story.step('commit', () => commit(host, story, { move, workers: proof.results }));
   } catch (error) {
     return uncommitted(story, told, error);
   }
@@ -186,12 +187,11 @@ function resetText(results: readonly WorkerResult[], generation: number): string
 
 async function commit(
   host: Host,
-  move: Move,
-  workers: readonly WorkerResult[],
+  story: Pick<CycleStory, 'cycle'>,
+  { move, workers }: { readonly move: Move; readonly workers: readonly WorkerResult[] },
 ): Promise<{ value: undefined; text: string }> {
   noteWorkers(host, workers);
-  const ledger = host.ledger.read();
-  host.ledger.write(committed(ledger, move));
+  host.ledger.write(committedLedger(host, move, move.swapCycle ?? story.cycle));
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
   return { value: undefined, text: await collect(host, move) };
@@ -206,16 +206,6 @@ async function collect(host: Host, move: Move): Promise<string> {
     host.log.warn({ err: error }, 'old generations could not be removed');
     return '';
   }
-}
-
-/**
- * An activation that reached its end ends a block. A rollback leaves the generation it came from behind: it is not what the next
- * rollback should go to.
- */
-function committed(ledger: Ledger, move: Move): Ledger {
-  const { previous: _, blocked: _ended, ...rest } = ledger;
-  const previous = move.kind === 'update' ? move.from?.generation : undefined;
-  return { ...rest, lastKnownGood: move.to.generation, ...(previous === undefined ? {} : { previous }) };
 }
 
 /** The way back: remember, journal, link, then everybody is told again, the refusing one too. */
@@ -237,11 +227,15 @@ function refusingGroups(error: WritError): readonly string[] {
   return groups ?? [];
 }
 
-/** Puts the link back and tells the workers; also the undo of a recovery. */
+/**
+ * Puts the link back and tells the workers; also the undo of a recovery.
+ * @param options.tell `no`: the workers stay due and are told apart, for the telling is what did not come to its end
+ */
 export async function restore(
   host: Host,
   story: Pick<CycleStory, 'cycle'>,
   move: Move,
+  { tell }: { readonly tell: 'yes' | 'no' } = { tell: 'yes' },
 ): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
@@ -258,13 +252,19 @@ export async function restore(
   announceActive(host.groups, targetOf(move.from));
   const ledger = withRetired(host, host.ledger.read(), back);
   host.ledger.write(wantGeneration(ledger, move.groups, move.from.generation, host.clock.nowMs()));
+  const moved = `generation ${move.to.generation} -> ${move.from.generation}`;
+  if (tell === 'no') {
+    clearJournal(paths, durable);
+    return { value: [], text: `${moved}; workers are told later`, verdict: 'warn' };
+  }
   const context = { ...contextOf(host, move, move.from), signal: new AbortController().signal };
   await runLoaders(context);
+  noteLoaded(host, move.groups);
   const { results, problems } = await resetWorkers(host, context);
   const proof = judgeProof(move.groups, results, await runProbes(host, context));
   noteWorkers(host, proof.results);
   clearJournal(paths, durable);
-  const text = `generation ${move.to.generation} -> ${move.from.generation}; ${resetText(proof.results, move.from.generation)}`;
+  const text = `${moved}; ${resetText(proof.results, move.from.generation)}`;
   return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
 }
 
@@ -286,14 +286,8 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });
-  host.ledger.write({
-    ...host.ledger.read(),
-    blocked: {
-      reason: reason.slice(0, 1000),
-      atMs: host.clock.nowMs(),
-      manifestDigests: move.releases.map((one) => one.manifest.digest),
-    },
-  });
+  const blocked = blockOf(reason, host.clock.nowMs(), digestsOf(move.releases));
+  host.ledger.write({ ...host.ledger.read(), blocked });
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
   return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };
 }

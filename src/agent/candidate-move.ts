@@ -110,7 +110,6 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
     releases: candidate.flatMap(({ staged }) => (staged ? [staged.release] : [])),
     staging: options.staging,
     signal: options.signal,
-    attempts: 0,
     ledger: (ledger) => acceptAll(ledger, candidate),
     onRefused: (error, groups) => options.onBlamed(rememberRefused(host, candidate, error, groups)),
   };

@@ -39,14 +39,13 @@ export function clearJournal(paths: HostPaths, durable: DurableFs): void {
 
 function isJournal(value: unknown): value is Journal {
   if (typeof value !== 'object' || value === null) return false;
-  const { writ, cycle, from, to, direction, attempts, startedAtMs, kind } = value as Record<string, unknown>;
+  const { writ, cycle, from, to, direction, startedAtMs, kind } = value as Record<string, unknown>;
   return (
     writ === 1 &&
     typeof cycle === 'string' &&
     (from === undefined || Number.isSafeInteger(from)) &&
     Number.isSafeInteger(to) &&
     (direction === 'forward' || direction === 'back') &&
-    Number.isSafeInteger(attempts) &&
     Number.isSafeInteger(startedAtMs) &&
     (kind === 'update' || kind === 'rollback')
   );

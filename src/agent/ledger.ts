@@ -1,6 +1,8 @@
 // What outlives a cycle: numbers never used again, serials accepted, holds, what
 // each worker is to use. Written before the act that it protects. Holds no policy and no trust.
 import { maxAcceptedSerials } from '../core/age-rules.js';
+import type { CrashCount, ReleaseDigests } from '../core/crash-count.js';
+import type { Problem } from '../core/cycle-report.js';
 import type { Digest } from '../core/names.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { openStateFile, type StateFile } from './state-file.js';
@@ -63,12 +65,25 @@ export interface Ledger {
   readonly retryAfterUntilMs?: number;
   /** Boot id of the last full verification of the active trees. */
   readonly verifiedBootId?: string;
-  readonly blocked?: {
-    readonly reason: string;
-    readonly atMs: number;
-    readonly manifestDigests: readonly Digest[];
-  };
+  /** Boot in which the loaders of all groups have run on what is active: what they made in /run ends with it. */
+  readonly loadedBootId?: string;
+  /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
+  readonly committedCycle?: string;
+  /** The candidate that did not come to its end behind its swap. */
+  readonly crashes?: CrashCount;
+  readonly blocked?: Block;
   readonly stale?: StalePeriod;
+  /** What a start has to say once: kept until it is in the history. */
+  readonly notices?: readonly Problem[];
+}
+
+/** Releases that no poll tries again; `writ resume`, `--force` or another release ends it. */
+export interface Block {
+  readonly reason: string;
+  readonly atMs: number;
+  readonly manifestDigests: readonly Digest[];
+  /** The same by bundle; absent in ledgers of older versions. */
+  readonly releases?: ReleaseDigests;
 }
 
 const number = { type: 'integer', minimum: 0 };
@@ -114,11 +129,21 @@ const ledgerSchema: object = record(
     ),
     retryAfterUntilMs: number,
     verifiedBootId: text,
-    blocked: record({ reason: text, atMs: number, manifestDigests: listOf(digest) }, [
-      'reason',
-      'atMs',
-      'manifestDigests',
-    ]),
+    loadedBootId: text,
+    committedCycle: text,
+    crashes: record({ manifestDigests: objectOf(digest), count: number }, ['manifestDigests', 'count']),
+    blocked: record(
+      { reason: text, atMs: number, manifestDigests: listOf(digest), releases: objectOf(digest) },
+      ['reason', 'atMs', 'manifestDigests'],
+    ),
+    notices: listOf(
+      record({ code: text, message: text, hint: text, facts: { type: 'object' } }, [
+        'code',
+        'message',
+        'hint',
+        'facts',
+      ]),
+    ),
     stale: record({ phase: { enum: ['stale', 'over'] }, sinceMs: number, code: text, ranBootId: text }, [
       'phase',
       'sinceMs',
@@ -158,4 +183,19 @@ export function withAccepted(ledger: Ledger, key: string, release: AcceptedRelea
 /** The key of `accepted`. */
 export function channelKey(bundle: string, channel: string): string {
   return `${bundle}/${channel}`;
+}
+
+/** @returns a block of these releases */
+export function blockOf(reason: string, atMs: number, releases: ReleaseDigests): Block {
+  const text = reason.slice(0, maxReasonCharacters);
+  return { reason: text, atMs, manifestDigests: [...new Set(Object.values(releases))], releases };
+}
+
+const maxReasonCharacters = 1000;
+
+/** Two bundles may hold the same files: by bundle and digest, where the block says for which bundle. */
+export function isBlocked(block: Block | undefined, bundle: string, manifestDigest: Digest): boolean {
+  if (block === undefined) return false;
+  if (block.releases !== undefined) return block.releases[bundle] === manifestDigest;
+  return block.manifestDigests.includes(manifestDigest);
 }

@@ -5,6 +5,7 @@ import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
+import { readBootId } from '../platform/boot-id.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
@@ -20,7 +21,7 @@ import { createRecorder } from './record-cycle.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { createStaleWatch } from './stale-watch.js';
-import { readBootId, startHost } from './start-host.js';
+import { type Started, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
 
@@ -39,7 +40,7 @@ const lockWaitMs = 10_000;
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
-  return withHost(options, 'pull', async (host) => {
+  return withHost(options, 'pull', async (host, { notices, notLoaded }) => {
     const { by, signal, onEvent } = options;
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
@@ -50,7 +51,8 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     await createStaleWatch(readBootId()).check(host, contact, signal);
     const last = left?.result ?? end.result;
     publishStatus(host, { version: options.version, contact: contact.read(), last });
-    return end.result;
+    const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];
+    return { ...end.result, warnings: [...atStart, ...end.result.warnings] };
   });
 }
 
@@ -101,7 +103,7 @@ export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<Res
 async function withHost<T>(
   options: Omit<AloneOptions, 'onEvent'>,
   holder: LockRequest['holder'],
-  act: (host: Host) => Promise<T>,
+  act: (host: Host, started: Started) => Promise<T>,
 ): Promise<T> {
   const { config } = loadConfig(options.configPath);
   const paths = hostPaths(config);
@@ -128,7 +130,7 @@ async function underLock<T>(
   config: AgentConfig,
   options: Omit<AloneOptions, 'onEvent'>,
   holder: LockRequest['holder'],
-  act: (host: Host) => Promise<T>,
+  act: (host: Host, started: Started) => Promise<T>,
 ): Promise<T> {
   keepHeapSmall();
   const { signal, version } = options;
@@ -137,9 +139,9 @@ async function underLock<T>(
   try {
     const host = await openHost(config, parts);
     try {
-      const { recovered } = await startHost(host, { cycle: newCycleId(), signal });
-      if (recovered !== undefined) createRecorder().record(host, recovered, {});
-      const result = await act(host);
+      const started = await startHost(host, { cycle: newCycleId(), signal });
+      if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
+      const result = await act(host, started);
       await createCollector().collectWhenDue(host);
       return result;
     } finally {

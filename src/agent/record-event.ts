@@ -1,6 +1,6 @@
 // Notes in log and history what this host did apart from a cycle: policy grew too old, or is fresh again. An entry
 // looks like a cycle without steps, so that every reader of the history can read it.
-import type { Problem } from '../core/cycle-report.js';
+import type { Problem, Trigger } from '../core/cycle-report.js';
 import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
@@ -12,12 +12,14 @@ export interface HostEvent {
   readonly problems: readonly Problem[];
   /** What happened, for people. */
   readonly reason: string;
+  /** What it belongs to; the age of the policy by default. */
+  readonly trigger?: Trigger;
 }
 
 /** Never throws: reporting changes no outcome. */
-export function recordEvent(host: Host, { problems, reason }: HostEvent): void {
+export function recordEvent(host: Host, { problems, reason, trigger = 'stale' }: HostEvent): void {
   try {
-    const story = openStory({ cycle: newCycleId(), trigger: 'stale', clock: host.clock });
+    const story = openStory({ cycle: newCycleId(), trigger, clock: host.clock });
     const findings = emptyFindings(activeGenerationNumber(host.paths));
     findings.problems.push(...problems);
     const result = finishCycle(host, story, findings);

@@ -1,179 +1,131 @@
-// What a start does before anything else: sweep leftovers, and finish or undo the swap that a crash left. Performs
-// the plan of core/recovery; decides nothing about trust.
-import { toWritError, WritError } from '../core/errors.js';
-import { type Journal, planRecovery } from '../core/recovery.js';
-import type { ReleaseInfo } from '../core/release.js';
-import { finishMove, type Move, type MoveResult, restore } from './activate.js';
-import { type ActiveBundle, bundlesOf } from './active-bundles.js';
-import { type CycleStory, openStory, problemOf } from './cycle-story.js';
-import { emptyFindings, finishCycle } from './finish-cycle.js';
-import { activeGenerationNumber, listGenerations, readGeneration } from './generations.js';
+// What a start does before anything else: sweep leftovers, mend the state files, and finish or undo the swap that a
+// crash left. Gathers the facts, performs the plan of core/recovery; decides nothing about trust.
+import { countCrash, crashesOf, type ReleaseDigests } from '../core/crash-count.js';
+import { isWritError } from '../core/errors.js';
+import {
+  type DiskFacts,
+  type Journal,
+  planRecovery,
+  type RecoveryPlan,
+  rebuildJournal,
+} from '../core/recovery.js';
+import { digestsOf } from './commit-ledger.js';
+import { releasesBrought, releasesNamedBy } from './generation-releases.js';
+import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, readJournal, writeJournal } from './journal.js';
-import { rememberReleases } from './remember-refusals.js';
-import { openStagingArea } from './staging-area.js';
+import { blockOf } from './ledger.js';
+import { noteRebuilt } from './notices.js';
+import { mendStateFiles } from './rebuild-ledger.js';
+import { finishSwap, type SwapLeft, stayBehindSwap, undoSwap } from './recover-swap.js';
+import { forgetReleases } from './remember-refusals.js';
+import { keepBroken } from './state-file.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
 import type { CycleEnd } from './sync-cycle.js';
-import type { TellTarget } from './tell-steps.js';
+import { createWholeCheck, findWayBack, type WholeCheck } from './whole-generations.js';
 
 export interface RecoveryOptions {
   readonly cycle: string;
   readonly signal: AbortSignal;
+  /** What this start knows of its generations already. */
+  readonly whole?: WholeCheck;
 }
 
 /**
  * Recovers. Idempotent: a crash in it is recovered by the next start.
  * @returns the end of the unfinished cycle, or undefined when there was none
- * @throws WritError STATE_DAMAGED, DISK_*
+ * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
  */
 export async function recoverHost(host: Host, options: RecoveryOptions): Promise<CycleEnd | undefined> {
-  const { paths, durable } = host;
   sweepLeftovers(host);
-  const journal = readJournal(paths);
-  const current = activeGenerationNumber(paths);
-  const facts = { ...(current === undefined ? {} : { current }), readable: readable(host, journal) };
-  const plan = planRecovery(journal, facts);
-  host.log.info({ plan, journal }, 'recovery');
-  if (journal === undefined || plan.action === 'none') return undefined;
-  if (plan.action === 'discard') {
-    clearJournal(paths, durable);
+  await mendStateFiles(host);
+  const journal = readOrRebuild(host);
+  if (journal === undefined) {
+    host.log.info({ plan: 'none' }, 'recovery');
     return undefined;
   }
-  // Counted before it is tried: a crash in the attempt must find it counted.
-  writeJournal(paths, durable, { ...journal, attempts: journal.attempts + 1 });
-  return finishOrUndo(host, journal, {
-    ...options,
-    action: plan.action,
-    block: plan.action === 'undo' ? plan.block : 'no',
-  });
+  const candidate = candidateOf(host, journal);
+  const facts = await factsFor(host, journal, options.whole ?? createWholeCheck(host));
+  const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
+  host.log.info({ plan, journal, facts }, 'recovery');
+  return perform(host, plan, { ...options, journal, candidate, back: facts.back });
 }
 
-interface Attempt extends RecoveryOptions {
-  readonly action: 'finish' | 'undo';
-  readonly block: 'yes' | 'no';
-}
-
-async function finishOrUndo(host: Host, journal: Journal, attempt: Attempt): Promise<CycleEnd> {
-  const firstStep = attempt.action === 'finish' ? 'load' : 'swap';
-  const story = openStory({ ...attempt, trigger: 'recovery', clock: host.clock, firstStep });
-  const area = openStagingArea(host.paths, host.durable, story.cycle);
-  const findings = emptyFindings(activeGenerationNumber(host.paths));
-  const move = moveOf(host, journal, { staging: area.path(), signal: attempt.signal });
+/**
+ * A journal is written whole or not at all, so a broken one is the work of a bad disk or of a hand. What it must have
+ * said is in the disk and the ledger; it is kept aside, said once, and replaced in one rename.
+ */
+function readOrRebuild(host: Host): Journal | undefined {
+  const { paths, durable } = host;
   try {
-    const result =
-      attempt.action === 'finish'
-        ? await finishMove(host, story, move)
-        : await undo(host, story, { move, journal, block: attempt.block });
-    findings.moves.push(result);
-  } finally {
-    area.remove(host.log);
-  }
-  return { result: finishCycle(host, story, findings), story };
-}
-
-interface Undo {
-  readonly move: Move;
-  readonly journal: Journal;
-  readonly block: 'yes' | 'no';
-}
-
-/** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
-async function undo(host: Host, story: CycleStory, { move, journal, block }: Undo): Promise<MoveResult> {
-  const outcome = block === 'yes' ? 'blocked' : 'failed';
-  const why = block === 'yes' ? blockAfterCrashes(host, journal) : interrupted(journal);
-  const result = { outcome, confirmed: false, problems: [problemOf(why)], warnings: [] } as const;
-  try {
-    return { ...result, workers: await story.restore(() => restore(host, story, move)) };
+    return readJournal(paths);
   } catch (error) {
-    if (activeGenerationNumber(host.paths) !== journal.from) throw error;
-    clearJournal(host.paths, host.durable);
-    const problem = new WritError(
-      'ACTIVATION_BLOCKED',
-      `generation ${journal.from} is back, but: ${toWritError(error).message}`,
-    );
-    return { ...result, outcome: 'blocked', workers: [], problems: [problemOf(problem), problemOf(error)] };
+    if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
+    const journal = rebuildJournal(activeGenerationNumber(paths), host.ledger.read().lastKnownGood);
+    const reason = journal === undefined ? 'no policy is active' : 'all workers are told again';
+    noteRebuilt(host, { path: paths.journal, text: `${error.message}; ${reason}` });
+    keepBroken(durable, paths.journal);
+    if (journal === undefined) clearJournal(paths, durable);
+    else writeJournal(paths, durable, journal);
+    return journal;
   }
 }
 
-function moveOf(host: Host, journal: Journal, options: Pick<Move, 'staging' | 'signal'>): Move {
-  const from = journal.from === undefined ? undefined : targetOf(host, journal.from);
-  const releases = releasesOf(host, journal);
+/** What the swap brought; a repair brings nothing new, and is known by all that it holds. */
+function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
+  const brought = releasesBrought(paths, journal);
+  return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
+}
+
+async function factsFor(host: Host, journal: Journal, whole: WholeCheck): Promise<DiskFacts> {
+  const current = activeGenerationNumber(host.paths);
   return {
-    ...options,
-    kind: journal.kind,
-    ...(from ? { from } : {}),
-    to: targetOf(host, journal.to),
-    // Nobody knows who had been told when the crash came: everybody is told again.
-    groups: host.groups,
-    releases,
-    attempts: journal.attempts + 1,
-    ledger: (ledger) => ledger,
-    ...(journal.kind === 'update'
-      ? { onRefused: (error, groups) => rememberRefused(host, releases, error, groups) }
-      : {}),
+    ...(current === undefined ? {} : { current }),
+    isWhole: (await whole.damageOf(journal.to)) === undefined,
+    back: await findWayBack(host, journal, whole),
+    isCommitted: host.ledger.read().committedCycle === journal.cycle,
   };
 }
 
-function targetOf(host: Host, generation: number): TellTarget {
-  return { generation, path: `${host.paths.generations}/${generation}` };
+interface Attempt extends SwapLeft {
+  readonly candidate: ReleaseDigests;
 }
 
-function readable(host: Host, journal: Journal | undefined): number[] {
-  const known = listGenerations(host.paths);
-  return [journal?.from, journal?.to].filter((one): one is number => {
-    return one !== undefined && known.includes(one) && (bundlesIn(host, one)?.size ?? 0) > 0;
-  });
-}
-
-/** @returns undefined for a generation that is not whole: that is a fact for the plan, no reason to stop */
-function bundlesIn(host: Host, generation: number): ReadonlyMap<string, ActiveBundle> | undefined {
-  try {
-    return bundlesOf(host.paths, readGeneration(host.paths, generation));
-  } catch (error) {
-    host.log.warn({ err: error, generation }, 'a generation cannot be read');
-    return undefined;
+async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promise<CycleEnd | undefined> {
+  switch (plan.action) {
+    case 'none':
+      return undefined;
+    case 'discard':
+      clearJournal(host.paths, host.durable);
+      return undefined;
+    case 'clear':
+      forgetReleases(host, releasesBrought(host.paths, attempt.journal));
+      clearJournal(host.paths, host.durable);
+      return undefined;
+    case 'finish':
+      noteCrash(host, attempt, 'no');
+      return finishSwap(host, attempt);
+    case 'undo':
+      noteCrash(host, attempt, plan.block);
+      return undoSwap(host, { ...attempt, back: plan.to, block: plan.block, tell: plan.tell });
+    case 'stay':
+      noteCrash(host, attempt, plan.block);
+      return stayBehindSwap(host, { ...attempt, block: plan.block });
   }
 }
 
-/** The releases that the journal's swap brought: what its generation has and the one before has not. */
-function releasesOf(host: Host, journal: Journal): ReleaseInfo[] {
-  const before = journal.from === undefined ? undefined : bundlesIn(host, journal.from);
-  const after = bundlesIn(host, journal.to) ?? new Map<string, ActiveBundle>();
-  return [...after.values()]
-    .map((one) => one.record.release)
-    .filter(
-      ({ bundle, manifest }) => before?.get(bundle)?.record.release.manifest.digest !== manifest.digest,
-    );
+/** Counted, and blocked, before it is tried: a crash in the attempt must find it so. */
+function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | 'no'): void {
+  const ledger = host.ledger.read();
+  const crashes = countCrash(ledger.crashes, candidate);
+  const reason = `generation ${journal.to} did not come to its end; so did ${crashes.count - 1} starts with it before`;
+  const known = ledger.blocked;
+  const blocked = blockOf(reason, host.clock.nowMs(), { ...known?.releases, ...crashes.manifestDigests });
+  const isKnown = sameReleases(known?.releases, blocked.releases);
+  host.ledger.write({ ...ledger, crashes, ...(block === 'yes' && !isKnown ? { blocked } : {}) });
 }
 
-/** As in the cycle that crashed: what a worker refuses is remembered before the link goes back. */
-function rememberRefused(
-  host: Host,
-  releases: readonly ReleaseInfo[],
-  error: WritError,
-  groups: readonly string[],
-): void {
-  const used = host.groups
-    .filter((one) => groups.includes(one.config.name))
-    .flatMap((one) => one.config.uses);
-  rememberReleases(
-    host,
-    releases.filter((one) => used.includes(one.bundle)),
-    error,
-  );
-}
-
-function interrupted({ from, to }: Journal): WritError {
-  const text = `the move to generation ${to} was cut short; generation ${from ?? 'none'} is back`;
-  return new WritError('INTERRUPTED', text, { facts: { from, to }, hint: 'The next poll tries it again.' });
-}
-
-function blockAfterCrashes(host: Host, journal: Journal): WritError {
-  const manifestDigests = releasesOf(host, journal).map((one) => one.manifest.digest);
-  const reason = `generation ${journal.to} did not get to its end in ${journal.attempts + 1} starts`;
-  host.ledger.write({
-    ...host.ledger.read(),
-    blocked: { reason, atMs: host.clock.nowMs(), manifestDigests },
-  });
-  return new WritError('ACTIVATION_BLOCKED', reason, { facts: { from: journal.from, to: journal.to } });
+function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boolean {
+  const names = Object.keys(other);
+  return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
 }

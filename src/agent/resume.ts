@@ -3,7 +3,8 @@ import type { ResumeResult } from '../core/control-protocol.js';
 import type { Host } from './host.js';
 
 export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
-  const { blocked, ...ledger } = host.ledger.read();
+  // A candidate that a person lets in again begins anew: its next crash is the first.
+  const { blocked, crashes: _, ...ledger } = host.ledger.read();
   const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
   const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
   host.ledger.write({ ...ledger, holds: [] });

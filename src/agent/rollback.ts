@@ -76,7 +76,6 @@ function planRollback(host: Host, plan: RollbackPlan): Move {
     releases: [],
     staging: plan.staging,
     signal: request.signal,
-    attempts: 0,
     ledger: (ledger) => withHolds(host, ledger, plan),
   };
 }

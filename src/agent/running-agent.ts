@@ -10,6 +10,7 @@ import type {
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
+import { readBootId } from '../platform/boot-id.js';
 import { type Collector, createCollector, heldNow } from './collector.js';
 import { openControlSocket, type SendAnswer } from './control-socket.js';
 import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
@@ -19,6 +20,7 @@ import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
 import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
+import { loadAtBoot } from './load-at-boot.js';
 import { loadConfig } from './load-config.js';
 import { announceCurrent, closeHost, type HostOptions, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
@@ -27,7 +29,7 @@ import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { dueDelayMs, settleDueApart } from './settle-due.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
-import { readBootId, retryRefusals, startHost } from './start-host.js';
+import { retryRefusals, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -56,10 +58,8 @@ export class RunningAgent {
   readonly #collector: Collector = createCollector();
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
-  /** What is wrong with the active trees, until a cycle has replaced them. */
-  #damage: Problem | undefined;
-  /** Why the configuration on disk is not the one in use, until a reload succeeds. */
-  #notReloaded: Problem | undefined;
+  /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
+  readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
   /** Aborted to end the poll loop of the present configuration. */
   #polling: AbortController = new AbortController();
 
@@ -124,12 +124,12 @@ export class RunningAgent {
     const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
     // Not before: how the last agent ended is in the status that this one replaces.
     this.#enter('init');
-    const { recovered, damage } = await starting;
+    const { recovered, damage, notLoaded } = await starting;
     if (recovered !== undefined) {
       this.#last = recovered.result;
       this.#recorder.record(host, recovered, {});
     }
-    if (damage !== undefined) this.#damage = problemOf(damage);
+    this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
     announceCurrent(host);
   }
@@ -173,11 +173,19 @@ export class RunningAgent {
       const settled = await this.#runner.exclusive(() =>
         settleDueApart(this.#host, { cycle: newCycleId(), signal: stop }),
       );
-      tries = settled === 'still-due' ? tries + 1 : 0;
+      tries = settled === 'still-due' || this.#problems.get('loader') !== undefined ? tries + 1 : 0;
       if (settled === 'told') this.#publishStatus();
+      await this.#runner.exclusive(() => this.#loadDue());
       // Policy grows old between polls too.
       await this.#runner.exclusive(() => this.#watchAge());
     }
+  }
+
+  async #loadDue(): Promise<void> {
+    if (this.#problems.get('loader') === undefined) return;
+    const still = await loadAtBoot(this.#host, { cycle: newCycleId(), signal: this.#options.stop });
+    this.#problems.set('loader', still);
+    this.#publishStatus();
   }
 
   /** What follows from a cycle by the operator's wish. */
@@ -209,7 +217,7 @@ export class RunningAgent {
   /** Every end of a cycle or a rollback comes by here: log, history, status. */
   #note(end: CycleEnd, asked: { readonly by?: string; readonly reason?: string }): void {
     this.#last = end.result;
-    if (end.result.changed) this.#damage = undefined;
+    if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
     this.#publishStatus();
   }
@@ -257,7 +265,7 @@ export class RunningAgent {
       state: this.#state,
       contact: this.#contact.read(),
       held,
-      problems: [this.#damage, this.#notReloaded, ...this.#collector.report().problems].filter(
+      problems: [...this.#problems.values(), ...this.#collector.report().problems].filter(
         (one) => one !== undefined,
       ),
       ...(this.#last ? { last: this.#last } : {}),
@@ -278,7 +286,7 @@ export class RunningAgent {
       } catch (error) {
         const problem = toWritError(error);
         this.#options.log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
-        this.#notReloaded = problemOf(problem);
+        this.#problems.set('reload', problemOf(problem));
         this.#publishStatus();
         return 'kept';
       }
@@ -294,7 +302,7 @@ export class RunningAgent {
     const { config } = loadConfig(this.#options.configPath);
     this.#host = await replaceHost(this.#host, config, this.#options);
     retryRefusals(this.#host);
-    this.#notReloaded = undefined;
+    this.#problems.delete('reload');
     this.#options.log.info('configuration reloaded');
   }
 }

@@ -11,7 +11,7 @@ import type { SignedTarget } from '../trust/signed-target.js';
 import type { ActiveBundle } from './active-bundles.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
-import { channelKey } from './ledger.js';
+import { channelKey, isBlocked } from './ledger.js';
 
 export type Selection =
   /** The active release stays, or there is still none; `result` says why. */
@@ -149,7 +149,7 @@ function judgeMemory(
       new WritError('RELEASE_HELD', text, { facts: { bundle, serial, by: hold.by, since: hold.atMs } }),
     );
   }
-  if (blocked?.manifestDigests.includes(manifest.digest)) {
+  if (blocked !== undefined && isBlocked(blocked, bundle, manifest.digest)) {
     return keep(
       new WritError('ACTIVATION_BLOCKED', blocked.reason, { facts: { bundle, serial, since: blocked.atMs } }),
     );

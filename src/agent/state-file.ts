@@ -1,17 +1,25 @@
 // One way to keep a small JSON document in the state directory: read with a bound, judged by a JSON Schema,
-// written whole through the durable layer and only when its bytes change. Owns no document's meaning.
+// written whole through the durable layer and only when its bytes change. Owns no document's meaning: what takes the
+// place of one that is damaged is its owner's to know.
 import * as fs from 'node:fs';
 import { Ajv, type SchemaObject } from 'ajv';
-import { isSystemError, WritError } from '../core/errors.js';
+import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
 
 const maxStateBytes = 16_000_000;
 
 export interface StateFile<T> {
-  /** The document as last read or written. */
+  /** The document as last read or written; the first one while it is damaged. */
   read(): T;
-  /** Makes the next document durable before it returns; writes nothing when it is the same. */
+  /**
+   * Makes the next document durable before it returns; writes nothing when it is the same.
+   * @throws WritError STATE_DAMAGED while the document is damaged: it must not be overwritten by accident; DISK_*
+   */
   write(next: T): void;
+  /** What the file is: the error of a damaged one until it is replaced. */
+  found(): 'whole' | 'absent' | WritError;
+  /** Keeps a damaged file aside and puts this document in its place, in one rename. */
+  replace(next: T): void;
 }
 
 export interface StateFileOptions<T> {
@@ -25,22 +33,58 @@ export interface StateFileOptions<T> {
 }
 
 /**
- * Opens a document.
- * @throws WritError STATE_DAMAGED when the file is there and is not what its schema says; DISK_*
+ * Opens a document. One that is damaged is opened too, and says so: nothing is guessed, and nothing is written, before
+ * its owner has replaced it.
+ * @throws WritError DISK_* when the file cannot be read
  */
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
-  let text = readBounded(path, op);
-  let value = text === undefined ? options.initial : parse<T>(text, options);
+  let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
+  const put = (next: T): void => {
+    const nextText = `${JSON.stringify(next)}\n`;
+    if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
+    text = nextText;
+    value = next;
+  };
   return {
     read: () => value,
     write: (next) => {
-      const nextText = `${JSON.stringify(next)}\n`;
-      if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
-      text = nextText;
-      value = next;
+      if (damage !== undefined) throw damage;
+      put(next);
+    },
+    found: () => damage ?? (text === undefined ? 'absent' : 'whole'),
+    replace: (next) => {
+      if (damage !== undefined) keepBroken(durable, path);
+      put(next);
+      damage = undefined;
     },
   };
+}
+
+/** Where a damaged file is kept for who wants to know what became of it; a newer one takes its place. */
+export function brokenPath(path: string): string {
+  return `${path}.damaged`;
+}
+
+/** Gives a damaged file its second name; the first one stays, for there is no moment without the file. */
+export function keepBroken(durable: DurableFs, path: string): void {
+  durable.linkFile('recover.keep-broken', path, brokenPath(path));
+}
+
+interface Opened<T> {
+  readonly text?: string | undefined;
+  readonly value?: T;
+  damage?: WritError;
+}
+
+function readDocument<T>(options: StateFileOptions<T>): Opened<T> {
+  try {
+    const text = readBounded(options.path, options.op);
+    return text === undefined ? {} : { text, value: parse<T>(text, options) };
+  } catch (error) {
+    if (isWritError(error) && error.code === 'STATE_DAMAGED') return { damage: error };
+    throw error;
+  }
 }
 
 function readBounded(path: string, op: string): string | undefined {

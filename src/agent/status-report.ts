@@ -44,7 +44,11 @@ export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 're
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
 export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
-  const problems = [...(facts.last?.problems ?? []), ...facts.problems].filter(isNotJudgedAnew);
+  const files = [host.ledger.found(), host.refusals.found()].filter((one) => one instanceof WritError);
+  const problems = [
+    ...files.map(problemOf),
+    ...[...(facts.last?.problems ?? []), ...facts.problems].filter(isNotJudgedAnew),
+  ];
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
       return read();

@@ -286,6 +286,11 @@ export const errorCodes = {
     'A worker refused the new generation.',
     'Read its answer in `writ history`.',
   ),
+  LOADER_DUE: row(
+    'degraded',
+    'A loader has not run to a good end since the machine booted; its workers may be without policy.',
+    'Read its output in the log; it is run again, later and later.',
+  ),
   PROBE_FAILED: row(
     'rolled-back',
     'A probe does not see the new generation.',
@@ -352,6 +357,11 @@ export const errorCodes = {
     'failed',
     'What lies in the state or policy directory is not what Writ left there.',
     'Restore what is named from a backup; a damaged policy is replaced by `writ pull --force`.',
+  ),
+  STATE_REBUILT: row(
+    'degraded',
+    'A file of the state directory was damaged or lost, and was made anew from what lies on the disk.',
+    'Read what is lost in `writ history`; the damaged file is kept beside it as FILE.damaged.',
   ),
   AGENT_UNREACHABLE: row('failed', 'The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: row('deferred', 'The agent is shutting down.', 'Start it again.'),

@@ -1,5 +1,6 @@
-// What to do with a swap that a crash left unfinished: a table over what the journal says and what is really
-// on disk (docs/ARCHITECTURE.md, Guarantees). Pure and idempotent; the record alone is never believed.
+// What to do with a swap that a crash left unfinished: a table over what the journal says, what is really on disk and
+// how often this candidate has crashed (docs/ARCHITECTURE.md, Guarantees). Pure and idempotent; the record alone
+// is never believed. How a candidate is known again is crash-count's.
 
 /** The swap in flight; written before the link moves, cleared at commit. */
 export interface Journal {
@@ -10,50 +11,75 @@ export interface Journal {
   readonly to: number;
   /** `forward` until somebody said no; then the link goes back. */
   readonly direction: 'forward' | 'back';
-  /** Starts behind this swap that did not reach its end. */
-  readonly attempts: number;
   readonly startedAtMs: number;
   readonly kind: 'update' | 'rollback';
 }
 
+/** Where the way back leads: a whole generation, `nothing` before a first activation, `lost` when none is whole. */
+export type WayBack = number | 'nothing' | 'lost';
+
 export interface DiskFacts {
   /** What `current` names; absent when there is no link. */
   readonly current?: number;
-  /** The generations of the journal that can be read whole. */
-  readonly readable: readonly number[];
+  /** Every file of the journal's new generation is there as it was signed. */
+  readonly isWhole: boolean;
+  readonly back: WayBack;
+  /** The ledger says that this very move reached its commit. */
+  readonly isCommitted: boolean;
 }
 
 export type RecoveryPlan =
   /** No swap was in flight. */
   | { readonly action: 'none' }
-  /** The link never moved (or is back already): forget the swap, nobody was told. */
+  /** The link never moved: forget the swap, nobody was told. */
   | { readonly action: 'discard' }
+  /** Everything was done but for clearing the journal: workers that said yes are not asked again. */
+  | { readonly action: 'clear' }
   /** The link moved: tell the workers, then commit. */
   | { readonly action: 'finish' }
-  /** Put the link back to `from` (or remove it), then tell the workers. */
-  | { readonly action: 'undo'; readonly block: 'yes' | 'no' };
+  /** Put the link to `to` (or remove it), then tell the workers; `tell: 'no'` leaves them due instead. */
+  | {
+      readonly action: 'undo';
+      readonly to: Exclude<WayBack, 'lost'>;
+      readonly block: 'yes' | 'no';
+      readonly tell: 'yes' | 'no';
+    }
+  /** Nothing is whole: the link stays where it is, and a person is told what to do. */
+  | { readonly action: 'stay'; readonly block: 'yes' | 'no' };
 
-/** Unfinished attempts of one candidate after its swap before activation is blocked. */
-export const maxAttempts = 3;
+/** Unfinished attempts of one candidate after its swap, the first included, before activation is blocked. */
+export const maxCrashes = 3;
 
 /**
- * Forward once; a second crash in the same place goes back; after the third nothing is tried any more.
+ * Forward once; a second crash goes back; at the third the candidate is blocked. If even that way back crashes, it is
+ * walked once more without telling anybody: the telling is what may bring the host down, and a start must end.
  * @param journal undefined when there is none
+ * @param crashes of this candidate before the one that this start found
  */
-export function planRecovery(journal: Journal | undefined, facts: DiskFacts): RecoveryPlan {
+export function planRecovery(journal: Journal | undefined, facts: DiskFacts, crashes: number): RecoveryPlan {
   if (journal === undefined) return { action: 'none' };
   const linkMoved = facts.current === journal.to;
-  if (!linkMoved) {
-    // `back` with the link at `from`: the undo had reached the link, the workers may not know it yet.
-    return journal.direction === 'back'
-      ? { action: 'undo', block: blockAfter(journal) }
-      : { action: 'discard' };
-  }
-  const mayGoForward =
-    journal.direction === 'forward' && journal.attempts < 1 && facts.readable.includes(journal.to);
-  return mayGoForward ? { action: 'finish' } : { action: 'undo', block: blockAfter(journal) };
+  const isForward = journal.direction === 'forward';
+  if (isForward && !linkMoved) return { action: 'discard' };
+  if (isForward && facts.isCommitted) return { action: 'clear' };
+  if (isForward && crashes === 0 && facts.isWhole) return { action: 'finish' };
+  const block = crashes + 1 >= maxCrashes ? 'yes' : 'no';
+  if (facts.back === 'lost') return { action: 'stay', block };
+  // `back` with the link at its end: the undo had reached the link, the workers may not know it yet.
+  return { action: 'undo', to: facts.back, block, tell: crashes >= maxCrashes ? 'no' : 'yes' };
 }
 
-function blockAfter(journal: Journal): 'yes' | 'no' {
-  return journal.attempts + 1 >= maxAttempts ? 'yes' : 'no';
+/**
+ * What a journal that cannot be read must have said, as far as the disk and the ledger show it.
+ * @param active what `current` names
+ * @param lastKnownGood of the ledger: what the last move that was committed went to
+ * @returns undefined when nothing is active, so that nothing can be in flight behind a link
+ */
+export function rebuildJournal(active: number | undefined, lastKnownGood?: number): Journal | undefined {
+  if (active === undefined) return undefined;
+  const base = { writ: 1, cycle: 'c-0', to: active, startedAtMs: 0, kind: 'update' } as const;
+  // The link is where the last commit left it: which way it came back, and who was told, nobody knows.
+  if (active === lastKnownGood) return { ...base, from: active, direction: 'back' };
+  const from = lastKnownGood === undefined ? {} : { from: lastKnownGood };
+  return { ...base, ...from, direction: 'forward' };
 }

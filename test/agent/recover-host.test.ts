@@ -6,6 +6,9 @@ import { activeGenerationNumber, pointCurrentAt } from '../../src/agent/generati
 import type { Host } from '../../src/agent/host.js';
 import { writeJournal } from '../../src/agent/journal.js';
 import { recoverHost } from '../../src/agent/recover-host.js';
+import { resume } from '../../src/agent/resume.js';
+import { syncCycle } from '../../src/agent/sync-cycle.js';
+import type { CrashCount } from '../../src/core/crash-count.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
 import type { Journal } from '../../src/core/recovery.js';
 import { cycleOn } from '../support/cycle-on.js';
@@ -22,8 +25,8 @@ interface Crashed {
   readonly driver: ScriptedDriver;
 }
 
-/** A host whose swap from generation 1 to 2 left this journal and this link. */
-async function crashed(journal: Partial<Journal>, current: number): Promise<Crashed> {
+/** A host whose swap from generation 1 to 2 left this journal and this link, after so many crashes before. */
+async function crashed(journal: Partial<Journal>, current: number, crashes = 0): Promise<Crashed> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { app: { driver } } });
   for (const serial of [1, 2]) {
@@ -32,10 +35,17 @@ async function crashed(journal: Partial<Journal>, current: number): Promise<Cras
   }
   const { paths, durable } = test.host;
   const base = { writ: 1, cycle: 'c-0', from: 1, to: 2, startedAtMs: 0, kind: 'update' } as const;
-  writeJournal(paths, durable, { ...base, direction: 'forward', attempts: 0, ...journal });
+  writeJournal(paths, durable, { ...base, direction: 'forward', ...journal });
   pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
   driver.told.length = 0;
-  return { test, host: test.reopen(), driver };
+  const host = test.reopen();
+  if (crashes > 0) {
+    const manifestDigests = {
+      access: test.host.client.knownTarget('access', 'stable')!.release.manifest.digest,
+    };
+    host.ledger.write({ ...host.ledger.read(), crashes: { manifestDigests, count: crashes } });
+  }
+  return { test, host, driver };
 }
 
 async function recover(host: Host): Promise<CycleResult | undefined> {
@@ -91,7 +101,7 @@ describe('recovery', () => {
   });
 
   it('goes back at the second crash, tells the workers, and says that it was cut short', async () => {
-    const { test, host, driver } = await crashed({ attempts: 1 }, 2);
+    const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
@@ -103,7 +113,7 @@ describe('recovery', () => {
       ['forward', 2],
       ['back', 1],
     ] as const) {
-      const { test, host } = await crashed({ attempts: 2, direction }, current);
+      const { test, host } = await crashed({ direction }, current, 2);
       using _ = test;
       const release = test.host.client.knownTarget('access', 'stable')!.release;
       assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
@@ -132,7 +142,7 @@ describe('recovery', () => {
   });
 
   it('removes the link of a first activation that cannot be finished', async () => {
-    const { test, host } = await crashed({ attempts: 1 }, 2);
+    const { test, host } = await crashed({}, 2, 1);
     using _ = test;
     const { from: _from, ...journal } = JSON.parse(fs.readFileSync(host.paths.journal, 'utf8')) as Journal;
     writeJournal(host.paths, host.durable, journal);
@@ -153,11 +163,216 @@ describe('recovery', () => {
   });
 
   it('starts all the same when the workers refuse the way back', async () => {
-    const { test, host, driver } = await crashed({ attempts: 1 }, 2);
+    const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     driver.workers.set('a', refuses('no'));
     assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED', 'WORKER_REFUSED']);
     assert.equal(activeGenerationNumber(host.paths), 1);
     assert.equal(await recover(host), undefined);
   });
+
+  it('asks nobody again who said yes, when only the journal was left by a commit', async () => {
+    const { test, host, driver } = await crashed({}, 2);
+    using _ = test;
+    host.ledger.write({ ...host.ledger.read(), committedCycle: 'c-0' });
+    driver.workers.set('a', refuses('no'));
+    assert.equal(await recover(host), undefined);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, []]);
+    assert.equal(fs.existsSync(host.paths.journal), false);
+    assert.equal(host.ledger.read().previous, 1);
+  });
+
+  it('goes back to the last known good generation when the one before the swap is not whole', async () => {
+    const { test, host, driver } = await crashed({}, 2, 1);
+    using _ = test;
+    await test.publish('access', policy(3), { serial: 3 });
+    await test.pull();
+    journalOf(test, { from: 2, to: 3 });
+    spoil(test, 2);
+    const { ledger } = test.host;
+    ledger.write({ ...ledger.read(), ...crashCount(test, 1), lastKnownGood: 1 });
+    const again = test.reopen();
+    assert.deepEqual(codes(await recover(again)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told.at(-1)], [1, 'a 1']);
+  });
+
+  it('stays at the new generation, and tells of it, when it alone is whole', async () => {
+    const { test, host, driver } = await crashed({}, 2, 1);
+    using _ = test;
+    spoil(test, 1);
+    assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+    assert.equal((await cycleOn(host)).exitCode, 0);
+  });
+
+  it('leaves the link and says what to do when nothing is whole', async () => {
+    const { test, host, driver } = await crashed({}, 2);
+    using _ = test;
+    spoil(test, 1);
+    spoil(test, 2);
+    const result = await recover(host);
+    assert.deepEqual(codes(result), ['failed', 'STATE_DAMAGED']);
+    assert.match(String(result?.problems[0]?.hint), /writ pull --force/);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, []]);
+    assert.equal(await recover(host), undefined);
+    const forced = await test.pull({ force: 'yes' });
+    assert.deepEqual([forced.outcome, test.read('access/policy.yaml')], ['activated', 'version: 2\n']);
+  });
+
+  it('tells nobody at the fourth crash: workers stay due, and the start ends', async () => {
+    const { test, host, driver } = await crashed({ direction: 'back' }, 2, 3);
+    using _ = test;
+    assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, []]);
+    assert.equal(host.ledger.read().workers['app/a']?.state, 'waiting');
+    await cycleOn(host);
+    assert.deepEqual(driver.told, ['a 1'], 'told apart');
+  });
 });
+
+describe('a candidate that crashes', () => {
+  /** Swaps to the newest release and dies behind the link. */
+  async function crashInSwap(host: Host, crashes?: CrashCount): Promise<void> {
+    const { paths, durable } = host;
+    assert.equal((await cycleOn(host)).outcome, 'activated');
+    const to = activeGenerationNumber(paths)!;
+    const { lastKnownGood: _, committedCycle: _cycle, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, ...(crashes ? { crashes } : {}), lastKnownGood: 1 });
+    const base = { writ: 1, cycle: 'c-0', from: 1, startedAtMs: 0, kind: 'update' } as const;
+    writeJournal(paths, durable, { ...base, to, direction: 'forward' });
+  }
+
+  it('is known again in its next generation, over undo and cycle, and blocked at the third crash', async () => {
+    using test = testHost();
+    for (const serial of [1, 2]) {
+      await test.publish('access', policy(serial), { serial });
+      if (serial === 1) await test.pull();
+    }
+    await crashInSwap(test.host);
+    // The first start goes forward, and dies there: the second one goes back.
+    const first = test.reopen();
+    first.ledger.write({ ...first.ledger.read(), ...crashCount(test, 1) });
+    assert.deepEqual(codes(await recover(test.reopen())), ['failed', 'INTERRUPTED']);
+    const again = test.reopen();
+    const { crashes } = again.ledger.read();
+    assert.equal(crashes?.count, 2);
+    await crashInSwap(again, crashes);
+    const third = test.reopen();
+    assert.deepEqual(codes(await recover(third)), ['blocked', 'ACTIVATION_BLOCKED']);
+    assert.equal(activeGenerationNumber(third.paths), 1);
+    const polled = await cycleOn(third);
+    assert.deepEqual([polled.exitCode, polled.problems[0]?.code], [6, 'ACTIVATION_BLOCKED']);
+  });
+
+  it('is tried again after `writ resume`, from the beginning', async () => {
+    const { test, host } = await crashed({}, 2, 2);
+    using _ = test;
+    await recover(host);
+    assert.equal((await cycleOn(host)).outcome, 'blocked');
+    resume(host);
+    assert.equal(host.ledger.read().crashes, undefined);
+    assert.equal((await cycleOn(host)).outcome, 'activated');
+  });
+
+  it('is tried by force, and free when that reached its commit', async () => {
+    const { test, host } = await crashed({}, 2, 2);
+    using _ = test;
+    await recover(host);
+    const forced = await syncCycle(host, { cycle: 'c-f', trigger: 'force', force: 'yes', signal });
+    assert.equal(forced.result.outcome, 'activated');
+    assert.deepEqual([host.ledger.read().blocked, host.ledger.read().crashes], [undefined, undefined]);
+  });
+
+  it('stays blocked while another bundle moves, and only it', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'dns-edge' }],
+      groups: { app: { driver } },
+    });
+    const same = { 'policy.yaml': 'version: 2\n' };
+    await test.publish('access', policy(1), { serial: 1 });
+    await test.publish('dns-edge', policy(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', same, { serial: 2 });
+    const { digest } = test.host.client.knownTarget('access', 'stable')?.release.manifest ?? {};
+    assert.ok(digest);
+    await test.pull();
+    journalOf(test, { from: 1, to: 2 });
+    test.host.ledger.write({ ...test.host.ledger.read(), ...crashCount(test, 2) });
+    const host = test.reopen();
+    assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
+    // The same files in another bundle are another release.
+    await test.publish('dns-edge', same, { serial: 2 });
+    const result = await cycleOn(host);
+    assert.deepEqual(
+      result.bundles.map((one) => [one.bundle, one.outcome]),
+      [
+        ['access', 'blocked'],
+        ['dns-edge', 'activated'],
+      ],
+    );
+    const { blocked } = host.ledger.read();
+    assert.deepEqual(Object.keys(blocked?.releases ?? {}), ['access']);
+    assert.equal((await cycleOn(host)).bundles[0]?.outcome, 'blocked', 'and stays so');
+  });
+});
+
+describe('a journal that is damaged', () => {
+  const broken = ['', '{', '[]', '{"writ":1,"to":2}', 'x'.repeat(70_000)];
+
+  for (const text of broken) {
+    it(`(${text.slice(0, 20)}) is made anew from the disk: an unfinished swap is finished`, async () => {
+      const { test, host, driver } = await crashed({}, 2);
+      using _ = test;
+      host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+      fs.writeFileSync(host.paths.journal, text);
+      assert.deepEqual(codes(await recover(host)), ['activated']);
+      assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+      assert.equal(fs.readFileSync(`${host.paths.journal}.damaged`, 'utf8'), text);
+      assert.equal(fs.existsSync(host.paths.journal), false);
+      assert.deepEqual(
+        host.ledger.read().notices?.map((one) => one.code),
+        ['STATE_REBUILT'],
+      );
+    });
+  }
+
+  it('tells everybody again where the link is at the last known good generation', async () => {
+    const { test, host, driver } = await crashed({}, 1);
+    using _ = test;
+    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    fs.writeFileSync(host.paths.journal, '{');
+    assert.deepEqual(codes(await recover(host)), ['activated']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+  });
+
+  it('where nothing is active is nothing', async () => {
+    using test = testHost();
+    const host = test.reopen();
+    fs.writeFileSync(host.paths.journal, '{');
+    assert.equal(await recover(host), undefined);
+    assert.equal(fs.existsSync(host.paths.journal), false);
+  });
+});
+
+function journalOf({ host }: TestHost, move: { from: number; to: number }): void {
+  const base = { writ: 1, cycle: 'c-0', direction: 'forward', startedAtMs: 0, kind: 'update' } as const;
+  writeJournal(host.paths, host.durable, { ...base, ...move });
+}
+
+/** Crashes of the newest release of `access`. */
+function crashCount(
+  test: TestHost,
+  count: number,
+): Required<Pick<ReturnType<Host['ledger']['read']>, 'crashes'>> {
+  const access = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
+  return { crashes: { manifestDigests: { access }, count } };
+}
+
+/** Changes a file of the generation's own tree. */
+function spoil({ host: { paths } }: TestHost, generation: number): void {
+  const [tree] = fs
+    .readdirSync(join(paths.bundles, 'access'))
+    .filter((name) => name.endsWith(`.${generation}`));
+  fs.writeFileSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), 'VERSION: 9\n');
+}

@@ -3,16 +3,21 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Host } from '../../src/agent/host.js';
-import { readBootId, startHost } from '../../src/agent/start-host.js';
+import { writeJournal } from '../../src/agent/journal.js';
+import { loadAtBoot } from '../../src/agent/load-at-boot.js';
+import { startHost } from '../../src/agent/start-host.js';
+import type { HookConfig } from '../../src/core/config.js';
+import { readBootId } from '../../src/platform/boot-id.js';
 import { cycleOn } from '../support/cycle-on.js';
+import { tempDir } from '../support/temp-dir.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
 const signal = new AbortController().signal;
 const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
 
-describe('a start', () => {
-  const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
+const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
 
+describe('a start', () => {
   async function standing(): Promise<{ test: TestHost; file: string }> {
     const test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
@@ -66,5 +71,89 @@ describe('a start', () => {
     assert.equal((await cycleOn(test.reopen())).problems[0]?.code, 'CHECK_FAILED');
     await start(test.reopen());
     assert.ok(Number(retryAtMs()) > 0);
+  });
+});
+
+describe('the loaders at a start', () => {
+  interface Loading extends Disposable {
+    readonly test: TestHost;
+    /** What the loader has seen, a line a run. */
+    runs(): string[];
+    /** Whether the loader says yes. */
+    says(exitCode: 0 | 1): void;
+  }
+
+  async function loading(): Promise<Loading> {
+    const dir = tempDir();
+    const [log, verdict] = [dir.join('runs'), dir.join('verdict')];
+    const script = `echo "$WRIT_GENERATION_DIR" >> ${log}; exit $(cat ${verdict})`;
+    const load: HookConfig = { run: ['sh', '-c', script], timeoutMs: 10_000 };
+    const test = testHost({ groups: { app: { config: { load } } } });
+    const says = (exitCode: 0 | 1): void => fs.writeFileSync(verdict, String(exitCode));
+    says(0);
+    fs.writeFileSync(log, '');
+    await test.publish('access', policy(1), { serial: 1 });
+    await test.pull();
+    const runs = (): string[] => fs.readFileSync(log, 'utf8').split('\n').slice(0, -1);
+    const dispose = (): void => {
+      test[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    };
+    return { test, runs, says, [Symbol.dispose]: dispose };
+  }
+
+  function reboot(test: TestHost): Host {
+    const host = test.reopen();
+    host.ledger.write({ ...host.ledger.read(), loadedBootId: 'another', verifiedBootId: 'another' });
+    return test.reopen();
+  }
+
+  it('run again after a boot, on what is active, and once', async () => {
+    using world = await loading();
+    const { test } = world;
+    assert.equal(world.runs().length, 1);
+    assert.equal((await start(reboot(test))).notLoaded, undefined);
+    assert.deepEqual(world.runs().slice(1), [join(test.host.paths.generations, '1')]);
+    await start(test.reopen());
+    assert.equal(world.runs().length, 2);
+  });
+
+  it('do not run when the agent alone was restarted, nor after an activation in this boot', async () => {
+    using world = await loading();
+    await start(world.test.reopen());
+    assert.equal(world.runs().length, 1);
+  });
+
+  it('that fail stay due, are said, and never move the policy', async () => {
+    using world = await loading();
+    const { test } = world;
+    world.says(1);
+    const { notLoaded, damage } = await start(reboot(test));
+    assert.deepEqual([notLoaded?.code, damage], ['LOADER_DUE', undefined]);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    world.says(0);
+    const host = test.reopen();
+    assert.equal(await loadAtBoot(host, { cycle: 'c-1', signal }), undefined);
+    assert.equal((await start(test.reopen())).notLoaded, undefined);
+    assert.equal(world.runs().length, 3);
+  });
+
+  it('do not run on a tree that is damaged', async () => {
+    using world = await loading();
+    const { test } = world;
+    fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 1\n');
+    assert.equal((await start(reboot(test))).damage?.code, 'STATE_DAMAGED');
+    assert.equal(world.runs().length, 1);
+  });
+
+  it('run once where recovery told everybody already', async () => {
+    using world = await loading();
+    const { test } = world;
+    const host = reboot(test);
+    const base = { writ: 1, cycle: 'c-0', direction: 'forward', startedAtMs: 0, kind: 'update' } as const;
+    writeJournal(host.paths, host.durable, { ...base, to: 1 });
+    const { recovered } = await start(test.reopen());
+    assert.equal(recovered?.result.outcome, 'activated');
+    assert.equal(world.runs().length, 2);
   });
 });

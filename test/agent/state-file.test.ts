@@ -5,6 +5,8 @@ import { clearJournal, readJournal, writeJournal } from '../../src/agent/journal
 import { openLedger, withAccepted } from '../../src/agent/ledger.js';
 import { hostPaths } from '../../src/agent/paths.js';
 import { openRefusals } from '../../src/agent/refusals-file.js';
+import type { StateFile } from '../../src/agent/state-file.js';
+import { WritError } from '../../src/core/errors.js';
 import type { Digest } from '../../src/core/names.js';
 import type { Journal } from '../../src/core/recovery.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
@@ -64,22 +66,71 @@ describe('a state file', () => {
     assert.equal(openLedger(dir.join('ledger.json'), durable).read().nextGeneration, 2);
   });
 
-  it('that is damaged is never guessed at', () => {
+  it('that is damaged says so, is never guessed at, and never overwritten by accident', () => {
     const damaged = ['', '{', 'null', '[]', '{"writ":2}', '{"writ":1,"nextGeneration":0}'];
     for (const text of damaged) {
       using dir = tempDir();
-      fs.writeFileSync(dir.join('file.json'), text);
-      const error = throwsCode('STATE_DAMAGED', () => openLedger(dir.join('file.json'), durable));
-      assert.equal(error.facts['path'], dir.join('file.json'));
-      throwsCode('STATE_DAMAGED', () => openRefusals(dir.join('file.json'), durable));
+      const path = dir.join('file.json');
+      fs.writeFileSync(path, text);
+      for (const file of [openLedger(path, durable), openRefusals(path, durable)] as StateFile<unknown>[]) {
+        const found = file.found();
+        assert.ok(found instanceof WritError);
+        assert.deepEqual([found.code, found.facts['path']], ['STATE_DAMAGED', path]);
+        throwsCode('STATE_DAMAGED', () => file.write(file.read()));
+        assert.equal(fs.readFileSync(path, 'utf8'), text);
+      }
     }
+  });
+
+  it('that is damaged is replaced, and kept aside, with no moment without a file', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, '{');
+    const operations: string[] = [];
+    const watched = createDurableFs({
+      after: ({ op }) => {
+        operations.push(op);
+        assert.ok(fs.existsSync(path), op);
+      },
+    });
+    const ledger = openLedger(path, watched);
+    ledger.replace({ ...ledger.read(), nextGeneration: 9 });
+    assert.ok(operations.includes('recover.keep-broken:rename') && operations.includes('ledger:rename'));
+    assert.equal(fs.readFileSync(`${path}.damaged`, 'utf8'), '{');
+    assert.equal(ledger.found(), 'whole');
+    ledger.write({ ...ledger.read(), nextGeneration: 10 });
+    assert.equal(openLedger(path, durable).read().nextGeneration, 10);
+  });
+
+  it('that could not be replaced is as damaged as before', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, '{');
+    const full = createDurableFs({
+      before: ({ op }) => {
+        if (op.startsWith('ledger')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      },
+    });
+    const ledger = openLedger(path, full);
+    throwsCode('DISK_FULL', () => ledger.replace({ ...ledger.read(), nextGeneration: 9 }));
+    throwsCode('STATE_DAMAGED', () => ledger.write(ledger.read()));
+    assert.equal(fs.readFileSync(path, 'utf8'), '{');
+  });
+
+  it('that is not there says so until it is written', () => {
+    using dir = tempDir();
+    const ledger = openLedger(dir.join('ledger.json'), durable);
+    assert.equal(ledger.found(), 'absent');
+    ledger.write({ ...ledger.read(), nextGeneration: 2 });
+    assert.equal(openLedger(dir.join('ledger.json'), durable).found(), 'whole');
   });
 
   it('of absurd size is not read', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('ledger.json'), '');
     fs.truncateSync(dir.join('ledger.json'), 16_000_001);
-    throwsCode('STATE_DAMAGED', () => openLedger(dir.join('ledger.json'), durable));
+    const found = openLedger(dir.join('ledger.json'), durable).found();
+    assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
   });
 
   it('that cannot be read is a fault of the disk, with its path', () => {
@@ -111,7 +162,6 @@ describe('the journal', () => {
     from: 1,
     to: 2,
     direction: 'forward',
-    attempts: 0,
     startedAtMs: 5,
     kind: 'update',
   };

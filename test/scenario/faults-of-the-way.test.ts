@@ -299,13 +299,6 @@ table('a host that is not as it should be', [
   },
   { name: 'the bootstrap root of another repository', code: 'ROOT_NOT_LINKED', exit: 2, harm: foreignRoot },
   {
-    name: 'a ledger that is none',
-    code: 'STATE_DAMAGED',
-    exit: 1,
-    begins: 'no',
-    harm: ({ paths }) => writeFileSync(join(paths.state, 'ledger.json'), '{'),
-  },
-  {
     name: 'a state directory that everybody may write to',
     code: 'PATH_UNSAFE',
     exit: 2,
@@ -325,6 +318,26 @@ table('a host that is not as it should be', [
     },
   },
 ]);
+
+describe('a ledger that is none', () => {
+  it('is told of by status, and made anew by the next pull, which says so', async () => {
+    using host = copyHost(installed);
+    writeFileSync(join(host.paths.state, 'ledger.json'), '{');
+    const told = await host.writ('status', '--json');
+    assert.equal(firstCode(told, 'problems'), 'STATE_DAMAGED');
+    assert.equal(readFileSync(join(host.paths.state, 'ledger.json'), 'utf8'), '{', 'looking mends nothing');
+    const pulled = await host.writ('pull', '--json');
+    const code = firstCode(pulled, 'warnings');
+    assert.deepEqual([pulled.exitCode, jsonOf(pulled)['outcome'], code], [0, 'activated', 'STATE_REBUILT']);
+    const history = await host.writ('history', '--json');
+    assert.match(history.stdout, /STATE_REBUILT/);
+    assert.equal((await host.writ('pull')).exitCode, 0);
+  });
+});
+
+function firstCode(run: WritRun, list: 'problems' | 'warnings'): unknown {
+  return (jsonOf(run)[list] as readonly { readonly code: string }[])[0]?.code;
+}
 
 const canMount = spawnSync('unshare', ['-m', 'true']).status === 0;
 const smallDisk = 'mount -t tmpfs -o size=1m,mode=711 none "$STATE"; cp -a "$KEPT/." "$STATE"';

@@ -1,0 +1,48 @@
+// The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Computes;
+// the commit writes.
+import { type ReleaseDigests, stillSuspect } from '../core/crash-count.js';
+import type { Move } from './activate.js';
+import { releasesNamedBy } from './generation-releases.js';
+import type { Host } from './host.js';
+import { blockOf, type Ledger } from './ledger.js';
+import { loadedAtCommit } from './load-at-boot.js';
+import type { NewRelease } from './remember-refusals.js';
+
+/** @param cycle the one that the journal of this move names */
+export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
+  const { previous: _, ...ledger } = withoutSuspects(host, host.ledger.read(), move);
+  const to = move.to.generation;
+  // A rollback leaves the generation it came from behind: it is not what the next rollback should go to.
+  const from = move.kind === 'update' ? move.from?.generation : undefined;
+  return {
+    ...ledger,
+    lastKnownGood: to,
+    committedCycle: cycle,
+    ...loadedAtCommit(host, move.groups),
+    ...(from === undefined || from === to ? {} : { previous: from }),
+  };
+}
+
+/** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
+function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {
+  const { crashes, blocked, ...rest } = ledger;
+  if (crashes === undefined && blocked === undefined) return ledger;
+  const commit = {
+    configured: host.config.bundles.map((one) => one.name),
+    active: digestsOf(releasesNamedBy(host.paths, move.to.generation)),
+    changed: move.releases.map((one) => one.bundle),
+  };
+  const counted = crashes && stillSuspect(crashes.manifestDigests, commit);
+  // Ledgers of older versions do not say for which bundles they block: those blocks end here.
+  const kept = blocked?.releases && stillSuspect(blocked.releases, commit);
+  return {
+    ...rest,
+    ...(crashes && counted ? { crashes: { ...crashes, manifestDigests: counted } } : {}),
+    ...(blocked && kept ? { blocked: blockOf(blocked.reason, blocked.atMs, kept) } : {}),
+  };
+}
+
+/** Their digests by bundle. */
+export function digestsOf(releases: readonly NewRelease[]): ReleaseDigests {
+  return Object.fromEntries(releases.map(({ bundle, manifest }) => [bundle, manifest.digest]));
+}

@@ -1,0 +1,53 @@
+// Which releases a generation names, as far as its links and their records can be read: enough to know a candidate
+// again, whatever has become of its trees. Reads only; what is whole is whole-generations' to say.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, isWritError } from '../core/errors.js';
+import type { ReleaseInfo } from '../core/release.js';
+import { type HostPaths, parseBundleLink } from './paths.js';
+import { readRecord } from './release-records.js';
+
+/** @returns the releases whose link and record can be read, sorted by bundle */
+export function releasesNamedBy(paths: HostPaths, generation: number): ReleaseInfo[] {
+  const path = join(paths.generations, String(generation));
+  return namesIn(path).flatMap((bundle) => {
+    const tree = parseBundleLink(bundle, linkText(join(path, bundle)));
+    if (tree === undefined) return [];
+    try {
+      return [readRecord(paths, bundle, tree.release).release];
+    } catch (error) {
+      if (isWritError(error)) return [];
+      throw error;
+    }
+  });
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return fs.readdirSync(path).sort();
+  } catch (error) {
+    if (isSystemError(error)) return [];
+    throw error;
+  }
+}
+
+function linkText(path: string): string {
+  try {
+    return fs.readlinkSync(path);
+  } catch (error) {
+    if (isSystemError(error)) return '';
+    throw error;
+  }
+}
+
+/**
+ * What a move brings: the releases that its generation has and the one before has not.
+ * @param from absent at a first activation
+ */
+export function releasesBrought(paths: HostPaths, move: { from?: number; to: number }): ReleaseInfo[] {
+  const before = move.from === undefined ? [] : releasesNamedBy(paths, move.from);
+  return releasesNamedBy(paths, move.to).filter(
+    ({ bundle, manifest }) =>
+      !before.some((one) => one.bundle === bundle && one.manifest.digest === manifest.digest),
+  );
+}

@@ -1,0 +1,7 @@
+// The kernel's name for the time since the machine booted: what lies in /run ends with it.
+import { readFileSync } from 'node:fs';
+
+/** @returns an id that no other boot has */
+export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
+  return readFileSync(path, 'utf8').trim();
+}
