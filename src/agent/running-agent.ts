@@ -49,7 +49,7 @@ export interface AgentOptions extends HostOptions {
 export class RunningAgent {
   readonly #options: AgentOptions;
   readonly #runner: CycleRunner;
-  readonly #recorder: Recorder;
+  readonly #recorder: Recorder = createRecorder();
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
@@ -69,7 +69,6 @@ export class RunningAgent {
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#staleWatch = createStaleWatch(readBootId());
-    this.#recorder = createRecorder();
     this.#runner = createCycleRunner(async (run) => {
       // Asked for before the end was: who waits is told, and no server is asked in vain.
       this.#refuseWhenStopping();
@@ -125,10 +124,7 @@ export class RunningAgent {
     // Not before: how the last agent ended is in the status that this one replaces.
     this.#enter('init');
     const { recovered, damage, notLoaded } = await starting;
-    if (recovered !== undefined) {
-      this.#last = recovered.result;
-      this.#recorder.record(host, recovered, {});
-    }
+    if (recovered !== undefined) this.#note(recovered, {});
     this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
     announceCurrent(host);
@@ -170,22 +166,20 @@ export class RunningAgent {
       );
       await this.#options.clock.sleep(dueDelayMs(tries), stop);
       if (stop.aborted) return;
-      const settled = await this.#runner.exclusive(() =>
-        settleDueApart(this.#host, { cycle: newCycleId(), signal: stop }),
-      );
-      tries = settled === 'still-due' || this.#problems.get('loader') !== undefined ? tries + 1 : 0;
-      if (settled === 'told') this.#publishStatus();
-      await this.#runner.exclusive(() => this.#loadDue());
+      const settled = await this.#runner.exclusive(() => this.#settle(stop));
+      tries = settled === 'still-due' ? tries + 1 : 0;
       // Policy grows old between polls too.
       await this.#runner.exclusive(() => this.#watchAge());
     }
   }
 
-  async #loadDue(): Promise<void> {
-    if (this.#problems.get('loader') === undefined) return;
-    const still = await loadAtBoot(this.#host, { cycle: newCycleId(), signal: this.#options.stop });
-    this.#problems.set('loader', still);
-    this.#publishStatus();
+  async #settle(signal: AbortSignal): ReturnType<typeof settleDueApart> {
+    const before = this.#problems.get('loader');
+    if (before !== undefined)
+      this.#problems.set('loader', await loadAtBoot(this.#host, { cycle: newCycleId(), signal }));
+    const settled = await settleDueApart(this.#host, { cycle: newCycleId(), signal });
+    if (settled !== 'nothing-due' || before !== undefined) this.#publishStatus();
+    return this.#problems.get('loader') === undefined ? settled : 'still-due';
   }
 
   /** What follows from a cycle by the operator's wish. */
@@ -196,8 +190,8 @@ export class RunningAgent {
   }
 
   async #watchAge(): Promise<void> {
-    const end = await this.#staleWatch.check(this.#host, this.#contact, this.#options.stop);
-    if (end === 'changed') this.#publishStatus();
+    const { stop } = this.#options;
+    if ((await this.#staleWatch.check(this.#host, this.#contact, stop)) === 'changed') this.#publishStatus();
   }
 
   /** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
@@ -265,9 +259,7 @@ export class RunningAgent {
       state: this.#state,
       contact: this.#contact.read(),
       held,
-      problems: [...this.#problems.values(), ...this.#collector.report().problems].filter(
-        (one) => one !== undefined,
-      ),
+      problems: [...this.#problems.values(), ...this.#collector.report().problems],
       ...(this.#last ? { last: this.#last } : {}),
       ...(this.#nextPollAtMs === undefined ? {} : { nextPollAtMs: this.#nextPollAtMs }),
     });

@@ -31,8 +31,8 @@ export interface AgentFacts {
   readonly nextPollAtMs?: number;
   /** What collection keeps for its holders alone. */
   readonly held?: readonly HeldStatus[];
-  /** What the agent met outside a cycle, as a damaged tree at its start. */
-  readonly problems: readonly Problem[];
+  /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
+  readonly problems: readonly (Problem | undefined)[];
 }
 
 /** The parts of a host that a report is made of; a host without an agent has them too. */
@@ -47,7 +47,9 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
   const files = [host.ledger.found(), host.refusals.found()].filter((one) => one instanceof WritError);
   const problems = [
     ...files.map(problemOf),
-    ...[...(facts.last?.problems ?? []), ...facts.problems].filter(isNotJudgedAnew),
+    ...[...(facts.last?.problems ?? []), ...facts.problems]
+      .filter((one) => one !== undefined)
+      .filter(isNotJudgedAnew),
   ];
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
