@@ -39,7 +39,8 @@ export function encodeLockNote({ what, pid, startTicks, sinceMs }: LockNote): st
 
 /** @returns undefined for what is no whole note */
 export function parseLockNote(text: string): LockNote | undefined {
-  const pattern = /^([a-z][a-z -]{0,60}) \(pid ([0-9]{1,10}), started ([0-9]{1,15})\) since (\S{20,30}Z)\n$/;
+  const pattern =
+    /^([a-z][a-z0-9 -]{0,60}) \(pid ([0-9]{1,10}), started ([0-9]{1,15})\) since (\S{20,30}Z)\n$/;
   const [, what, pid, startTicks, since = ''] = pattern.exec(text) ?? [];
   const sinceMs = Date.parse(since);
   if (what === undefined || Number.isNaN(sinceMs)) return undefined;

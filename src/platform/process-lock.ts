@@ -2,7 +2,7 @@
 // Node has no flock: the flock program takes the lock on our descriptor, and the lock stays with our open file.
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../core/errors.js';
-import { encodeLockNote } from '../core/lock-holder.js';
+import { encodeLockNote, type LockHolder } from '../core/lock-holder.js';
 import type { Clock } from './clock.js';
 import type { DurableFs } from './durable-fs.js';
 import { findLockHolder } from './lock-holder.js';
@@ -39,8 +39,14 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const deadlineMs = clock.monotonicMs() + options.waitMs;
   try {
     while (!(await tryLock(descriptor))) {
-      if (clock.monotonicMs() >= deadlineMs || options.signal?.aborted) throw await held(options);
-      await clock.sleep(retryMs, options.signal);
+      if (clock.monotonicMs() < deadlineMs && !options.signal?.aborted) {
+        await clock.sleep(retryMs, options.signal);
+        continue;
+      }
+      const holder = await findLockHolder(path);
+      // Nobody is seen: perhaps it was freed a moment ago.
+      if (holder.alive === 'yes' || !(await tryLock(descriptor))) throw held(options, holder);
+      break;
     }
     leaveNote(options, descriptor);
   } catch (error) {
@@ -83,8 +89,7 @@ function leaveNote({ durable, path, holder, clock }: LockOptions, descriptor: nu
   }
 }
 
-async function held({ path, code }: LockOptions): Promise<WritError> {
-  const { text: holder, ...facts } = await findLockHolder(path);
+function held({ path, code }: LockOptions, { text: holder, ...facts }: LockHolder): WritError {
   const since = facts.sinceMs === undefined ? '' : ` since ${new Date(facts.sinceMs).toISOString()}`;
   return new WritError(code, `${path} is held by ${holder}${since}`, { facts: { path, holder, ...facts } });
 }

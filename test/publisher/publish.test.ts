@@ -407,9 +407,19 @@ describe('the order of writes', () => {
     ]);
   });
 
+  it('goes on where the disk takes no note of who holds the lock', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const durableFs = createDurableFs({
+      before: ({ op }) => {
+        if (op === 'lock.holder') throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+      },
+    });
+    assert.equal((await repository.publish(v1, { durableFs })).kind, 'published');
+  });
+
   const labels = [
     'lock.open',
-    'lock.holder',
     'repo.archive:write',
     'repo.bundle-directory',
     'repo.bundle-directory:flush',

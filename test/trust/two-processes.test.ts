@@ -142,8 +142,8 @@ async function someHolder(dir: TempDir): Promise<string> {
     } catch (error) {
       if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
       const holder = String(error.facts['holder']);
-      // Between taking the lock and writing its name a holder is still called by the name of the one before.
-      if (holder !== 'another process' && !holder.startsWith('test ')) return holder;
+      // Between taking the lock and leaving its note a holder is called by its program.
+      if (holder.startsWith('puller-')) return holder;
     }
   }
 }
