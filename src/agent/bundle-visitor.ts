@@ -75,7 +75,12 @@ class Visitor implements BundleVisitor {
 
   end(): void {
     if (this.#proven !== undefined) this.#options.tree.close();
-    else this.#proven = { bytes: this.#manifest, manifest: this.#proveManifest(this.#manifest) };
+    else this.#endManifest();
+  }
+
+  #endManifest(): void {
+    this.#proven = { bytes: this.#manifest, manifest: this.#proveManifest(this.#manifest) };
+    this.#options.tree.requireRoom(this.#proven.manifest);
   }
 
   finish(): ProvenManifest {

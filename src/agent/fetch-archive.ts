@@ -2,15 +2,17 @@
 // of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing behind
 // when it fails.
 import * as fs from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { spaceForArchive } from '../core/disk-space.js';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
 import type { ArchiveLimits } from '../core/limits.js';
 import { openTargetDigest, type TargetDigest } from '../core/target-digest.js';
-import { type DurableFs, diskError, type OpenFile } from '../platform/durable-fs.js';
+import type { DurableFs, OpenFile } from '../platform/durable-fs.js';
 import type { OpenTransfer } from '../trust/download.js';
 import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { RepositoryClient } from '../trust/repository-client.js';
 import type { SignedTarget } from '../trust/signed-target.js';
+import { requireRoom, withNeed } from './disk-room.js';
 
 declare const verified: unique symbol;
 
@@ -28,6 +30,8 @@ export interface FetchOptions {
   readonly directory: string;
   readonly fs: DurableFs;
   readonly limits: ArchiveLimits;
+  /** Still to be written for what was fetched before, and not to be given away twice. */
+  readonly claimedBytes?: number;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
   /** Told of each mirror that failed before another one brought the archive. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
@@ -37,8 +41,6 @@ export interface FetchOptions {
 const archiveName = 'archive';
 /** How often a cut transfer goes on from where it stopped, at one mirror. */
 const maxResumptions = 3;
-/** Left free beside the archive, for the ledger, the journal and the log. */
-const reserveBytes = 16_000_000;
 
 /**
  * Fetches, digests and flushes an archive.
@@ -48,7 +50,13 @@ const reserveBytes = 16_000_000;
 export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchive> {
   const { target, directory, limits, onMirrorFailed } = options;
   requireLength(target, limits);
-  requireSpace(directory, target.length);
+  const { bundle, serial, manifest } = target.release;
+  const room = {
+    path: directory,
+    what: `${bundle} ${serial}`,
+    space: spaceForArchive(target.length + (options.claimedBytes ?? 0), manifest.length),
+  };
+  requireRoom(room);
   const path = join(directory, archiveName);
   const descriptor = options.fs.openNew('fetch.archive:create', path, { mode: 0o600 });
   try {
@@ -62,8 +70,9 @@ export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchi
     options.fs.flushDescriptor('fetch.archive:flush', descriptor, path);
     return { path, target } as VerifiedArchive;
   } catch (error) {
+    const told = withNeed(error, room);
     options.fs.discardFile('fetch.archive:discard', path);
-    throw error;
+    throw told;
   } finally {
     fs.closeSync(descriptor);
   }
@@ -124,15 +133,6 @@ function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
   });
 }
 
-function requireSpace(directory: string, neededBytes: number): void {
-  const { bavail, bsize } = spaceOf(directory);
-  const freeBytes = bavail * bsize;
-  if (freeBytes >= neededBytes + reserveBytes) return;
-  throw new WritError('DISK_FULL', `${dirname(directory)}: not enough space for the archive`, {
-    facts: { path: directory, expected: neededBytes + reserveBytes, actual: freeBytes },
-  });
-}
-
 /** The digest goes on over a cut: what is there is not fetched or read twice. */
 async function receive(turn: Turn): Promise<void> {
   const { download, target, signal } = turn;
@@ -182,12 +182,4 @@ function tooLarge(target: SignedTarget): WritError {
   return new WritError('DOWNLOAD_TOO_LARGE', `${target.path}: more bytes than were signed`, {
     facts: { target: target.path, expected: target.length },
   });
-}
-
-function spaceOf(path: string): fs.StatsFs {
-  try {
-    return fs.statfsSync(path);
-  } catch (error) {
-    throw diskError(error, { op: 'fetch.space', path });
-  }
 }

@@ -44,6 +44,15 @@ export interface StalePeriod {
   readonly ranBootId?: string;
 }
 
+/** A release that the disk had no room for. */
+export interface SpaceNeed {
+  readonly serial: number;
+  readonly unit: 'bytes' | 'inodes';
+  /** With the margin. */
+  readonly needed: number;
+  readonly atMs: number;
+}
+
 export interface Ledger {
   readonly writ: 1;
   /** Never reused, those of rolled-back generations included. */
@@ -75,6 +84,8 @@ export interface Ledger {
   readonly stale?: StalePeriod;
   /** What a start has to say once: kept until it is in the history. */
   readonly notices?: readonly Problem[];
+  /** By bundle: not fetched again before the disk has so much. */
+  readonly spaceNeeded?: Readonly<Record<string, SpaceNeed>>;
 }
 
 /** Releases that no poll tries again; `writ resume`, `--force` or another release ends it. */
@@ -129,6 +140,14 @@ const ledgerSchema: object = record(
     ),
     retryAfterUntilMs: number,
     verifiedBootId: text,
+    spaceNeeded: objectOf(
+      record({ serial: number, unit: { enum: ['bytes', 'inodes'] }, needed: number, atMs: number }, [
+        'serial',
+        'unit',
+        'needed',
+        'atMs',
+      ]),
+    ),
     loadedBootId: text,
     committedCycle: text,
     crashes: record({ manifestDigests: objectOf(digest), count: number }, ['manifestDigests', 'count']),

@@ -12,6 +12,7 @@ import type { ActiveBundle } from './active-bundles.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
 import { channelKey, isBlocked } from './ledger.js';
+import { judgeSpace } from './space-memory.js';
 
 export type Selection =
   /** The active release stays, or there is still none; `result` says why. */
@@ -70,7 +71,10 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
     return keep(new WritError(verdict.code, verdict.message, { facts: verdict.facts }));
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
   if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
-  return judgeMemory(host, target, keep) ?? { kind: 'take', bundle, target, result: base };
+  const held = judgeMemory(host, target, keep);
+  if (held !== undefined) return held;
+  const noRoom = judgeSpace(host, target.release);
+  return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);
 }
 
 /**

@@ -13,7 +13,7 @@ import { type DurableFs, diskError } from '../platform/durable-fs.js';
 import type { SignedTarget } from '../trust/signed-target.js';
 import { createBundleVisitor, type ProvenManifest } from './bundle-visitor.js';
 import type { VerifiedArchive } from './fetch-archive.js';
-import { createTreeWriter } from './stage-tree.js';
+import { createTreeWriter, type TreeOptions } from './stage-tree.js';
 
 declare const staged: unique symbol;
 
@@ -51,16 +51,31 @@ export interface StageOptions {
 export async function stageBundle(options: StageOptions): Promise<StagedBundle> {
   const { archive, directory, limits } = options;
   const { release } = archive.target;
-  const tree = createTreeWriter({ ...options, treePath: directory });
+  const tree = createTreeWriter({
+    ...options,
+    treePath: directory,
+    what: `${release.bundle} ${release.serial}`,
+    beside: spaceBeside(archive.target),
+  });
   try {
     const visitor = createBundleVisitor({ release, archiveBytes: archive.target.length, limits, tree });
     await readArchive(options, createTarReader(visitor, { maxPaxBytes: limits.maxPathBytes + paxOverhead }));
     return stagedBundle(options, visitor.finish());
   } catch (error) {
+    const told = stageError(tree.explain(error), options);
     tree.abandon();
     discard(options);
-    throw stageError(error, options);
+    throw told;
   }
+}
+
+/** The archive is there already; the manifest and what vouches for it are kept with it. */
+function spaceBeside({ length, release, vouchedBy }: SignedTarget): TreeOptions['beside'] {
+  const vouchers = vouchedBy.chain.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  return {
+    written: { bytes: length, inodes: 0 },
+    toCome: { bytes: length + release.manifest.length + vouchers, inodes: 0 },
+  };
 }
 
 /** Room in a PAX header for a size and a time beside the path. */

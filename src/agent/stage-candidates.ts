@@ -52,6 +52,7 @@ export async function fetchAll(
   const mirrorFailures: MirrorFailure[] = [];
   const totalBytes = taken(selections).reduce((sum, one) => sum + one.target.length, 0);
   let doneBefore = 0;
+  let claimedBytes = 0;
   const tried = await tryEach(selections, async ({ bundle, target }) => {
     const archive = await fetchArchive({
       client: host.client,
@@ -59,12 +60,15 @@ export async function fetchAll(
       directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
       fs: host.durable,
       limits: host.config.limits,
+      claimedBytes,
       signal: options.signal,
       onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
       onMirrorFailed: (failure) => mirrorFailures.push(failure),
     });
     archives.set(bundle.name, archive);
     doneBefore += target.length;
+    // Its tree is at least as large.
+    claimedBytes += target.length;
   });
   return { selections: holdBackSets(tried, host.config.together), archives, mirrorFailures };
 }

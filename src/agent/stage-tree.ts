@@ -4,10 +4,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { addSpace, type Space, spaceForTree } from '../core/disk-space.js';
 import { WritError } from '../core/errors.js';
-import type { ManifestFile } from '../core/manifest.js';
+import type { Manifest, ManifestFile } from '../core/manifest.js';
 import { digestHex } from '../core/names.js';
 import type { DurableFs, OpenFile } from '../platform/durable-fs.js';
+import { type RoomOptions, readFreeSpace, requireRoom, withNeed } from './disk-room.js';
 
 export interface TreeOptions {
   /** A new directory in staging, owned by this process alone. */
@@ -19,16 +21,34 @@ export interface TreeOptions {
   readonly groupId?: number;
   /** Modification time of every file, epoch seconds. */
   readonly mtimeSeconds: number;
+  /** For people, as `access 7`. */
+  readonly what: string;
+  /** What the release will have on the disk beside its tree, and what of that is there already. */
+  readonly beside: { readonly written: Space; readonly toCome: Space };
 }
 
-/** One file at a time: open, write, close. */
+/** First the room for all, then one file at a time: open, write, close. */
 export interface TreeWriter {
+  /** Asked before the first file. @throws WritError DISK_FULL when there is no room for all of them */
+  requireRoom(manifest: Manifest): void;
+  /** @returns the error, and for a disk that filled up meanwhile one that says what is needed */
+  explain(error: unknown): unknown;
   open(file: ManifestFile): void;
   write(chunk: Buffer): void;
   /** @throws WritError MANIFEST_MISMATCH when the content is not what the manifest says */
   close(): void;
   /** Closes what is open; for the way out after an error. */
   abandon(): void;
+}
+
+/** All that a release needs, and how much of it is there already. */
+function roomFor(
+  { treePath, what, beside: { written, toCome } }: Pick<TreeOptions, 'treePath' | 'what' | 'beside'>,
+  manifest: Manifest,
+): RoomOptions {
+  const path = dirname(treePath);
+  const tree = spaceForTree(manifest, readFreeSpace(path).blockBytes);
+  return { path, what, written, space: addSpace(tree, toCome) };
 }
 
 /** The mode of directories and executables: whoever may read a plain file may enter and run. */
@@ -46,6 +66,7 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   const { treePath, mtimeSeconds, fs: durable } = options;
   const directories = new Set<string>();
   let current: CurrentFile | undefined;
+  let room: RoomOptions | undefined;
   makeDirectory(options, treePath);
 
   const ensureParent = (path: string): void => {
@@ -61,6 +82,11 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
     if (open !== undefined) closeSync(open.descriptor);
   };
   return {
+    requireRoom: (manifest) => {
+      room = roomFor(options, manifest);
+      requireRoom(room);
+    },
+    explain: (error) => (room === undefined ? error : withNeed(error, room)),
     open: (file) => {
       ensureParent(file.path);
       const path = join(treePath, file.path);

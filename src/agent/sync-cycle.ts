@@ -18,6 +18,7 @@ import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
 import { reserveGeneration } from './reserve-generation.js';
 import { type Selection, selectReleases } from './select-releases.js';
 import { settleDue } from './settle-due.js';
+import { noteSpaceNeeded } from './space-memory.js';
 import {
   assembleCandidate,
   type CandidateBundle,
@@ -65,6 +66,7 @@ export async function syncCycle(host: Host, request: CycleRequest): Promise<Cycl
   } finally {
     area.remove(host.log);
   }
+  noteSpaceNeeded(host, findings.bundles);
   // Also after a refresh that failed: it may have followed the root that took the keys away.
   noteUntrusted(host, findings);
   const refresh = attemptOf(findings);

@@ -344,7 +344,12 @@ const smallDisk = 'mount -t tmpfs -o size=1m,mode=711 none "$STATE"; cp -a "$KEP
 
 describe('a disk', { skip: canMount ? false : 'only root can mount' }, () => {
   table('that gives out', [
-    { name: 'there is no room for the archive', code: 'DISK_FULL', exit: 1, mounts: smallDisk },
+    {
+      name: 'there is no room for the release',
+      code: 'DISK_FULL',
+      exit: 1,
+      mounts: `${smallDisk}; head -c $(($(df --output=avail -B1 "$STATE" | tail -1) - 57344)) /dev/zero > "$STATE/filler"`,
+    },
     {
       name: 'not one more byte can be written',
       code: 'DISK_FULL',
