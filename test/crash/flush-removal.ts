@@ -58,8 +58,8 @@ const rules: readonly FlushRule[] = [
   { flush: /^fsync policy, behind rename .* -> policy\/current$/, kind: 'each', why: 'the commit point' },
   {
     flush: /^fsync new journal\.json,/,
-    kind: 'each',
-    why: 'a renamed file without its content stops the next start',
+    kind: 'spare',
+    why: 'a journal that cannot be read is made again of the disk and the ledger; flushed, no start has to guess',
   },
   {
     flush: /^fsync new ledger\.json,/,

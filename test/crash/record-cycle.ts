@@ -2,6 +2,7 @@
 // the record has no hole: applied as a whole, it must make exactly the directory that is really there.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { listGenerations } from '../../src/agent/generations.js';
 import { readHistory } from '../../src/agent/history.js';
 import { loadConfig } from '../../src/agent/load-config.js';
 import { hostPaths } from '../../src/agent/paths.js';
@@ -31,6 +32,8 @@ export interface RecordedCycle extends Disposable {
   readonly acknowledgedAt: number;
   /** Ids of the cycles in the history, the recorded one among them if it changed anything. */
   readonly told: readonly string[];
+  /** The greatest number of a generation when it was over. */
+  readonly newestGeneration: number;
   /** Epoch milliseconds. */
   readonly recordedAtMs: number;
 }
@@ -44,33 +47,42 @@ export async function recordCycle(cycle: ReplayCycle): Promise<RecordedCycle> {
   const dir = tempDir();
   try {
     const world = makeWorld(dir);
-    const expectation = await cycle.prepare(world);
-    forgetBoot(world.disk);
-    const follow = openStory(world.disk);
-    const operations = (await trace(world, cycle.argv)).map(inEarlierBoot);
-    const story = follow(operations);
-    const image = imageOf(story, story.changes.keys(), new Map());
-    requireNoHole(image, world.disk);
-    return {
-      name: cycle.name,
-      config: loadConfig(world.configPath).config,
-      expectation,
-      story,
-      operations: operations.filter(({ kind }) => kind !== 'open' && kind !== 'acknowledged').length,
-      swappedAt: swapOf(story),
-      acknowledgedAt: answerOf(story.changes),
-      told: toldCycles(world),
-      recordedAtMs: Date.now(),
-      [Symbol.dispose]: () => dir[Symbol.dispose](),
-    };
+    return await recordIn(world, cycle, await cycle.prepare(world));
   } catch (error) {
     dir[Symbol.dispose]();
     throw error;
   }
 }
 
-function toldCycles({ configPath }: ReplayWorld): string[] {
-  const entries = readHistory(hostPaths(loadConfig(configPath).config), { limit: 10 });
+/** Records in a world that is prepared; disposing of the record removes the world. */
+export async function recordIn(
+  world: ReplayWorld,
+  { name, argv }: Pick<ReplayCycle, 'name' | 'argv'>,
+  expectation: Expectation,
+): Promise<RecordedCycle> {
+  forgetBoot(world.disk);
+  const follow = openStory(world.disk);
+  const operations = (await trace(world, argv)).map(inEarlierBoot);
+  const story = follow(operations);
+  const { config } = loadConfig(world.configPath);
+  requireNoHole(imageOf(story, story.changes.keys(), new Map()), world.disk);
+  return {
+    name,
+    config,
+    expectation,
+    story,
+    operations: operations.filter(({ kind }) => kind !== 'open' && kind !== 'acknowledged').length,
+    swappedAt: swapOf(story),
+    acknowledgedAt: answerOf(story.changes),
+    told: toldCycles(config),
+    newestGeneration: Math.max(...listGenerations(hostPaths(config))),
+    recordedAtMs: Date.now(),
+    [Symbol.dispose]: () => world.dir[Symbol.dispose](),
+  };
+}
+
+function toldCycles(config: AgentConfig): string[] {
+  const entries = readHistory(hostPaths(config), { limit: 10 });
   return entries.map(({ result }) => result.cycle);
 }
 

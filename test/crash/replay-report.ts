@@ -2,9 +2,9 @@
 // what was recorded, tried and found; ends with 1 when a state breaks the promise, or a flush is not what it is held to
 // be. An argument is a part of a cycle's name.
 import { seeded, testSeed } from '../support/seeded.js';
+import { allCycles } from './all-cycles.js';
 import { flushesOf, judgeFlush, knownStates, verdictOf } from './flush-removal.js';
 import { type RecordedCycle, recordCycle } from './record-cycle.js';
-import { replayCycles } from './replay-cycles.js';
 import { type ReplayOptions, replay } from './replay-states.js';
 
 /** Random parts of what may be lost, for each moment. */
@@ -49,7 +49,7 @@ async function reportFlushes(cycle: RecordedCycle): Promise<number> {
 
 async function main(wanted: string): Promise<number> {
   let wrong = 0;
-  for (const cycle of replayCycles.filter(({ name }) => name.includes(wanted))) {
+  for (const cycle of allCycles.filter(({ name }) => name.includes(wanted))) {
     using recorded = await recordCycle(cycle);
     say(`${cycle.name}: ${recorded.operations} operations recorded`);
     wrong += await reportStates(recorded, { random: seeded(testSeed()), subsets, alike: 'exact' });

@@ -6,10 +6,11 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readActivePolicy } from '../../src/agent/active-bundles.js';
-import { listGenerations, readGeneration } from '../../src/agent/generations.js';
+import { listGenerations, readActive, readGeneration } from '../../src/agent/generations.js';
 import { readHistory } from '../../src/agent/history.js';
 import type { Host } from '../../src/agent/host.js';
 import { openHost } from '../../src/agent/open-host.js';
+import type { HostPaths } from '../../src/agent/paths.js';
 import { prepareHost } from '../../src/agent/prepare-host.js';
 import { readLastVoucher } from '../../src/agent/release-records.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
@@ -151,6 +152,7 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
   const swapped = isSwapped(cycle, state);
   // The run directory is in memory: after a power cut it is empty.
   const { config, paths } = configAt(cycle.config, join(place, 'disk'), join(place, 'run'));
+  requireProof(paths);
   const clock = fakeClock({ nowMs: cycle.recordedAtMs, mode: 'skip' });
   const options = { clock, log: silentLog(), version: 'test' };
   await holdInvariant(paths, {
@@ -162,7 +164,7 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
     },
     ...(succeeds === undefined ? {} : { succeeds }),
     alsoHolds: (host) => {
-      requireMemory(host);
+      requireMemory(host, cycle.newestGeneration);
       if (swapped) keeps?.(host);
       if (state.moment < cycle.acknowledgedAt) return;
       const told = readHistory(paths, { limit: 10 }).map(({ result }) => result.cycle);
@@ -172,21 +174,26 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
   });
 }
 
-/** What a start must have made up for, beside the policy: rollback, repair and collection stand on it. */
-function requireMemory({ paths, ledger }: Host): void {
-  const active = readActivePolicy(paths);
-  assert.equal(
-    ledger.read().lastKnownGood,
-    active?.generation.number,
-    'the active one is the last known good',
-  );
-  for (const { entry, record } of active?.bundles.values() ?? []) {
+/** The proof of what is active, whole before anybody could have made it again: repair and rollback stand on it. */
+function requireProof(paths: HostPaths): void {
+  for (const { entry, record } of readActivePolicy(paths)?.bundles.values() ?? []) {
     const voucher = readLastVoucher(paths, entry.bundle, entry.tree.release);
     assert.ok(JSON.parse(voucher.toString('utf8')).signed, 'the metadata that vouched is kept');
     const digest = createHash('sha256').update(fs.readFileSync(record.archive.path)).digest('hex');
     assert.equal(`sha256:${digest}`, record.archive.digest, 'the kept archive is whole');
   }
-  for (const number of listGenerations(paths)) readGeneration(paths, number);
+}
+
+/** What a start must have made up for, beside the policy: rollback and collection stand on it. */
+function requireMemory({ paths, ledger }: Host, newest: number): void {
+  assert.equal(
+    ledger.read().lastKnownGood,
+    readActive(paths)?.number,
+    'the active one is the last known good',
+  );
+  const numbers = listGenerations(paths);
+  for (const number of numbers) readGeneration(paths, number);
+  assert.ok(Math.max(0, ...numbers) <= newest, 'a start makes no new generation: there is nothing to repair');
 }
 
 /** The disk is in memory, and a thousand processes that flush it take their time. */

@@ -5,12 +5,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { needs } from '../support/real-programs.js';
 import { caseSeed, seeded, testCases, testSeed } from '../support/seeded.js';
+import { allCycles } from './all-cycles.js';
 import { recordCycle } from './record-cycle.js';
-import { replayCycles } from './replay-cycles.js';
 import { replay } from './replay-states.js';
 
 describe('a power cut', needs('strace', 'strace'), () => {
-  for (const [index, cycle] of replayCycles.entries()) {
+  for (const [index, cycle] of allCycles.entries()) {
     it(`at any moment of a cycle leaves one whole policy: ${cycle.name}`, async (context) => {
       using recorded = await recordCycle(cycle);
       const seed = caseSeed(testSeed(), index);
