@@ -352,7 +352,11 @@ export const errorCodes = {
     'Something is mounted inside a directory that Writ is to remove, and would be removed with it.',
     'Unmount what is named; what is left there is removed at the next start.',
   ),
-  LOCK_HELD: row('blocked', 'Another writ process uses this state directory.', 'Wait for it, or end it.'),
+  LOCK_HELD: row(
+    'blocked',
+    'Another process has the lock of this state directory.',
+    'Wait for the process that is named, or end it.',
+  ),
   STATE_DAMAGED: row(
     'failed',
     'What lies in the state or policy directory is not what Writ left there.',

@@ -42,6 +42,25 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
+  'kept-for-holders': [
+    'active',
+    statusReport({
+      held: [
+        {
+          generation: 3,
+          bundle: 'dns-edge',
+          what: 'mount',
+          path: '/srv/jail/policy',
+          pid: 4711,
+          command: 'named',
+          sinceMs: startedAtMs - 7_200_000,
+        },
+        { generation: 5, what: 'mount', path: '/mnt', sinceMs: startedAtMs },
+        { generation: 5, what: 'cwd', path: '/p/5', pid: 9, command: 'e\u001b[31mvil', sinceMs: startedAtMs },
+        { bundle: 'access', what: 'open', path: '/p/a', pid: 10, command: 'cat', sinceMs: startedAtMs },
+      ],
+    }),
+  ],
   unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'told')] })],
   degraded: [
     'degraded',
