@@ -7,6 +7,7 @@ import type { FindHolders } from '../../src/agent/collectable.js';
 import { listGenerations } from '../../src/agent/generations.js';
 import type { Host } from '../../src/agent/host.js';
 import { writeJournal } from '../../src/agent/journal.js';
+import { recoverHost } from '../../src/agent/recover-host.js';
 import { rollBack } from '../../src/agent/rollback.js';
 import type { Holder } from '../../src/core/holders.js';
 import { rejectsCode } from '../support/assert-code.js';
@@ -200,6 +201,44 @@ describe('collection', () => {
     const result = await test.pull();
     assert.deepEqual([result.outcome, test.read('access/policy.yaml')], ['activated', 'version: 3\n']);
     assert.deepEqual(listGenerations(test.host.paths), [1, 2, 3]);
+  });
+});
+
+describe('a collection that is killed', () => {
+  /** A dead process does nothing any more. */
+  class Killed extends Error {}
+
+  it('before any of its operations leaves what a start and the next one clear up', async () => {
+    const labels: string[] = [];
+    let killAt = Number.POSITIVE_INFINITY;
+    const before = ({ op }: { op: string }): void => {
+      labels.push(op);
+      if (labels.length > killAt) throw new Killed(op);
+    };
+    using test = await generations(3, { observer: { before } });
+    const { host } = test;
+    const whole = join(test.directory, 'whole');
+    fs.cpSync(host.paths.state, whole, { recursive: true, verbatimSymlinks: true });
+    labels.length = 0;
+    await collect(later(host));
+    const count = labels.length;
+    assert.ok(count >= 9, labels.join(' '));
+    for (let index = 0; index < count; index += 1) {
+      fs.rmSync(host.paths.state, { recursive: true });
+      fs.cpSync(whole, host.paths.state, { recursive: true, verbatimSymlinks: true });
+      killAt = index;
+      labels.length = 0;
+      await assert.rejects(collect(later(host)), Killed);
+      killAt = Number.POSITIVE_INFINITY;
+      const again = test.reopen();
+      await recoverHost(again, { cycle: 'c-9', signal: new AbortController().signal });
+      assert.equal(test.read('access/policy.yaml'), 'version: 3\n', labels.at(-1));
+      await collect(later(again));
+      assert.deepEqual(listGenerations(host.paths), [2, 3], labels.at(-1));
+      for (const place of [host.paths.bundles, host.paths.archives]) {
+        assert.deepEqual(serialsIn(join(place, 'access')), [2, 3], `${index}`);
+      }
+    }
   });
 });
 

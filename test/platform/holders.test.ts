@@ -9,6 +9,7 @@ import { findHolders, type HolderLimits, type HolderReport } from '../../src/pla
 import { runScript } from '../support/child-script.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { type FakeProcess, fakeProc } from '../support/fake-proc.js';
+import { needs } from '../support/real-programs.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 
 interface Found extends HolderReport {
@@ -197,6 +198,10 @@ async function holding<T>(cwd: string, act: (child: ChildProcess) => Promise<T>,
   }
 }
 
+function needsRoot(): { skip?: string } {
+  return process.getuid?.() === 0 ? needs('unshare', 'util-linux') : { skip: 'only root makes namespaces' };
+}
+
 describe('findHolders on this machine', () => {
   it('finds a working directory and an open file of a real process, and not our own', async () => {
     using dir = tempDir();
@@ -222,6 +227,52 @@ describe('findHolders on this machine', () => {
     );
     assert.deepEqual((await findHolders({ policy, clock: systemClock })).holders, []);
   });
+
+  it(
+    'finds who is in another mount or PID namespace, and a directory that is only open',
+    needsRoot(),
+    async () => {
+      using dir = tempDir();
+      const policy = dir.join('policy');
+      mkdirSync(dir.join('policy', 'generations', '3'), { recursive: true });
+      mkdirSync(dir.join('policy', 'bundles', 'a', '1-x.1', 'sub'), { recursive: true });
+      for (const name of ['p', 't']) mkdirSync(dir.join(name));
+      const scripts = [
+        `mount --bind ${policy} ${dir.join('p')} && cd ${dir.join('p')}/generations/3`,
+        `mount --bind ${policy}/bundles/a/1-x.1/sub ${dir.join('t')}`,
+        `cd /; exec 5<${policy}/bundles/a/1-x.1`,
+      ];
+      const children = scripts.map((script) => {
+        const argv = [
+          '--mount',
+          '--pid',
+          '--fork',
+          '--kill-child',
+          'sh',
+          '-c',
+          `${script} && echo ready && exec sleep 60`,
+        ];
+        return spawn('unshare', argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+      });
+      try {
+        await Promise.all(
+          children.map((child) => new Promise((resolve) => child.stdout.once('data', resolve))),
+        );
+        const { holders } = await findHolders({ policy, clock: systemClock });
+        const real = realpathSync(dir.path);
+        const lines = holders.map((one) => lineOf(one).replace(real, '').replace(/ \d+ /, ' ')).sort();
+        assert.deepEqual(lines, [
+          '1-x.1 mount /t',
+          '1-x.1 open /policy/bundles/a/1-x.1',
+          '3 cwd /p/generations/3',
+        ]);
+      } finally {
+        const ends = children.map((child) => new Promise((resolve) => child.once('close', resolve)));
+        for (const child of children) child.kill('SIGKILL');
+        await Promise.all(ends);
+      }
+    },
+  );
 
   it('passes over processes that its user may not look at, and counts them', async () => {
     if (process.getuid?.() !== 0) return;
