@@ -15,6 +15,7 @@ import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
 import { blockOf, type Ledger } from './ledger.js';
 import { noteLoaded } from './load-at-boot.js';
+import { noteLinks } from './noted-links.js';
 import { forgetReleases, type NewRelease } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import {
@@ -89,7 +90,8 @@ function blamed(error: unknown, { signal, to }: Move): WritError {
 function swap(host: Host, story: CycleStory, move: Move): { value: undefined; text: string } {
   const { paths, durable } = host;
   const change = { left: move.from?.generation, current: move.to.generation };
-  const ledger = withRetired(host, move.ledger(host.ledger.read()), change);
+  const noted = noteLinks(paths, move.ledger(host.ledger.read()), move.to.generation);
+  const ledger = withRetired(host, noted, change);
   host.ledger.write(wantGeneration(ledger, move.groups, move.to.generation, host.clock.nowMs()));
   writeJournal(paths, durable, journalOf(host, story, move));
   pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
@@ -242,7 +244,8 @@ export async function restore(
   const back = { left: move.to.generation, current: move.from?.generation };
   if (move.from === undefined) {
     removeCurrent(paths, durable);
-    host.ledger.write(withRetired(host, host.ledger.read(), back));
+    const { settled: _, ...rest } = withRetired(host, host.ledger.read(), back);
+    host.ledger.write(rest);
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
     return { value: [], text: `generation ${move.to.generation} -> none`, verdict: 'ok' };
@@ -250,7 +253,7 @@ export async function restore(
   await makeNewer(host, move.from.generation, move.to.generation);
   pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
   announceActive(host.groups, targetOf(move.from));
-  const ledger = withRetired(host, host.ledger.read(), back);
+  const ledger = { ...withRetired(host, host.ledger.read(), back), settled: move.from.generation };
   host.ledger.write(wantGeneration(ledger, move.groups, move.from.generation, host.clock.nowMs()));
   const moved = `generation ${move.to.generation} -> ${move.from.generation}`;
   if (tell === 'no') {

@@ -11,6 +11,8 @@ import {
   readActive,
   readGeneration,
 } from './generations.js';
+import type { Host } from './host.js';
+import { notedLinks } from './noted-links.js';
 import type { HostPaths } from './paths.js';
 import { type ReleaseRecord, readManifest, readRecord } from './release-records.js';
 
@@ -51,10 +53,10 @@ export interface PolicyLeft {
 }
 
 /**
- * As readActivePolicy for a pull that replaces what is damaged: what can be read, and the names of what cannot.
+ * As readActivePolicy for a cycle that replaces what is lost: what can be read, and the names of what cannot.
  * @throws WritError STATE_DAMAGED when not even the `current` link is ours
  */
-export function readWhatIsLeft(paths: HostPaths): PolicyLeft {
+export function readWhatIsLeft({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): PolicyLeft {
   const number = activeGenerationNumber(paths);
   if (number === undefined) return { policy: undefined, lost: [] };
   const path = join(paths.generations, String(number));
@@ -71,7 +73,9 @@ export function readWhatIsLeft(paths: HostPaths): PolicyLeft {
     }
   };
   const none: Generation = { number, path, entries: [] };
-  const generation = attempt(namesIn(path), () => readGeneration(paths, number), none);
+  const noted = Object.keys(notedLinks(ledger.read(), number) ?? {});
+  const names = noted.length > 0 ? noted : namesIn(path);
+  const generation = attempt(names, () => readGeneration(paths, number), none);
   const bundles = new Map(
     generation.entries.flatMap((entry) => {
       const one = attempt([entry.bundle], () => [...bundlesOf(paths, { ...none, entries: [entry] })], []);

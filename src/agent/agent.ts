@@ -4,9 +4,10 @@ import type { AgentState } from '../core/control-protocol.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { createLog, type LogLevel } from '../platform/log.js';
+import type { AgentOptions } from './agent-options.js';
 import { loadConfig } from './load-config.js';
 import { lockHost, openHost } from './open-host.js';
-import { type AgentOptions, RunningAgent } from './running-agent.js';
+import { RunningAgent } from './running-agent.js';
 
 export interface RunAgentOptions {
   readonly configPath: string;

@@ -91,6 +91,8 @@ function takeBack({ durable, paths, log }: Host, placed: readonly string[], stag
 export interface MovePlanOptions {
   readonly active: ActivePolicy | undefined;
   readonly candidate: readonly CandidateBundle[];
+  /** Bundles whose active tree is damaged: whoever uses them may have read that. */
+  readonly damaged: readonly string[];
   readonly placed: TellTarget;
   readonly staging: string;
   readonly signal: AbortSignal;
@@ -106,7 +108,7 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
     kind: 'update',
     ...(from ? { from } : {}),
     to: placed,
-    groups: concernedGroups(host, active, candidate),
+    groups: concernedGroups(host, options),
     releases: candidate.flatMap(({ staged }) => (staged ? [staged.release] : [])),
     staging: options.staging,
     signal: options.signal,
@@ -118,8 +120,7 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
 /** Groups that use what changed, and groups with a worker that is due: it may hold an older generation still. */
 function concernedGroups(
   host: Host,
-  active: ActivePolicy | undefined,
-  candidate: readonly CandidateBundle[],
+  { active, candidate, damaged }: Pick<MovePlanOptions, 'active' | 'candidate' | 'damaged'>,
 ): WorkerGroup[] {
   const names = new Set([
     ...(active?.bundles.keys() ?? []),
@@ -135,7 +136,9 @@ function concernedGroups(
   const due = [...dueWorkers(host.ledger.read())];
   return host.groups.filter(
     ({ config }) =>
-      concernsGroup(config, changed) || due.some((key) => key.startsWith(workerKey(config.name, ''))),
+      concernsGroup(config, changed) ||
+      config.uses.some((name) => damaged.includes(name)) ||
+      due.some((key) => key.startsWith(workerKey(config.name, ''))),
   );
 }
 

@@ -10,13 +10,15 @@ import type { NewRelease } from './remember-refusals.js';
 
 /** @param cycle the one that the journal of this move names */
 export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
-  const { previous: _, ...ledger } = withoutSuspects(host, host.ledger.read(), move);
+  const { previous: before, ...ledger } = withoutSuspects(host, host.ledger.read(), move);
   const to = move.to.generation;
-  // A rollback leaves the generation it came from behind: it is not what the next rollback should go to.
-  const from = move.kind === 'update' ? move.from?.generation : undefined;
+  // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
+  // damaged one: after a repair that is what it was before.
+  const from = { update: move.from?.generation, repair: before, rollback: undefined }[move.kind];
   return {
     ...ledger,
     lastKnownGood: to,
+    settled: to,
     committedCycle: cycle,
     ...loadedAtCommit(host, move.groups),
     ...(from === undefined || from === to ? {} : { previous: from }),

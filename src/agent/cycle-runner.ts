@@ -6,6 +6,7 @@
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
 import type { CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
+import { isWritError } from '../core/errors.js';
 
 export interface PullRequest {
   readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
@@ -89,4 +90,17 @@ const strength: Readonly<Record<PullRequest['trigger'], number>> = {
 
 function isStronger(one: PullRequest['trigger'], other: PullRequest['trigger']): boolean {
   return strength[one] > strength[other];
+}
+
+/** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
+export async function pullUnlessStopping(
+  runner: Pick<CycleRunner, 'pull'>,
+  trigger: 'start' | 'poll' | 'reload',
+): Promise<CycleResult | undefined> {
+  try {
+    return await runner.pull({ trigger });
+  } catch (error) {
+    if (isWritError(error) && error.code === 'AGENT_STOPPING') return undefined;
+    throw error;
+  }
 }

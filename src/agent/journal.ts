@@ -47,7 +47,7 @@ function isJournal(value: unknown): value is Journal {
     Number.isSafeInteger(to) &&
     (direction === 'forward' || direction === 'back') &&
     Number.isSafeInteger(startedAtMs) &&
-    (kind === 'update' || kind === 'rollback')
+    (kind === 'update' || kind === 'rollback' || kind === 'repair')
   );
 }
 

@@ -4,6 +4,7 @@ import { maxAcceptedSerials } from '../core/age-rules.js';
 import type { CrashCount, ReleaseDigests } from '../core/crash-count.js';
 import type { Problem } from '../core/cycle-report.js';
 import type { Digest } from '../core/names.js';
+import type { ScrubState } from '../core/scrub.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { openStateFile, type StateFile } from './state-file.js';
 
@@ -86,6 +87,12 @@ export interface Ledger {
   readonly notices?: readonly Problem[];
   /** By bundle: not fetched again before the disk has so much. */
   readonly spaceNeeded?: Readonly<Record<string, SpaceNeed>>;
+  /** Where the last move ended, by its commit or by its way back; `current` names nothing else. */
+  readonly settled?: number;
+  /** What each kept generation holds: directory of each tree by bundle, by generation. */
+  readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The last look over the policy on disk. */
+  readonly scrub?: ScrubState;
 }
 
 /** Releases that no poll tries again; `writ resume`, `--force` or another release ends it. */
@@ -167,6 +174,32 @@ const ledgerSchema: object = record(
       'phase',
       'sinceMs',
     ]),
+    settled: number,
+    links: objectOf(objectOf(text)),
+    scrub: record(
+      {
+        atMs: number,
+        outcome: { enum: ['whole', 'damaged', 'repaired'] },
+        damage: listOf(
+          record({ generation: number, part: text, kind: text, bundle: text, tree: text, path: text }, [
+            'generation',
+            'part',
+            'kind',
+            'path',
+          ]),
+        ),
+        found: number,
+        counts: record({ looks: number, damaged: number, repaired: number, failed: number }, [
+          'looks',
+          'damaged',
+          'repaired',
+          'failed',
+        ]),
+        failures: number,
+        behind: record({ generation: number, text }, ['generation', 'text']),
+      },
+      ['atMs', 'outcome', 'damage', 'found', 'counts', 'failures'],
+    ),
   },
   ['writ', 'nextGeneration', 'lastMtimeSeconds', 'accepted', 'channels', 'holds', 'workers'],
 );

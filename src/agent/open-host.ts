@@ -32,7 +32,7 @@ export interface HostOptions {
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */
-  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume';
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
 }

@@ -1,10 +1,11 @@
-// The commands of a host without a running agent: the same cycle, rollback and resume, under the same lock.
+// The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
 import type { AgentConfig } from '../core/config.js';
 import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
+import type { VerifyResult } from '../core/verify-report.js';
 import { readBootId } from '../platform/boot-id.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
@@ -16,14 +17,19 @@ import type { Host } from './host.js';
 import { createUntrustedExit } from './leave-untrusted.js';
 import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
+import { unboundedPace } from './pace.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { createRecorder } from './record-cycle.js';
+import { recoverHost } from './recover-host.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
+import { scrub } from './scrub.js';
 import { createStaleWatch } from './stale-watch.js';
 import { type Started, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
+import { verifyPolicy } from './verify-policy.js';
+import { createWholeCheck } from './whole-generations.js';
 
 export interface AloneOptions {
   readonly configPath: string;
@@ -40,8 +46,10 @@ const lockWaitMs = 10_000;
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
-  return withHost(options, 'pull', async (host, { notices, notLoaded }) => {
+  return withHost(options, 'pull', async (host, { damage, notices, notLoaded }) => {
     const { by, signal, onEvent } = options;
+    // What this host has was not enough at the start: now the network may be asked.
+    if (damage !== undefined && !options.force) await mendByDownload(host, signal);
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
     const contact = keepContact(readStatusFile(host.paths), host.clock);
@@ -53,6 +61,48 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     publishStatus(host, { version: options.version, contact: contact.read(), last });
     const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];
     return { ...end.result, warnings: [...atStart, ...end.result.warnings] };
+  });
+}
+
+async function mendByDownload(host: Host, signal: AbortSignal): Promise<void> {
+  try {
+    await scrub(() => host, {
+      cycle: newCycleId(),
+      contents: 'digests',
+      pace: unboundedPace(signal),
+      repair: host.config.scrub.repair,
+      download: 'yes',
+      signal,
+      exclusive: (job) => job(),
+    });
+  } catch (error) {
+    // The cycle says what is wrong, and what is active still.
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'the policy on disk could not be looked over');
+  }
+}
+
+/** `writ verify` without an agent: without a repair it changes nothing but its note of the look. @throws WritError as pullAlone */
+export async function verifyAlone(
+  options: AloneOptions & { readonly repair: boolean },
+): Promise<VerifyResult> {
+  const { config } = loadConfig(options.configPath);
+  const { by, signal, onEvent, version } = options;
+  const repair = options.repair ? 'yes' : 'no';
+  return underLock(config, options, 'verify', async (host) => {
+    if (repair === 'yes') {
+      const recovered = await recoverHost(host, {
+        cycle: newCycleId(),
+        signal,
+        whole: createWholeCheck(host),
+      });
+      if (recovered !== undefined) createRecorder().record(host, recovered, {});
+    }
+    const how = { host: () => host, exclusive: <T>(job: () => Promise<T>) => job() };
+    const result = await verifyPolicy({ ...how, repair, by, signal, onEvent });
+    const last = result.repair === undefined ? {} : { last: result.repair };
+    publishStatus(host, { version, contact: lastContact(host), ...last });
+    return result;
   });
 }
 
@@ -109,7 +159,11 @@ async function withHost<T>(
   const paths = hostPaths(config);
   const before = activeNow(paths);
   try {
-    return await underLock(config, options, holder, act);
+    return await underLock(config, options, holder, async (host) => {
+      const started = await startHost(host, { cycle: newCycleId(), signal: options.signal });
+      if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
+      return act(host, started);
+    });
   } catch (error) {
     const after = activeNow(paths);
     throw after === undefined || after !== before ? error : policyStands(error, after);
@@ -130,7 +184,7 @@ async function underLock<T>(
   config: AgentConfig,
   options: Omit<AloneOptions, 'onEvent'>,
   holder: LockRequest['holder'],
-  act: (host: Host, started: Started) => Promise<T>,
+  act: (host: Host) => Promise<T>,
 ): Promise<T> {
   keepHeapSmall();
   const { signal, version } = options;
@@ -139,9 +193,7 @@ async function underLock<T>(
   try {
     const host = await openHost(config, parts);
     try {
-      const started = await startHost(host, { cycle: newCycleId(), signal });
-      if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
-      const result = await act(host, started);
+      const result = await act(host);
       await createCollector().collectWhenDue(host);
       return result;
     } finally {

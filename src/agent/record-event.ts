@@ -1,5 +1,5 @@
-// Notes in log and history what this host did apart from a cycle: policy grew too old, or is fresh again. An entry
-// looks like a cycle without steps, so that every reader of the history can read it.
+// Notes in log and history what this host did apart from a cycle: policy grew too old or is fresh again, or
+// was damaged on disk. An entry looks like a cycle without steps, so that every reader of the history can read it.
 import type { Problem, Trigger } from '../core/cycle-report.js';
 import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
@@ -7,6 +7,7 @@ import { activeGenerationNumber } from './generations.js';
 import { appendHistory } from './history.js';
 import type { Host } from './host.js';
 import { newCycleId } from './run-cycle.js';
+import type { CycleEnd } from './sync-cycle.js';
 
 export interface HostEvent {
   readonly problems: readonly Problem[];
@@ -28,5 +29,20 @@ export function recordEvent(host: Host, { problems, reason, trigger = 'stale' }:
     appendHistory(host.paths, host.durable, entry);
   } catch (error) {
     host.log.error({ err: error, reason }, 'history could not be written');
+  }
+}
+
+/** A repair is in history whatever came of it, also where no generation changed. Never throws. */
+export function recordRepair(
+  host: Host,
+  { result, story }: CycleEnd,
+  asked: { readonly by?: string; readonly reason: string },
+): void {
+  host.log.warn({ cycle: result.cycle, outcome: result.outcome, result, ...asked }, 'cycle ended');
+  try {
+    const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: story.steps } as const;
+    appendHistory(host.paths, host.durable, entry);
+  } catch (error) {
+    host.log.error({ err: error }, 'history could not be written');
   }
 }

@@ -9,7 +9,7 @@ import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js'
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import { maxVisitedRoles } from '../core/target-search.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import type { SignedTarget } from '../trust/signed-target.js';
+import type { SignedTarget, Vouchers } from '../trust/signed-target.js';
 import { listDirectories } from './generations.js';
 import { type HostPaths, releaseName } from './paths.js';
 
@@ -110,6 +110,11 @@ export function releasePath(paths: HostPaths, bundle: string, release: string): 
   return join(paths.archives, bundle, release);
 }
 
+/** @returns where the archive of a release is kept */
+export function archivePathOf(paths: HostPaths, bundle: string, release: string): string {
+  return join(releasePath(paths, bundle, release), archiveName);
+}
+
 /**
  * Reads a release's record.
  * @param name the release's directory name, `<serial>-<digest12>`
@@ -150,7 +155,24 @@ const maxVouchers = 1 + maxVisitedRoles;
  */
 export function readLastVoucher(paths: HostPaths, bundle: string, name: string): Buffer {
   const { vouchedBy } = readRecord(paths, bundle, name);
-  const path = join(releasePath(paths, bundle, name), voucherFile(vouchedBy.length - 1));
+  return readVoucher(releasePath(paths, bundle, name), vouchedBy.length - 1);
+}
+
+/**
+ * Reads every file that vouched for a release: for a repair, which keeps it anew.
+ * @throws WritError STATE_DAMAGED
+ */
+export function readVouchers(paths: HostPaths, bundle: string, name: string): Vouchers {
+  const { vouchedBy, rootVersion } = readRecord(paths, bundle, name);
+  const directory = releasePath(paths, bundle, name);
+  const chain = vouchedBy.map((role, index) => ({ role, bytes: readVoucher(directory, index) }));
+  const last = chain.at(-1);
+  if (last === undefined) throw damaged(directory, 'nobody vouches for it');
+  return { role: last.role, bytes: last.bytes, rootVersion, chain };
+}
+
+function readVoucher(directory: string, index: number): Buffer {
+  const path = join(directory, voucherFile(index));
   try {
     return readBounded(path, maxVoucherBytes);
   } catch (cause) {

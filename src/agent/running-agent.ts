@@ -8,12 +8,13 @@ import type {
   StatusReport,
 } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
-import { isWritError, toWritError, WritError } from '../core/errors.js';
+import { toWritError, WritError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
 import { readBootId } from '../platform/boot-id.js';
+import type { AgentOptions } from './agent-options.js';
 import { type Collector, createCollector, heldNow } from './collector.js';
 import { openControlSocket, type SendAnswer } from './control-socket.js';
-import { type CycleRunner, createCycleRunner } from './cycle-runner.js';
+import { type CycleRunner, createCycleRunner, pullUnlessStopping } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
 import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
@@ -22,28 +23,19 @@ import type { Host } from './host.js';
 import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
 import { loadAtBoot } from './load-at-boot.js';
 import { loadConfig } from './load-config.js';
-import { announceCurrent, closeHost, type HostOptions, replaceHost } from './open-host.js';
+import { announceCurrent, closeHost, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
 import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
-import { dueDelayMs, settleDueApart } from './settle-due.js';
+import type { Look } from './scrub.js';
+import { createScrubber, type Scrubber } from './scrubber.js';
+import { runSettleLoop, settleDueApart } from './settle-due.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
 import { retryRefusals, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
-
-export interface AgentOptions extends HostOptions {
-  readonly configPath: string;
-  readonly random01: () => number;
-  /** Ends the agent in good order. */
-  readonly stop: AbortSignal;
-  /** Calls back at each SIGHUP; returns how to stop listening. */
-  readonly onReload: (reload: () => void) => () => void;
-  /** Told at each state, `run` when a verified policy is served or awaited. */
-  readonly onState?: (state: AgentState) => void;
-}
 
 /** One agent, from recovery to its end; made by `runAgent`, which holds the lock. */
 export class RunningAgent {
@@ -55,6 +47,7 @@ export class RunningAgent {
   #last: CycleResult | undefined;
   readonly #contact: ContactKeeper;
   readonly #staleWatch: StaleWatch;
+  readonly #scrubber: Scrubber;
   readonly #collector: Collector = createCollector();
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
@@ -69,6 +62,12 @@ export class RunningAgent {
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#staleWatch = createStaleWatch(readBootId());
+    this.#scrubber = createScrubber({
+      host: () => this.#host,
+      exclusive: (job) => this.#runner.exclusive(job),
+      onLook: (look) => this.#noteLook(look),
+      stop: options.stop,
+    });
     this.#runner = createCycleRunner(async (run) => {
       // Asked for before the end was: who waits is told, and no server is asked in vain.
       this.#refuseWhenStopping();
@@ -97,7 +96,11 @@ export class RunningAgent {
       log.info({ socket: this.#host.paths.socket }, 'control socket open');
       this.#enter('run');
       try {
-        await Promise.all([this.#pollUntilStopped(stop), this.#settleUntilStopped(stop)]);
+        await Promise.all([
+          this.#pollUntilStopped(stop),
+          this.#settleUntilStopped(stop),
+          this.#scrubber.run(),
+        ]);
       } finally {
         this.#enter('shutdown');
         await this.#runner.idle();
@@ -123,8 +126,9 @@ export class RunningAgent {
     const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
     // Not before: how the last agent ended is in the status that this one replaces.
     this.#enter('init');
-    const { recovered, damage, notLoaded } = await starting;
+    const { recovered, repaired, damage, notLoaded } = await starting;
     if (recovered !== undefined) this.#note(recovered, {});
+    this.#last = repaired?.result ?? this.#last;
     this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
     announceCurrent(host);
@@ -148,7 +152,7 @@ export class RunningAgent {
           this.#nextPollAtMs = atMs;
         },
         onPoll: async () => {
-          const result = await this.#cycleUnlessStopping(trigger);
+          const result = await pullUnlessStopping(this.#runner, trigger);
           trigger = 'poll';
           return result === undefined || isUnreached(result) ? 'failed' : 'reached';
         },
@@ -158,19 +162,16 @@ export class RunningAgent {
     }
   }
 
-  /** Workers that could not be told stay due: they are told apart from the cycles, later and later. */
-  async #settleUntilStopped(stop: AbortSignal): Promise<void> {
-    for (let tries = 0; !stop.aborted; ) {
-      await this.#runner.exclusive(() =>
-        this.#collector.collectWhenDue(this.#host, () => this.#publishStatus()),
-      );
-      await this.#options.clock.sleep(dueDelayMs(tries), stop);
-      if (stop.aborted) return;
-      const settled = await this.#runner.exclusive(() => this.#settle(stop));
-      tries = settled === 'still-due' ? tries + 1 : 0;
-      // Policy grows old between polls too.
-      await this.#runner.exclusive(() => this.#watchAge());
-    }
+  /** Between polls: who could not be told is told, old generations are collected, and policy grows old too. */
+  #settleUntilStopped(stop: AbortSignal): Promise<void> {
+    const { exclusive } = this.#runner;
+    const { clock } = this.#options;
+    return runSettleLoop({
+      ...{ clock, stop },
+      before: () => exclusive(() => this.#collector.collectWhenDue(this.#host, () => this.#publishStatus())),
+      settle: () => exclusive(() => this.#settle(stop)),
+      after: () => exclusive(() => this.#watchAge()),
+    });
   }
 
   async #settle(signal: AbortSignal): ReturnType<typeof settleDueApart> {
@@ -194,16 +195,6 @@ export class RunningAgent {
     if ((await this.#staleWatch.check(this.#host, this.#contact, stop)) === 'changed') this.#publishStatus();
   }
 
-  /** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
-  async #cycleUnlessStopping(trigger: 'start' | 'poll' | 'reload'): Promise<CycleResult | undefined> {
-    try {
-      return await this.#runner.pull({ trigger });
-    } catch (error) {
-      if (isWritError(error) && error.code === 'AGENT_STOPPING') return undefined;
-      throw error;
-    }
-  }
-
   #refuseWhenStopping(): void {
     if (this.#options.stop.aborted) throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
   }
@@ -213,6 +204,12 @@ export class RunningAgent {
     this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
+    this.#publishStatus();
+  }
+
+  #noteLook({ repair }: Look): void {
+    this.#problems.delete('damage');
+    if (repair !== undefined) this.#last = repair.result;
     this.#publishStatus();
   }
 
@@ -230,6 +227,8 @@ export class RunningAgent {
         return send({ type: 'end' });
       case 'rollback':
         return send(await this.#runner.exclusive(() => this.#rollback(request, onEvent)));
+      case 'verify':
+        return send(await this.#scrubber.verify(request, onEvent));
       case 'resume':
         return send(await this.#runner.exclusive(async () => this.#resume()));
     }
@@ -285,8 +284,9 @@ export class RunningAgent {
     };
     void this.#runner.exclusive(reload).then((end) => {
       if (end === 'kept') return undefined;
+      this.#scrubber.reloaded();
       this.#polling.abort();
-      return this.#cycleUnlessStopping('reload');
+      return pullUnlessStopping(this.#runner, 'reload');
     });
   }
 

@@ -2,6 +2,7 @@
 // confirmed or superseded. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
 import { problemOf } from './cycle-story.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
@@ -99,5 +100,27 @@ export async function settleDueApart(
     return 'still-due';
   } finally {
     area.remove(host.log);
+  }
+}
+
+export interface SettleLoopOptions {
+  readonly clock: Pick<Clock, 'sleep'>;
+  readonly stop: AbortSignal;
+  /** What else is done between polls, before each wait and after each tell. */
+  readonly before: () => Promise<void>;
+  readonly after: () => Promise<void>;
+  readonly settle: () => ReturnType<typeof settleDueApart>;
+}
+
+/** Workers that could not be told stay due: they are told apart from the cycles, later and later. */
+export async function runSettleLoop(options: SettleLoopOptions): Promise<void> {
+  const { clock, stop, before, after, settle } = options;
+  for (let tries = 0; !stop.aborted; ) {
+    await before();
+    await clock.sleep(dueDelayMs(tries), stop);
+    if (stop.aborted) return;
+    const settled = await settle();
+    tries = settled === 'still-due' ? tries + 1 : 0;
+    await after();
   }
 }

@@ -79,7 +79,7 @@ async function keepPeriod(context: Context): Promise<void> {
   const error = staleError(freshness, host.config.freshness.maxStaleMs);
   if (hook === undefined) {
     if (known === undefined)
-      recordEvent(host, { problems: [problemOf(error)], reason: 'no onStale command' });
+      recordEvent(host, { trigger: 'stale', problems: [problemOf(error)], reason: 'no onStale command' });
     return;
   }
   if (period.ranBootId === bootId) return;
@@ -88,7 +88,7 @@ async function keepPeriod(context: Context): Promise<void> {
   if (run.problem === undefined) notePeriod(host, { ...period, ranBootId: bootId });
   const problems = [problemOf(error), ...(run.problem ? [run.problem] : [])];
   if (known === undefined || run.problem === undefined || context.retries.failed === 1)
-    recordEvent(host, { problems, reason: run.text });
+    recordEvent(host, { trigger: 'stale', problems, reason: run.text });
 }
 
 /** Written before the command is run: a crash in it finds the period begun. */
@@ -113,7 +113,11 @@ async function endPeriod(context: Context): Promise<void> {
   const since = new Date(period.sinceMs).toISOString();
   if (hook === undefined || period.ranBootId === undefined) {
     notePeriod(host, undefined);
-    return recordEvent(host, { problems: [], reason: `fresh again; older than maxStale since ${since}` });
+    return recordEvent(host, {
+      trigger: 'stale',
+      problems: [],
+      reason: `fresh again; older than maxStale since ${since}`,
+    });
   }
   if (period.phase === 'stale') notePeriod(host, { ...period, phase: 'over' });
   const run = await runDue(context, 'onFresh', hook);
@@ -121,7 +125,7 @@ async function endPeriod(context: Context): Promise<void> {
   if (run.problem === undefined) notePeriod(host, undefined);
   if (run.problem === undefined || retries.failed === 1) {
     const reason = `fresh again; older than maxStale since ${since}; ${run.text}`;
-    recordEvent(host, { problems: run.problem ? [run.problem] : [], reason });
+    recordEvent(host, { trigger: 'stale', problems: run.problem ? [run.problem] : [], reason });
   }
 }
 

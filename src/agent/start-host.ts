@@ -5,21 +5,24 @@ import type { Problem } from '../core/cycle-report.js';
 import { toWritError, type WritError } from '../core/errors.js';
 import { retryNow } from '../core/refusals.js';
 import { readBootId } from '../platform/boot-id.js';
-import { readActivePolicy } from './active-bundles.js';
-import { findDamage } from './compare-active.js';
-import { activeGenerationNumber } from './generations.js';
+import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
 import { loadAtBoot } from './load-at-boot.js';
 import { sayNotices } from './notices.js';
+import { unboundedPace } from './pace.js';
 import { type RecoveryOptions, recoverHost } from './recover-host.js';
+import { newCycleId } from './run-cycle.js';
+import { scrub } from './scrub.js';
 import { readStatusFile } from './status-file.js';
 import type { CycleEnd } from './sync-cycle.js';
-import { createWholeCheck, damagedTree, type WholeCheck } from './whole-generations.js';
+import { createWholeCheck } from './whole-generations.js';
 
 export interface Started {
   /** The end of the unfinished cycle, if there was one. */
   readonly recovered: CycleEnd | undefined;
-  /** Of the active generation. */
+  /** The end of the repair, if one was needed and allowed; it is in the history already. */
+  readonly repaired: CycleEnd | undefined;
+  /** What is wrong with the active policy still. */
   readonly damage: WritError | undefined;
   /** What was mended in the state directory: said in log and history already. */
   readonly notices: readonly Problem[];
@@ -33,49 +36,50 @@ export interface Started {
  */
 export async function startHost(host: Host, options: Omit<RecoveryOptions, 'whole'>): Promise<Started> {
   const end = howItEnded(host);
-  const whole = createWholeCheck(host);
-  const recovered = await recoverHost(host, { ...options, whole });
+  const recovered = await recoverHost(host, { ...options, whole: createWholeCheck(host) });
   const notices = sayNotices(host);
   const bootId = readBootId();
   if (host.ledger.read().verifiedBootId !== bootId) retryRefusals(host);
-  const damage = await damageOfActive(host, { bootId, end, whole });
-  const notLoaded = damage === undefined ? await loadAtBoot(host, options) : undefined;
-  return { recovered, damage, notices, notLoaded };
+  const verified = await verifyActive(host, { ...options, bootId, end });
+  const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
+  return { recovered, ...verified, notices, notLoaded };
 }
 
-interface Look {
+interface Verify {
   readonly bootId: string;
   readonly end: 'clean' | 'unclean';
-  readonly whole: WholeCheck;
-}
-
-/** @returns what is wrong with the active generation (STATE_DAMAGED, DISK_*); undefined when it is whole */
-async function damageOfActive(host: Host, look: Look): Promise<WritError | undefined> {
-  try {
-    await verifyActive(host, look);
-    return undefined;
-  } catch (error) {
-    host.log.error({ err: error }, 'the active generation is damaged');
-    return toWritError(error);
-  }
+  readonly signal: AbortSignal;
 }
 
 /**
  * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
- * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do.
- * @throws WritError STATE_DAMAGED naming the bundle and its files
+ * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do. What is
+ * damaged is mended from what this host has: no start waits for a network.
  */
-async function verifyActive(host: Host, { bootId, end, whole }: Look): Promise<void> {
-  const active = activeGenerationNumber(host.paths);
-  const ledger = host.ledger.read();
-  if (end === 'unclean' || ledger.verifiedBootId !== bootId) {
-    const damage = active === undefined ? undefined : await whole.damageOf(active);
-    if (damage !== undefined) throw damage;
+async function verifyActive(
+  host: Host,
+  { bootId, end, signal }: Verify,
+): Promise<Pick<Started, 'repaired' | 'damage'>> {
+  const full = end === 'unclean' || host.ledger.read().verifiedBootId !== bootId;
+  try {
+    const look = await scrub(() => host, {
+      cycle: newCycleId(),
+      signal,
+      contents: full ? 'digests' : 'sizes',
+      pace: unboundedPace(signal),
+      repair: host.config.scrub.repair,
+      download: 'no',
+      exclusive: (job) => job(),
+    });
+    const repaired = look.repair;
+    if (look.outcome === 'damaged') return { repaired, damage: damageError(look.damage) };
+    const ledger = host.ledger.read();
     if (ledger.verifiedBootId !== bootId) host.ledger.write({ ...ledger, verifiedBootId: bootId });
-    return;
+    return { repaired, damage: undefined };
+  } catch (error) {
+    host.log.error({ err: error }, 'the active generation could not be verified');
+    return { repaired: undefined, damage: toWritError(error) };
   }
-  const [damage] = await findDamage(host, readActivePolicy(host.paths), 'sizes');
-  if (active !== undefined && damage !== undefined) throw damagedTree(active, damage);
 }
 
 /** A crash leaves a staging area, a journal, or a status that never came to `stop`, or cannot be read. */

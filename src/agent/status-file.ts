@@ -30,6 +30,7 @@ function publicPart(report: StatusReport): StatusReport {
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
     // Which processes there are is nobody's business where /proc hides them.
     ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
+    ...(report.scrub === undefined ? {} : { scrub: { ...report.scrub, damage: [] } }),
     problems: report.problems.map(({ code, hint }) => ({
       code,
       message: errorCodes[code].meaning,
@@ -50,7 +51,8 @@ function newsOf(report: StatusReport): string {
   // The first failure of a kind is news, the next ones like it are not.
   const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];
   const clock = rest.clock === undefined ? 'right' : 'behind';
-  return JSON.stringify({ ...rest, clock, freshness: state, codes, outcome: last?.outcome });
+  const scrub = rest.scrub === undefined ? [] : [rest.scrub.outcome, rest.scrub.found];
+  return JSON.stringify({ ...rest, scrub, clock, freshness: state, codes, outcome: last?.outcome });
 }
 
 /** @returns the last report, or undefined when there is none that can be read */

@@ -20,6 +20,7 @@ import { problemOf } from './cycle-story.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
+import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
 /** What only a running agent knows. */
@@ -90,6 +91,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     trust: attempt(() => trustOf(host), []),
     ...(untrusted.length === 0 ? {} : { untrusted }),
     ...(facts.held === undefined || facts.held.length === 0 ? {} : { held: facts.held }),
+    ...scrubOf(host, ledger),
     refusals: host.refusals
       .read()
       .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
@@ -100,6 +102,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     problems: distinct([
       ...problems,
       ...blockedProblem(ledger),
+      ...attempt(() => damageProblems(host), []),
       ...presentProblems(host, { freshness, clock, untrusted }),
     ]),
   };
@@ -124,6 +127,12 @@ function lastOf(last: CycleResult | undefined): Pick<StatusReport, 'last'> {
 /** The link's own time is the time of the swap. */
 function activeSince(host: HostView): number {
   return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
+}
+
+function scrubOf(host: HostView, { scrub }: Ledger): Pick<StatusReport, 'scrub'> {
+  if (scrub === undefined) return {};
+  const { atMs, outcome, found, counts } = scrub;
+  return { scrub: { atMs, outcome, found, counts, damage: damageStanding(host) } };
 }
 
 function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo | undefined {
@@ -190,8 +199,9 @@ interface Present {
 }
 
 /** Told as it is now, and not as the last cycle met it. */
-function isNotJudgedAnew({ code }: Problem): boolean {
-  return code !== 'UNTRUSTED_ACTIVE' && code !== 'POLICY_STALE' && code !== 'CLOCK_BEHIND';
+function isNotJudgedAnew({ code, facts }: Problem): boolean {
+  const isOfALook = code === 'REPAIRED_BY_PREVIOUS' || (code === 'STATE_DAMAGED' && 'damage' in facts);
+  return !isOfALook && code !== 'UNTRUSTED_ACTIVE' && code !== 'POLICY_STALE' && code !== 'CLOCK_BEHIND';
 }
 
 /** What is true now, whatever the last cycle met. */

@@ -4,17 +4,20 @@ import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { performMove } from './activate.js';
-import { type ActivePolicy, type PolicyLeft, readActivePolicy, readWhatIsLeft } from './active-bundles.js';
+import { type ActivePolicy, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
-import { findDamage, sameContent } from './compare-active.js';
+import { sameContent } from './compare-active.js';
 import { type CycleStory, openStory } from './cycle-story.js';
 import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
+import { keptFirst } from './kept-first.js';
 import { noteMirrorFailures } from './note-mirrors.js';
 import { refreshTrust } from './refresh-trust.js';
 import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
+import { planForcedRepair } from './repair-by-force.js';
+import { keepRecords, planRepair } from './repair-plan.js';
 import { reserveGeneration } from './reserve-generation.js';
 import { type Selection, selectReleases } from './select-releases.js';
 import { settleDue } from './settle-due.js';
@@ -29,6 +32,7 @@ import {
   taken,
 } from './stage-candidates.js';
 import { openStagingArea, type StagingArea } from './staging-area.js';
+import { damageProblems } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
 export interface CycleRequest {
@@ -68,14 +72,14 @@ export async function syncCycle(host: Host, request: CycleRequest): Promise<Cycl
   }
   noteSpaceNeeded(host, findings.bundles);
   // Also after a refresh that failed: it may have followed the root that took the keys away.
-  noteUntrusted(host, findings);
+  noteWhatIsWrong(host, findings);
   const refresh = attemptOf(findings);
   return { result: finishCycle(host, story, findings), story, ...(refresh ? { refresh } : {}) };
 }
 
-function noteUntrusted(host: Host, findings: CycleFindings): void {
+function noteWhatIsWrong(host: Host, findings: CycleFindings): void {
   try {
-    findings.problems.push(...untrustedProblems(findUntrusted(host)));
+    findings.problems.push(...untrustedProblems(findUntrusted(host)), ...damageProblems(host));
   } catch (error) {
     host.log.warn({ err: error }, 'the kept releases could not be verified again');
   }
@@ -105,9 +109,13 @@ interface Cycle {
 /** @returns `again` when workers refused some of the new bundles and the others are to be tried without them */
 async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const { host, story } = cycle;
-  const { policy: active, lost, error } = readPolicy(cycle);
+  const left = readWhatIsLeft(host);
+  const { policy: active, lost, error } = left;
   const selected = await select(cycle, active);
-  if (taken(selected).length === 0 && keepsItsBundles(host, active)) return nothingNew(cycle);
+  if (taken(selected).length === 0 && keepsItsBundles(host, active)) {
+    if (error !== undefined) throw error;
+    return nothingNew(cycle);
+  }
 
   const reserved = reserveGeneration(host);
   const options: StagingOptions = {
@@ -116,34 +124,36 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
     mtimeSeconds: reserved.mtimeSeconds,
     signal: cycle.request.signal,
   };
-  const { selections, candidate } = await stageAndCheck(cycle, selected, active, options);
+  const { selections, candidate } = await stageAndCheck(cycle, selected, left, options);
   rememberRefusedBundles(host, selections);
   // A bundle that is damaged is better than one that is gone.
   if (error !== undefined && !isReplaced(host, lost, candidate)) throw error;
   requireNotStopped(cycle.request.signal);
-  const nothingLeft = candidate.length === 0 || sameContent(candidate, active);
-  if (nothingLeft && (await findDamage(host, active)).length === 0) return nothingNew(cycle);
+  const { force, signal } = cycle.request;
+  const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;
+  const isSame = candidate.length === 0 || sameContent(candidate, active);
+  if (isSame && repair?.needsSwap !== 'yes') {
+    keepRecords(host, repair?.records ?? [], options.staging);
+    return nothingNew(cycle);
+  }
 
   const placed = await story.step('flush', async () => {
-    const value = await placeCandidate(host, candidate, { ...options, generation: reserved.generation });
+    const trees = isSame ? (repair?.candidate ?? candidate) : candidate;
+    const value = await placeCandidate(host, trees, { ...options, generation: reserved.generation });
+    if (isSame) keepRecords(host, repair?.records ?? [], options.staging);
     return { value, text: `generation ${reserved.generation}` };
   });
   let blamed: readonly string[] = [];
   const onBlamed = (bundles: readonly string[]): void => {
     blamed = bundles;
   };
-  const result = await performMove(
-    host,
-    story,
-    planMove(host, { ...options, active, candidate, placed, onBlamed }),
-  );
+  const damaged = repair?.replaced ?? [];
+  const move =
+    isSame && repair !== undefined
+      ? planRepair(host, { ...options, ...repair, to: placed })
+      : planMove(host, { ...options, active, candidate, damaged, placed, onBlamed });
+  const result = await performMove(host, story, move);
   return settleResults(cycle, { selections, result, blamed });
-}
-
-/** Damage is an error, but for `--force`: that replaces what is lost by a new download. */
-function readPolicy({ host, request }: Cycle): PolicyLeft {
-  if (request.force === 'yes') return readWhatIsLeft(host.paths);
-  return { policy: readActivePolicy(host.paths), lost: [] };
 }
 
 function isReplaced(host: Host, lost: readonly string[], candidate: readonly CandidateBundle[]): boolean {
@@ -178,12 +188,15 @@ function select(cycle: Cycle, active: ActivePolicy | undefined): Promise<Selecti
 async function stageAndCheck(
   cycle: Cycle,
   selected: readonly Selection[],
-  active: ActivePolicy | undefined,
+  { policy: active, lost }: PolicyLeft,
   options: StagingOptions,
 ): Promise<{ selections: Selection[]; candidate: CandidateBundle[] }> {
   const { host, story, findings } = cycle;
+  // What is lost may lie here still; `--force` fetches everything again.
+  const keptHelps = lost.length > 0 && cycle.request.force === 'no';
+  const client = keptHelps ? keptFirst(host, { download: 'yes' }) : host.client;
   const fetched = await story.step('fetch', async () => {
-    const value = await fetchAll(host, story, selected, options);
+    const value = await fetchAll({ ...host, client }, story, selected, options);
     noteMirrorFailures(cycle, value.mirrorFailures);
     const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
     const change = { before: selected, after: value.selections };

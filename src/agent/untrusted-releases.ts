@@ -29,19 +29,28 @@ export function findUntrusted(host: TrustView): UntrustedStatus[] {
 /** @returns the releases of one generation that no longer verify */
 export function untrustedIn(host: TrustView, generation: Generation): Omit<UntrustedStatus, 'active'>[] {
   return generation.entries.flatMap(({ bundle, tree }) => {
-    const record = tryRead(() => readRecord(host.paths, bundle, tree.release));
-    if (record === undefined) return [];
-    const verdict = host.client.stillVerifies({
-      path: record.target,
-      length: record.archive.length,
-      sha256: digestHex(record.archive.digest),
-      role: record.vouchedBy.at(-1) ?? 'targets',
-      metadata: () => tryRead(() => readLastVoucher(host.paths, bundle, tree.release)),
-    });
-    if (verdict === undefined || verdict.kind === 'verifies') return [];
-    const { serial } = record.release;
-    return [{ bundle, serial, generation: generation.number, reason: verdict.reason }];
+    const found = untrustedRelease(host, bundle, tree.release);
+    return found === undefined ? [] : [{ bundle, generation: generation.number, ...found }];
   });
+}
+
+/** @returns why a kept release no longer verifies; undefined when it does, and when nobody can say */
+export function untrustedRelease(
+  host: TrustView,
+  bundle: string,
+  name: string,
+): Pick<UntrustedStatus, 'serial' | 'reason'> | undefined {
+  const record = tryRead(() => readRecord(host.paths, bundle, name));
+  if (record === undefined) return undefined;
+  const verdict = host.client.stillVerifies({
+    path: record.target,
+    length: record.archive.length,
+    sha256: digestHex(record.archive.digest),
+    role: record.vouchedBy.at(-1) ?? 'targets',
+    metadata: () => tryRead(() => readLastVoucher(host.paths, bundle, name)),
+  });
+  if (verdict === undefined || verdict.kind === 'verifies') return undefined;
+  return { serial: record.release.serial, reason: verdict.reason };
 }
 
 function tryRead<T>(read: () => T): T | undefined {

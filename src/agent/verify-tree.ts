@@ -1,13 +1,14 @@
-// Compares a tree on disk with its manifest: names, types, modes, sizes, and content where asked. Reads only;
+// Compares a tree on disk with its manifest: names, types, modes, owners, sizes, and content where asked. Reads only;
 // repairing, and telling anybody, is the caller's.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isSystemError, WritError } from '../core/errors.js';
+import { isSystemError } from '../core/errors.js';
 import type { Manifest, ManifestFile } from '../core/manifest.js';
 import { digestHex } from '../core/names.js';
-import { letOthersRun } from '../platform/clock.js';
+import type { DamageKind } from '../core/scrub.js';
 import { diskError } from '../platform/durable-fs.js';
+import { type Pace, unboundedPace } from './pace.js';
 import { executableMode } from './stage-tree.js';
 import { type TreeNode, walkTree } from './walk-tree.js';
 
@@ -15,7 +16,7 @@ export interface TreeProblem {
   /** Relative to the tree; `.` for the tree itself. */
   readonly path: string;
   /** `type`: a link, a second name of a file, or anything else that is no plain file or directory. */
-  readonly kind: 'missing' | 'extra' | 'changed' | 'type' | 'mode';
+  readonly kind: DamageKind;
 }
 
 export interface VerifyOptions {
@@ -23,9 +24,12 @@ export interface VerifyOptions {
   readonly mode: number;
   /** Group that owns the tree; not compared if left out. */
   readonly groupId?: number;
+  /** Who may own it; not compared if left out. */
+  readonly ownerIds?: readonly number[];
   /** `sizes` is the quick look after a restart of the agent alone; `digests` reads every byte. */
   readonly contents: 'digests' | 'sizes';
-  readonly signal?: AbortSignal;
+  /** Without one it reads as fast as it can, and lets others run in between. */
+  readonly pace?: Pace;
 }
 
 /** A tree with more is lost as a whole: nobody needs the list. */
@@ -44,18 +48,25 @@ export async function verifyTree(
     const root = fs.lstatSync(treePath, { bigint: true, throwIfNoEntry: false });
     if (!root?.isDirectory()) return [{ path: '.', kind: root === undefined ? 'missing' : 'type' }];
     const problems = await compare(treePath, manifest, options);
-    if (wrongMode(root, executableMode(options.mode), options)) problems.push({ path: '.', kind: 'mode' });
+    const kind = wrongRights(root, executableMode(options.mode), options);
+    if (kind !== undefined) problems.push({ path: '.', kind });
     return problems.slice(0, maxProblems).sort((a, b) => (a.path < b.path ? -1 : 1));
   } catch (error) {
+    if (isBadDisk(error)) return [{ path: '.', kind: 'unreadable' }];
     throw diskError(error, { op: 'verify.tree', path: treePath });
   }
+}
+
+/** What the medium says of its own damage; any other error of a read is trouble of ours. */
+export function isBadDisk(error: unknown): boolean {
+  return ['EIO', 'EUCLEAN', 'EBADMSG'].some((code) => isSystemError(error, code));
 }
 
 async function compare(treePath: string, manifest: Manifest, options: VerifyOptions): Promise<TreeProblem[]> {
   const missing = new Map(manifest.files.map((file) => [file.path, file]));
   const directories = directoriesOf(manifest);
   const problems: TreeProblem[] = [];
-  const reader = createDigester(options.signal);
+  const reader = createDigester(options.pace ?? unboundedPace());
   for await (const node of walkTree(treePath)) {
     if (problems.length >= maxProblems) return problems;
     const file = missing.get(node.path);
@@ -88,7 +99,7 @@ function judgeDirectory(
 ): TreeProblem['kind'] | undefined {
   if (!directories.has(path)) return 'extra';
   if (!stats.isDirectory()) return 'type';
-  return wrongMode(stats, executableMode(options.mode), options) ? 'mode' : undefined;
+  return wrongRights(stats, executableMode(options.mode), options);
 }
 
 function judgeFile(
@@ -100,12 +111,17 @@ function judgeFile(
   if (!stats.isFile() || stats.nlink !== 1n) return 'type';
   if (stats.size !== BigInt(file.sizeBytes)) return 'changed';
   const mode = file.executable ? executableMode(options.mode) : options.mode;
-  return wrongMode(stats, mode, options) ? 'mode' : undefined;
+  return wrongRights(stats, mode, options);
 }
 
-function wrongMode(stats: fs.BigIntStats, mode: number, { groupId }: VerifyOptions): boolean {
-  if ((stats.mode & 0o7777n) !== BigInt(mode)) return true;
-  return groupId !== undefined && stats.gid !== BigInt(groupId);
+function wrongRights(
+  stats: fs.BigIntStats,
+  mode: number,
+  { groupId, ownerIds }: VerifyOptions,
+): 'mode' | 'owner' | undefined {
+  if ((stats.mode & 0o7777n) !== BigInt(mode)) return 'mode';
+  if (groupId !== undefined && stats.gid !== BigInt(groupId)) return 'owner';
+  return ownerIds === undefined || ownerIds.includes(Number(stats.uid)) ? undefined : 'owner';
 }
 
 async function judgeContent(
@@ -115,26 +131,24 @@ async function judgeContent(
   digester: Digester,
 ): Promise<TreeProblem['kind'] | undefined> {
   if (contents === 'sizes') return undefined;
-  return (await digester.digest(path)) === digestHex(file.digest) ? undefined : 'changed';
+  try {
+    return (await digester.digest(path)) === digestHex(file.digest) ? undefined : 'changed';
+  } catch (error) {
+    if (isBadDisk(error)) return 'unreadable';
+    throw error;
+  }
 }
 
-interface Digester {
+export interface Digester {
   /** @returns the hex digest; undefined for a file that vanished or became a link since it was listed */
   digest(path: string): Promise<string | undefined>;
 }
 
 const readBytes = 1_000_000;
-/** About 10 ms of reading and digesting. */
-const bytesPerPause = 8 * readBytes;
 
-function createDigester(signal: AbortSignal | undefined): Digester {
+/** @param pace told of every read */
+export function createDigester(pace: Pace): Digester {
   const buffer = Buffer.allocUnsafe(readBytes);
-  let sincePause = 0;
-  const pause = async (): Promise<void> => {
-    sincePause = 0;
-    await letOthersRun();
-    if (signal?.aborted) throw new WritError('INTERRUPTED', 'the verification was interrupted');
-  };
   return {
     digest: async (path) => {
       const descriptor = openForReading(path);
@@ -144,8 +158,7 @@ function createDigester(signal: AbortSignal | undefined): Digester {
         for (let count = 1; count > 0; ) {
           count = fs.readSync(descriptor, buffer);
           digest.update(buffer.subarray(0, count));
-          sincePause += count;
-          if (sincePause >= bytesPerPause) await pause();
+          await pace.spent(count);
         }
         return digest.digest('hex');
       } finally {

@@ -45,7 +45,7 @@ export function damagedTree(
   const text = `generation ${generation}: the tree of ${bundle} is not what was published`;
   return new WritError('STATE_DAMAGED', text, {
     facts: { generation, bundle, problems: problems.slice(0, 20) },
-    hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',
+    hint: '`writ verify --repair` mends it.',
   });
 }
 

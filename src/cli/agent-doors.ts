@@ -2,6 +2,7 @@
 // must not load a TUF client. The only place in cli that names modules of the agent's run time.
 import type { HistoryEntry, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import type { VerifyResult } from '../core/verify-report.js';
 import type { LogLevel } from '../platform/log.js';
 
 export interface RunAgentOptions {
@@ -34,6 +35,7 @@ export interface AgentDoors {
     },
   ): Promise<CycleResult>;
   resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult>;
+  verifyAlone(options: AloneOptions & { readonly repair: boolean }): Promise<VerifyResult>;
   /** What the files of a host say when no agent runs; loads no network and no schema code. */
   readOfflineStatus(options: OfflineOptions): Promise<StatusReport>;
   /** Newest first. */
@@ -54,6 +56,7 @@ export const agentDoors: AgentDoors = {
   pullAlone: async (options) => (await import('../agent/pull-alone.js')).pullAlone(options),
   rollbackAlone: async (options) => (await import('../agent/pull-alone.js')).rollbackAlone(options),
   resumeAlone: async (options) => (await import('../agent/pull-alone.js')).resumeAlone(options),
+  verifyAlone: async (options) => (await import('../agent/pull-alone.js')).verifyAlone(options),
   readOfflineStatus: async (options) => (await import('../agent/offline.js')).readOfflineStatus(options),
   readOfflineHistory: async (options) => (await import('../agent/offline.js')).readOfflineHistory(options),
 };

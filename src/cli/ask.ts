@@ -42,7 +42,7 @@ export interface Question {
  */
 export async function ask({ request, configPath, context, onMessage }: Question): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
-  const long = request.type === 'pull' || request.type === 'rollback';
+  const long = ['pull', 'rollback', 'verify'].includes(request.type);
   const answers = askAgent({
     socketPath: agentPlaces(configPath).socket,
     request,

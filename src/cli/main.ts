@@ -156,6 +156,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/resume.js'),
   },
   {
+    name: 'verify',
+    summary: 'hold the policy on disk to what was signed, and mend it',
+    load: () => import('./commands/verify.js'),
+  },
+  {
     name: 'config show',
     summary: 'the configuration as the agent reads it',
     load: () => import('./commands/config-show.js'),

@@ -9,7 +9,7 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     const set = given.some((one) => one === pointer || one.startsWith(`${pointer}/`));
     return [key, value, set ? 'file' : 'default'];
   };
-  const { poll, limits, freshness } = config;
+  const { poll, limits, freshness, scrub } = config;
   const rows = [
     ...config.repository.map((mirror) => ['repository', mirrorText(mirror), 'file']),
     row('root', config.root),
@@ -25,6 +25,9 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('keep.generations', String(config.keep.generations)),
     row('keep.grace', roughly(config.keep.graceMs)),
     row('refusals.retry', roughly(config.refusals.retryMs)),
+    row('scrub.every', scrub.everyMs === undefined ? 'off' : roughly(scrub.everyMs)),
+    row('scrub.repair', scrub.repair),
+    row('scrub.rate', `${scrub.bytesPerSecond} B/s`),
     row('staleAfter', roughly(freshness.staleAfterMs)),
     row('maxStale', freshness.maxStaleMs === undefined ? 'none' : roughly(freshness.maxStaleMs)),
     ...(freshness.onStale === undefined ? [] : [row('onStale', freshness.onStale.run.join(' '))]),

@@ -63,6 +63,9 @@ function generations({ fromGeneration, generation, changed }: HistoryEntry['resu
 }
 
 function whatText(result: HistoryEntry['result']): string {
+  const [mended] = result.warnings;
+  if (result.type === 'repair.result' && result.problems.length === 0 && mended !== undefined)
+    return firstLine(`repaired: ${mended.message}`);
   const bundles = result.bundles.filter((one) => one.outcome !== 'unchanged').map(bundleText);
   if (bundles.length > 0) return bundles.join('; ');
   const [problem] = result.problems;

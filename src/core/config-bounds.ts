@@ -13,6 +13,7 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
   ['poll.every', 1000, 30 * dayMs],
   ['keep.grace', 0, 30 * dayMs],
   ['refusals.retry', 1000, dayMs],
+  ['scrub.every', 10_000, 30 * dayMs],
   ['staleAfter', 1000, 365 * dayMs],
   ['maxStale', 1000, 365 * dayMs],
   ['onStale.timeout', 1, hourMs],
@@ -28,8 +29,9 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
   ['limits.timeouts.archive', 1000, dayMs],
 ];
 
-/** The trust store takes a file of more than 16 MB for one that was never put there. */
+/** The trust store takes a metadata file of more than 16 MB for one that was never put there. */
 const sizeBounds: readonly (readonly [place: string, minBytes: number, maxBytes: number])[] = [
+  ['scrub.rate', 100_000, 10e9],
   ['limits.metadata.root', 1000, 16e6],
   ['limits.metadata.timestamp', 1000, 16e6],
   ['limits.metadata.snapshot', 1000, 16e6],

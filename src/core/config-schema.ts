@@ -207,6 +207,15 @@ export const configSchema: Schema = object(
     workers: list(worker, { min: 0, max: 256 }),
     keep: object({ generations: whole(2, 1000), grace: duration }),
     refusals: object({ retry: duration }),
+    scrub: object({
+      every: {
+        type: 'string',
+        pattern: `${durationPattern}|^off$`,
+        description: 'a duration, as 1h, or off',
+      },
+      repair: { type: 'boolean', description: 'true or false' },
+      rate: size,
+    }),
     staleAfter: duration,
     maxStale: duration,
     onStale: object({ run: command, timeout: duration }, ['run']),

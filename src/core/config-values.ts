@@ -9,6 +9,7 @@ import type {
   MirrorConfig,
   ParseCheckConfig,
   PollConfig,
+  ScrubConfig,
   WorkerGroupConfig,
 } from './config.js';
 import { buildLimits, type LimitsFile } from './config-limits.js';
@@ -69,6 +70,7 @@ export interface ConfigFile {
   readonly workers?: readonly WorkerFile[];
   readonly keep?: { readonly generations?: number; readonly grace?: string };
   readonly refusals?: { readonly retry?: string };
+  readonly scrub?: { readonly every?: string; readonly repair?: boolean; readonly rate?: string };
   readonly staleAfter?: string;
   readonly maxStale?: string;
   readonly onStale?: HookFile;
@@ -100,11 +102,13 @@ const defaultDurations = {
   probe: '10s',
   grace: '10m',
   refusal: '1h',
+  scrub: '1h',
   staleHook: '30s',
   staleAfterOfCron: '1d',
 } as const;
 const defaultCheckMemory = '256MB';
 const defaultMode = '0644';
+const defaultScrubRate = '20MB';
 const defaultChannel = 'stable';
 const defaultKeptGenerations = 3;
 /** A poll or two may fail without a word. */
@@ -135,6 +139,7 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
       graceMs: durationMs(file.keep?.grace ?? defaultDurations.grace),
     },
     refusals: { retryMs: durationMs(file.refusals?.retry ?? defaultDurations.refusal) },
+    scrub: buildScrub(file.scrub),
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
     ...buildLimits(file.limits),
@@ -158,6 +163,15 @@ function buildPoll(poll: ConfigFile['poll']): PollConfig {
   }
   const { cron: expression, timeZone } = poll;
   return { kind: 'cron', expression, ...(timeZone === undefined ? {} : { timeZone }) };
+}
+
+function buildScrub(scrub: ConfigFile['scrub']): ScrubConfig {
+  const { every = defaultDurations.scrub, repair = true, rate = defaultScrubRate } = scrub ?? {};
+  return {
+    ...(every === 'off' ? {} : { everyMs: durationMs(every) }),
+    repair: repair ? 'yes' : 'no',
+    bytesPerSecond: sizeBytes(rate),
+  };
 }
 
 function buildFreshness(file: ConfigFile): FreshnessConfig {

@@ -75,6 +75,16 @@ export interface FreshnessConfig {
   readonly onFresh?: HookConfig;
 }
 
+/** How the active policy is looked over for damage. */
+export interface ScrubConfig {
+  /** Left out: no timer. */
+  readonly everyMs?: number;
+  /** `no`: damage is reported and left as it is. */
+  readonly repair: 'yes' | 'no';
+  /** Bytes per second that it may read. */
+  readonly bytesPerSecond: number;
+}
+
 /** One place of the repository. */
 export interface MirrorConfig {
   readonly url: string;
@@ -101,6 +111,7 @@ export interface AgentConfig {
   readonly workers: readonly WorkerGroupConfig[];
   readonly keep: { readonly generations: number; readonly graceMs: number };
   readonly refusals: { readonly retryMs: number };
+  readonly scrub: ScrubConfig;
   readonly freshness: FreshnessConfig;
   /** What follows when the active release is no longer vouched for by keys that this host trusts. */
   readonly untrusted: 'keep' | 'rollback';

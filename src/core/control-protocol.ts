@@ -3,6 +3,7 @@
 //
 //   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult
+//   verify         -> CycleEventLine* of a repair, then one VerifyResult
 //   anything that cannot be done -> one ControlError
 import type { CycleEventLine, CycleResult, Problem } from './cycle-report.js';
 import { WritError } from './errors.js';
@@ -10,6 +11,7 @@ import { maxSocketLineBytes } from './limits.js';
 import type { SocketMessage } from './socket-protocol.js';
 import type { StatusReport } from './status.js';
 import type { Step } from './sync-machine.js';
+import type { VerifyResult } from './verify-report.js';
 
 export type ControlRequest =
   | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
@@ -24,7 +26,8 @@ export type ControlRequest =
       /** Also to a release that was withdrawn. */
       readonly force?: boolean;
     }
-  | { readonly type: 'resume'; readonly by: string };
+  | { readonly type: 'resume'; readonly by: string }
+  | { readonly type: 'verify'; readonly repair: boolean; readonly by: string };
 
 export type ControlAnswer =
   | CycleEventLine
@@ -32,6 +35,7 @@ export type ControlAnswer =
   | Bounded<StatusReport>
   | Bounded<HistoryEntry>
   | ResumeResult
+  | Bounded<VerifyResult>
   | ControlError
   | { readonly type: 'end' };
 
@@ -110,6 +114,8 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
       };
     case 'resume':
       return { type, by: text(message, 'by') };
+    case 'verify':
+      return { type, repair: message['repair'] === true, by: text(message, 'by') };
     default:
       throw malformed('type');
   }

@@ -3,8 +3,20 @@
 import type { ErrorCode } from './error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
-/** Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. */
-export type Trigger = 'start' | 'poll' | 'pull' | 'force' | 'rollback' | 'recovery' | 'reload' | 'stale';
+/**
+ * Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. `repair`: policy on disk was not
+ * what was signed.
+ */
+export type Trigger =
+  | 'start'
+  | 'poll'
+  | 'pull'
+  | 'force'
+  | 'rollback'
+  | 'recovery'
+  | 'reload'
+  | 'stale'
+  | 'repair';
 
 export interface Problem {
   readonly code: ErrorCode;
@@ -43,7 +55,7 @@ export interface WorkerResult {
 
 export interface CycleResult {
   readonly schema: 1;
-  readonly type: 'pull.result' | 'rollback.result';
+  readonly type: 'pull.result' | 'rollback.result' | 'repair.result';
   /** As `c-7f20`. */
   readonly cycle: string;
   readonly trigger: Trigger;

@@ -360,7 +360,17 @@ export const errorCodes = {
   STATE_DAMAGED: row(
     'failed',
     'What lies in the state or policy directory is not what Writ left there.',
-    'Restore what is named from a backup; a damaged policy is replaced by `writ pull --force`.',
+    'A damaged policy is mended by `writ verify --repair`; restore any other file that is named from a backup.',
+  ),
+  REPAIR_FAILED: row(
+    'failed',
+    'The policy on disk is damaged, and could not be made anew: neither from what is kept, nor from the repository, nor from an older generation.',
+    'Mend what is named (disk, repository, worker), then `writ verify --repair`.',
+  ),
+  REPAIRED_BY_PREVIOUS: row(
+    'degraded',
+    'A damaged release could not be made anew, so that an older generation is active in its place.',
+    'Let the host reach the repository: the next poll, or `writ pull`, brings the release back.',
   ),
   STATE_REBUILT: row(
     'degraded',

@@ -12,7 +12,8 @@ export interface Journal {
   /** `forward` until somebody said no; then the link goes back. */
   readonly direction: 'forward' | 'back';
   readonly startedAtMs: number;
-  readonly kind: 'update' | 'rollback';
+  /** `repair`: the same releases in new trees, or an older generation in place of a damaged one. */
+  readonly kind: 'update' | 'rollback' | 'repair';
 }
 
 /** Where the way back leads: a whole generation, `nothing` before a first activation, `lost` when none is whole. */

@@ -3,6 +3,7 @@
 import type { Problem, Trigger, WorkerState } from './cycle-report.js';
 import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './holders.js';
+import type { DamageFound, ScrubCounts } from './scrub.js';
 import type { Outcome } from './sync-machine.js';
 
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
@@ -87,6 +88,17 @@ export interface HeldStatus {
   readonly sinceMs: number;
 }
 
+/** The last look over the policy on disk. */
+export interface ScrubStatus {
+  readonly atMs: number;
+  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  /** How many damaged things that look found. */
+  readonly found: number;
+  /** What is damaged still; at most 20. */
+  readonly damage: readonly DamageFound[];
+  readonly counts: ScrubCounts;
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -131,6 +143,8 @@ export interface StatusReport {
   readonly untrusted?: readonly UntrustedStatus[];
   /** Left out when nothing is kept for its holders alone. */
   readonly held?: readonly HeldStatus[];
+  /** Left out before the first look. */
+  readonly scrub?: ScrubStatus;
   readonly refusals: readonly RefusalStatus[];
   readonly holds: readonly HoldStatus[];
   readonly problems: readonly Problem[];

@@ -4,7 +4,7 @@ import { WritError } from '../core/errors.js';
 import { type Digest, digestFromHex } from '../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import type { FoundTarget } from '../core/target-search.js';
-import { required, type TrustedSet } from '../core/trusted-set.js';
+import { recallFile, required, type TrustedSet } from '../core/trusted-set.js';
 import type { TargetFile } from '../core/tuf-metadata.js';
 import { encodePath } from './source-path.js';
 
@@ -59,6 +59,24 @@ export function readSignedTarget(
   return { ...found, release, digest };
 }
 
+/**
+ * Reads a target back from metadata that was kept with it; whether keys of today vouch for that is asked elsewhere.
+ * @returns undefined when the metadata cannot be read, or does not list it
+ * @throws WritError TARGET_MALFORMED
+ */
+export function recallSignedTarget(
+  path: string,
+  vouchedBy: Vouchers,
+  wanted: { readonly bundle: string; readonly channel: string },
+): SignedTarget | undefined {
+  const targets = recallFile(vouchedBy.bytes, 'targets', vouchedBy.role)?.signed.targets ?? {};
+  const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
+  if (file === undefined) return undefined;
+  // What Writ publishes has consistent snapshots: elsewhere only the kept archive can be had.
+  const archivePath = locationOf(path, file.hashes['sha256']);
+  return readSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
+}
+
 function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
   const last = chain.at(-1) ?? required(set, 'targets');
   return {
@@ -74,11 +92,14 @@ function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {
  *   last part of the name (specification 5.7.3)
  */
 function targetLocation(set: TrustedSet, path: string, file: TargetFile): string {
+  const isConsistent = set.root.signed.consistent_snapshot === true;
+  return locationOf(path, isConsistent ? (file.hashes['sha256'] ?? file.hashes['sha512']) : undefined);
+}
+
+function locationOf(path: string, hex: string | undefined): string {
   const segments = path.split('/');
   const name = segments.pop() ?? '';
-  const hex = file.hashes['sha256'] ?? file.hashes['sha512'];
-  const isConsistent = set.root.signed.consistent_snapshot === true && hex !== undefined;
-  return encodePath('targets', ...segments, isConsistent ? `${hex}.${name}` : name);
+  return encodePath('targets', ...segments, hex === undefined ? name : `${hex}.${name}`);
 }
 
 function malformed(path: string, member: string): WritError {

@@ -34,9 +34,10 @@ describe('a start', () => {
     assert.equal((await start(test.reopen())).damage, undefined, 'the quick look compares no bytes');
     const rebooted = test.reopen();
     rebooted.ledger.write({ ...rebooted.ledger.read(), verifiedBootId: 'another boot' });
-    const { damage } = await start(rebooted);
-    assert.deepEqual([damage?.code, damage?.facts['bundle']], ['STATE_DAMAGED', 'access']);
-    assert.equal(rebooted.ledger.read().verifiedBootId, 'another boot', 'looked at again next time');
+    const { damage, repaired } = await start(rebooted);
+    assert.deepEqual([damage, repaired?.result.outcome], [undefined, 'activated']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    assert.equal(rebooted.ledger.read().verifiedBootId, readBootId());
   });
 
   it('after an unclean end reads them in full too', async () => {
@@ -45,18 +46,56 @@ describe('a start', () => {
     await start(test.reopen());
     fs.writeFileSync(file, 'VERSION: 1\n');
     fs.mkdirSync(join(test.host.paths.staging, 'c-dead'));
-    assert.equal((await start(test.reopen())).damage?.code, 'STATE_DAMAGED');
+    assert.equal((await start(test.reopen())).repaired?.result.trigger, 'repair');
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('with damage is mended by force, as its hint says', async () => {
+  it('leaves damage as it is where the configuration says so, and force mends it', async () => {
     const { test, file } = await standing();
     using _ = test;
     fs.writeFileSync(file, 'VERSION: 1\n');
-    assert.equal((await start(test.host)).damage?.code, 'STATE_DAMAGED');
-    const result = await test.pull({ force: 'yes' });
-    assert.deepEqual([result.outcome, result.generation], ['activated', 2]);
+    const scrub = { repair: 'no', bytesPerSecond: 1e9 } as const;
+    const host = test.reopen({ config: { scrub } });
+    const { damage, repaired } = await start(host);
+    assert.deepEqual([damage?.code, repaired], ['STATE_DAMAGED', undefined]);
+    assert.equal(host.ledger.read().verifiedBootId, undefined, 'looked at again next time');
+    assert.equal(test.read('access/policy.yaml'), 'VERSION: 1\n');
+    const known = await cycleOn(host);
+    assert.deepEqual([known.outcome, known.problems[0]?.code], ['degraded', 'STATE_DAMAGED']);
+    const forced = await cycleOn(host, 'force');
+    assert.deepEqual([forced.outcome, forced.generation], ['activated', 2]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
-    assert.equal((await start(test.reopen())).damage, undefined);
+    assert.equal((await start(test.reopen({ config: { scrub } }))).damage, undefined);
+    assert.equal((await cycleOn(host)).outcome, 'unchanged');
+  });
+
+  it('that cannot make the release anew starts from the previous generation, and says so', async () => {
+    const { test } = await standing();
+    using _ = test;
+    await test.publish('access', policy(2), { serial: 2 });
+    await test.pull();
+    fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 2\n');
+    const archives = join(test.host.paths.archives, 'access');
+    const [newest = ''] = fs.readdirSync(archives).filter((name) => name.startsWith('2-'));
+    fs.rmSync(join(archives, newest, 'archive.tar.br'));
+    const { damage, repaired } = await start(test.reopen());
+    const said = repaired?.result.problems.map((one) => one.code);
+    assert.deepEqual(
+      [damage, repaired?.result.outcome, said],
+      [undefined, 'degraded', ['REPAIRED_BY_PREVIOUS']],
+    );
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+  });
+
+  it('says that it is damaged where nothing on this host can take its place, and starts all the same', async () => {
+    const { test, file } = await standing();
+    using _ = test;
+    fs.appendFileSync(file, '# mine');
+    fs.rmSync(join(test.host.paths.archives, 'access'), { recursive: true });
+    const { damage, repaired } = await start(test.reopen());
+    assert.deepEqual([damage?.code, repaired?.result.problems[0]?.code], ['STATE_DAMAGED', 'REPAIR_FAILED']);
+    assert.equal((await cycleOn(test.reopen())).outcome, 'activated', 'the first cycle may ask the network');
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
   it('after a boot tries what was refused again, and not at every start', async () => {
@@ -142,7 +181,9 @@ describe('the loaders at a start', () => {
     using world = await loading();
     const { test } = world;
     fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 1\n');
-    assert.equal((await start(reboot(test))).damage?.code, 'STATE_DAMAGED');
+    const host = reboot(test);
+    const config = { ...host.config, scrub: { repair: 'no', bytesPerSecond: 1e9 } } as const;
+    assert.equal((await start({ ...host, config })).damage?.code, 'STATE_DAMAGED');
     assert.equal(world.runs().length, 1);
   });
 

@@ -36,7 +36,17 @@ const ceremonyCommands = [
   'sign',
   'root commit',
 ];
-const agentCommands = ['agent', 'pull', 'status', 'health', 'history', 'rollback', 'resume', 'config show'];
+const agentCommands = [
+  'agent',
+  'pull',
+  'status',
+  'health',
+  'history',
+  'rollback',
+  'resume',
+  'verify',
+  'config show',
+];
 
 describe('the help', () => {
   it('of every command has a usage, two examples first, and exit codes', async () => {

@@ -97,6 +97,7 @@ describe('a configuration', () => {
       workers: [],
       keep: { generations: 3, graceMs: 600_000 },
       refusals: { retryMs: 3_600_000 },
+      scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 20e6 },
       freshness: { staleAfterMs: 900_000 },
       untrusted: 'keep',
     });
@@ -181,6 +182,12 @@ describe('a configuration', () => {
     ]);
   });
 
+  it('turns the scrub off, or slows it down', () => {
+    const parsed = parse(`${minimal}scrub: { every: off, repair: false, rate: 500kB }\n`);
+    assert.ok(parsed.ok);
+    assert.deepEqual(parsed.config.scrub, { repair: 'no', bytesPerSecond: 500_000 });
+  });
+
   it('may bound metadata and the way to the server', () => {
     const metadata = '{root: 20kB, timestamp: 1kB, snapshot: 3MB, targets: 16MB, rotations: 7}';
     const timeouts = '{connect: 1s, idle: 2s, metadata: 3s, refresh: 4s, archive: 5s}';
@@ -249,9 +256,21 @@ keep:
     ['no bundles', `repository: https://a/\nbundles: []`, [/2:10 \/bundles: must be a list of 1/]],
     [
       'a key whose feature is not there yet',
-      `${minimal}scrub: { every: 1h }`,
-      [/4:1 \/scrub: unknown key "scrub"/],
+      `${minimal}rollout: { percent: 5 }`,
+      [/4:1 \/rollout: unknown key "rollout"/],
     ],
+    [
+      'a scrub too often',
+      `${minimal}scrub: { every: 1s }`,
+      [/scrub\/every: must be from 10 to 2592000 seconds/],
+    ],
+    [
+      'a scrub at no time',
+      `${minimal}scrub: { every: never }`,
+      [/scrub\/every: must be a duration, as 1h, or off/],
+    ],
+    ['a scrub that stands still', `${minimal}scrub: { rate: 1kB }`, [/scrub\/rate: must be from 100 kB/]],
+    ['a repair of a word', `${minimal}scrub: { repair: "yes" }`, [/scrub\/repair: must be true or false/]],
     ['a sandbox', `${minimal}    sandbox: {}`, [/unknown key "sandbox"/]],
     ['a URL that is none', minimal.replace('https://policy', 'policy'), [/must be a URL/]],
     ['ftp', minimal.replace('https', 'ftp'), [/must begin with https/]],

@@ -77,6 +77,9 @@ describe('docs/configuration.md', () => {
     assert.equal(defaultOf('keep.generations'), `\`${config.keep.generations}\``);
     assert.equal(defaultOf('keep.grace'), `\`${config.keep.graceMs / 60_000}m\``);
     assert.equal(defaultOf('refusals.retry'), `\`${config.refusals.retryMs / 3_600_000}h\``);
+    assert.equal(defaultOf('scrub.every'), `\`${(config.scrub.everyMs ?? 0) / 3_600_000}h\``);
+    assert.equal(defaultOf('scrub.rate'), `\`${config.scrub.bytesPerSecond / 1e6}MB\``);
+    assert.equal(defaultOf('scrub.repair'), `\`${config.scrub.repair === 'yes'}\``);
     assert.equal(defaultOf('limits.archive'), `\`${config.limits.maxArchiveBytes / 1e9}GB\``);
     assert.equal(defaultOf('limits.file'), `\`${config.limits.maxFileBytes / 1e9}GB\``);
     assert.equal(defaultOf('limits.tree'), `\`${config.limits.maxTreeBytes / 1e9}GB\``);

@@ -125,7 +125,7 @@ describe('polls', () => {
     await using agent = site.start();
     const poll = async (count: number): Promise<void> => {
       await agent.hasEnded(count);
-      await until(() => site.clock.sleeping() === 2);
+      await until(() => site.clock.sleeping() === 3);
       await site.clock.advance(5 * minuteMs);
       await agent.hasEnded(count + 1);
     };
@@ -149,7 +149,7 @@ describe('polls', () => {
     const site = await siteWithRelease(dir, { poll: { cron: '* * * * *' } }, { nowMs: Date.now() });
     await using agent = site.start();
     await agent.hasEnded(1);
-    await until(() => site.clock.sleeping() === 2);
+    await until(() => site.clock.sleeping() === 3);
     const { nextPollAtMs } = await agent.status();
     assert.equal(Number(nextPollAtMs) % minuteMs, 0);
     const aheadMs = Number(nextPollAtMs) - site.clock.nowMs();
@@ -191,7 +191,7 @@ describe('polls', () => {
       await using agent = site.start();
       await agent.hasEnded(1);
       assert.equal(agent.cycles()[0]?.problems[0]?.code, 'SERVER_BUSY');
-      assert.ok(Number((await agent.status()).nextPollAtMs) >= untilMs);
+      await until(async () => Number((await agent.status()).nextPollAtMs) >= untilMs);
       assert.equal((await agent.status()).freshness.state, 'stale');
     }
     const asked = server.requests.length;
@@ -446,7 +446,7 @@ describe('after a rollback', () => {
     const back = (await agent.ask({ type: 'rollback', by: 'anna', reason: 'views broke' })).at(-1);
     assert.ok(back?.type === 'rollback.result');
     assert.deepEqual([back.outcome, active(site)], ['activated', 'version 1\n']);
-    await until(() => site.clock.sleeping() === 2);
+    await until(() => site.clock.sleeping() === 3);
     await site.clock.advance(5 * minuteMs);
     await agent.hasEnded(4);
     assert.deepEqual([agent.cycles().at(-1)?.outcome, active(site)], ['deferred', 'version 1\n']);
@@ -459,7 +459,7 @@ describe('after a rollback', () => {
     assert.ok(resumed?.type === 'resume.result');
     assert.deepEqual(resumed.ended, [{ kind: 'hold', what: 'dns-edge 2' }]);
     assert.deepEqual(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).holds, []);
-    await until(() => site.clock.sleeping() === 2);
+    await until(() => site.clock.sleeping() === 3);
     await site.clock.advance(5 * minuteMs);
     await agent.hasEnded(5);
     assert.equal(active(site), 'version 2\n');

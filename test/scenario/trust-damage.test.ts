@@ -158,14 +158,27 @@ describe('another repository on the same state directory', () => {
 describe('a lost record of the active release', () => {
   const archives = (test: TestHost): string => join(test.host.paths.archives, 'access');
 
-  it('is replaced by a forced pull of the same release', async () => {
+  for (const force of ['no', 'yes'] as const) {
+    it(`is replaced by a pull of the same release, forced: ${force}`, async () => {
+      using test = await activeHost();
+      fs.rmSync(archives(test), { recursive: true });
+      const result = await test.pull({ force });
+      assert.deepEqual([result.outcome, result.generation], ['activated', 2], result.problems[0]?.message);
+      assert.equal((await test.pull()).outcome, 'unchanged');
+    });
+  }
+
+  it('is said at every pull as long as the repository does not list it', async () => {
     using test = await activeHost();
     fs.rmSync(archives(test), { recursive: true });
-    const polled = await test.pull();
-    assert.deepEqual([polled.outcome, polled.problems[0]?.code], ['failed', 'STATE_DAMAGED']);
-    const forced = await test.pull({ force: 'yes' });
-    assert.deepEqual([forced.outcome, forced.generation], ['activated', 2], forced.problems[0]?.message);
-    assert.equal((await test.pull()).outcome, 'unchanged');
+    await publishNext(test, 6);
+    for (const path of test.repository.files.keys())
+      if (path.startsWith('targets/access/')) test.repository.files.delete(path);
+    for (let times = 0; times < 2; times += 1) {
+      const result = await test.pull();
+      assert.equal(result.outcome, 'failed');
+      assert.ok(result.problems.some((one) => one.code === 'STATE_DAMAGED'));
+    }
   });
 
   it('or a lost tree, too', async () => {

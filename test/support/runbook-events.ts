@@ -16,6 +16,15 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     await typed(world, 'office', 'echo "example.com CNAME ." > policy/block.rpz', 'of-the-office');
     await publish(world, 'bad');
   },
+  'somebody edits the policy by hand': async (world) => {
+    const path = world.path('host', '/var/lib/writ/policy/current/dns-edge/block.rpz');
+    fs.appendFileSync(path, 'mine.example.com CNAME .\n');
+  },
+  'the disk takes the kept archive too': async (world) => {
+    fs.appendFileSync(world.path('host', '/var/lib/writ/policy/current/dns-edge/block.rpz'), 'again\n');
+    const kept = world.path('host', '/var/lib/writ/archives/dns-edge');
+    for (const name of fs.readdirSync(kept)) fs.truncateSync(`${kept}/${name}/archive.tar.br`, 10);
+  },
   'the agents run': async (world) => {
     await typed(world, 'host', 'systemctl start writ-agent');
   },

@@ -179,6 +179,7 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
     workers: Object.entries(options.groups ?? {}).map(([name, group]) => testGroup(name, names, group)),
     keep: { generations: 3, graceMs: 600_000 },
     refusals: { retryMs: 3_600_000 },
+    scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 1e9 },
     freshness: { staleAfterMs: 900_000 },
     untrusted: 'keep',
     limits: defaultArchiveLimits,

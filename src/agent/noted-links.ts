@@ -1,0 +1,36 @@
+// What each generation holds, noted in the ledger before the link moves to it: a link that somebody turned to another
+// tree of ours looks well in itself, and is found by this alone. Writes no file.
+import { isWritError } from '../core/errors.js';
+import { listGenerations, readGeneration } from './generations.js';
+import type { Ledger } from './ledger.js';
+import type { HostPaths } from './paths.js';
+
+/** Directory of each tree, by bundle. */
+export type NotedLinks = Readonly<Record<string, string>>;
+
+/** @returns undefined for a generation of the time before they were noted */
+export function notedLinks(ledger: Ledger, generation: number): NotedLinks | undefined {
+  return ledger.links?.[String(generation)];
+}
+
+/**
+ * Notes what a generation holds that is whole now, and forgets those that are gone. What is noted already stays: a
+ * generation never changes.
+ */
+export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number): Ledger {
+  const kept = new Set([...listGenerations(paths), generation, ledger.previous, ledger.settled].map(String));
+  const links = Object.fromEntries(Object.entries(ledger.links ?? {}).filter(([number]) => kept.has(number)));
+  const known = links[generation] ?? linksOf(paths, generation);
+  return known === undefined ? ledger : { ...ledger, links: { ...links, [generation]: known } };
+}
+
+function linksOf(paths: HostPaths, generation: number): NotedLinks | undefined {
+  try {
+    const { entries } = readGeneration(paths, generation);
+    return Object.fromEntries(entries.map((one) => [one.bundle, one.treeDirectory]));
+  } catch (error) {
+    // A swap to what cannot be read ends elsewhere; here nothing is known of it.
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}

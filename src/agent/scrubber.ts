@@ -1,0 +1,82 @@
+// Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
+// when somebody asks. Owns the times; what a look finds and mends is scrub's.
+import type { CycleEventLine } from '../core/cycle-report.js';
+import { isWritError } from '../core/errors.js';
+import { nextLookMs } from '../core/scrub.js';
+import type { VerifyResult } from '../core/verify-report.js';
+import { maxTimerMs } from '../platform/clock.js';
+import type { Host } from './host.js';
+import { boundedPace } from './pace.js';
+import { newCycleId } from './run-cycle.js';
+import { type Look, scrub } from './scrub.js';
+import { verifyPolicy } from './verify-policy.js';
+
+export interface ScrubberOptions {
+  /** Asked before each look: a reload may have replaced it. */
+  readonly host: () => Host;
+  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
+  /** Told of each look that came to its end. */
+  readonly onLook: (look: Look) => void;
+  readonly stop: AbortSignal;
+}
+
+export interface Scrubber {
+  /** Looks at its times until the agent is told to end; never rejects. */
+  run(): Promise<void>;
+  /** `writ verify`. @throws WritError as verifyPolicy */
+  verify(
+    wanted: { readonly repair: boolean; readonly by: string },
+    onEvent: (event: CycleEventLine) => void,
+  ): Promise<VerifyResult>;
+  /** The configuration is another one: the next time is another one too. */
+  reloaded(): void;
+}
+
+export function createScrubber(options: ScrubberOptions): Scrubber {
+  const { stop, host } = options;
+  let waiting = new AbortController();
+  return {
+    run: async () => {
+      while (!stop.aborted) {
+        waiting = new AbortController();
+        const { clock } = host();
+        await clock.sleep(untilNextLook(host()), AbortSignal.any([stop, waiting.signal]));
+        if (!stop.aborted && !waiting.signal.aborted) await lookOnce(options);
+      }
+    },
+    verify: ({ repair, by }, onEvent) =>
+      verifyPolicy({ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent }),
+    reloaded: () => waiting.abort(),
+  };
+}
+
+function untilNextLook({ clock, config, ledger }: Host): number {
+  const { everyMs } = config.scrub;
+  if (everyMs === undefined) return maxTimerMs;
+  return nextLookMs(ledger.read().scrub, { everyMs, nowMs: clock.nowMs() });
+}
+
+/** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */
+async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Promise<void> {
+  const { clock, config, log } = host();
+  const { everyMs, repair, bytesPerSecond } = config.scrub;
+  if (everyMs === undefined) return;
+  try {
+    const look = await scrub(host, {
+      cycle: newCycleId(),
+      contents: 'digests',
+      pace: boundedPace({ clock, bytesPerSecond, signal: stop }),
+      repair,
+      download: 'yes',
+      signal: stop,
+      exclusive,
+    });
+    log.info({ outcome: look.outcome, found: look.damage.length }, 'looked over the policy on disk');
+    onLook(look);
+  } catch (error) {
+    if (isWritError(error) && error.code === 'INTERRUPTED') return;
+    log.error({ err: error }, 'the policy on disk could not be looked over');
+    // A disk that cannot be read is not read again without a pause.
+    await clock.sleep(everyMs, stop);
+  }
+}

@@ -1,0 +1,50 @@
+// What of the damage that a look found still concerns the policy in use: told by status, health and every cycle until it
+// is mended or replaced. Reads the ledger and the links alone.
+import type { Problem } from '../core/cycle-report.js';
+import { isWritError, WritError } from '../core/errors.js';
+import { type DamageFound, type InUse, standingDamage } from '../core/scrub.js';
+import { problemOf } from './cycle-story.js';
+import { damageError } from './damage-error.js';
+import { activeGenerationNumber, readGeneration } from './generations.js';
+import type { Host } from './host.js';
+import { notedLinks } from './noted-links.js';
+
+type LedgerView = Pick<Host, 'paths' | 'ledger'>;
+
+/** @returns the damage that was found and stands */
+export function damageStanding(host: LedgerView): DamageFound[] {
+  const { scrub } = host.ledger.read();
+  return scrub === undefined || scrub.damage.length === 0 ? [] : standingDamage(scrub, inUse(host));
+}
+
+/** @returns what is wrong with the policy on disk, as far as it is known */
+export function damageProblems(host: LedgerView): Problem[] {
+  const { scrub } = host.ledger.read();
+  if (scrub === undefined) return [];
+  const standing = damageStanding(host);
+  const { behind } = scrub;
+  return [
+    ...(standing.length === 0 ? [] : [problemOf(damageError(standing))]),
+    ...(behind === undefined || behind.generation !== inUse(host).generation
+      ? []
+      : [problemOf(new WritError('REPAIRED_BY_PREVIOUS', behind.text))]),
+  ];
+}
+
+function inUse({ paths, ledger }: LedgerView): InUse {
+  const generation = orUndefined(() => activeGenerationNumber(paths)) ?? ledger.read().settled;
+  if (generation === undefined) return { generation, trees: new Map() };
+  const read = (): [string, string][] =>
+    readGeneration(paths, generation).entries.map((one) => [one.bundle, one.treeDirectory]);
+  const links = orUndefined(read) ?? Object.entries(notedLinks(ledger.read(), generation) ?? {});
+  return { generation, trees: new Map(links) };
+}
+
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}

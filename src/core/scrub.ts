@@ -1,0 +1,154 @@
+// What a look over the policy on disk can find, what the host remembers of it, and when it looks again. Pure: how files
+// are read, and how damage is mended, is the agent's. A file that somebody edited is simply "changed on disk".
+
+export type DamagedPart = 'current' | 'generation' | 'tree' | 'manifest' | 'record' | 'archive';
+
+export type DamageKind = 'missing' | 'extra' | 'changed' | 'type' | 'mode' | 'owner' | 'unreadable';
+
+/** One thing on disk that is not what was signed, or not as Writ left it. */
+export interface DamageFound {
+  readonly generation: number;
+  readonly part: DamagedPart;
+  readonly kind: DamageKind;
+  /** Left out where it is of no one bundle. */
+  readonly bundle?: string;
+  /** Directory of the tree, as `41-2c26b46b68ff.7`: the damage stands as long as a generation in use names it. */
+  readonly tree?: string;
+  /** Below the tree, the generation or the kept release; `.` for the whole of it. */
+  readonly path: string;
+}
+
+/** What the ledger keeps of the last look, and of all looks. */
+export interface ScrubState {
+  /** Epoch milliseconds: when the last look ended. */
+  readonly atMs: number;
+  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  /** What is damaged still, at most `maxKeptDamage` of it. */
+  readonly damage: readonly DamageFound[];
+  /** How many there were in all, when it was last looked. */
+  readonly found: number;
+  /** Since this host has its state directory. */
+  readonly counts: ScrubCounts;
+  /** Repairs in a row that did not succeed. */
+  readonly failures: number;
+  /** An older generation had to take the damaged one's place; it is so while this one is active. */
+  readonly behind?: { readonly generation: number; readonly text: string };
+}
+
+export interface ScrubCounts {
+  readonly looks: number;
+  readonly damaged: number;
+  readonly repaired: number;
+  readonly failed: number;
+}
+
+export const noScrubCounts: ScrubCounts = { looks: 0, damaged: 0, repaired: 0, failed: 0 };
+
+export const maxKeptDamage = 20;
+
+const words: Readonly<Record<DamageKind, string>> = {
+  missing: 'is missing',
+  extra: 'does not belong there',
+  changed: 'changed on disk',
+  type: 'is something else than it was',
+  mode: 'has another mode',
+  owner: 'has another owner',
+  unreadable: 'cannot be read',
+};
+
+/** @returns one line for people, as `dns-edge: views/a.rpz changed on disk` */
+export function damageText({ part, kind, bundle, path, generation }: DamageFound): string {
+  const what = path === '.' ? '' : `${path} `;
+  switch (part) {
+    case 'current':
+      return `the link \`current\` ${words[kind]}`;
+    case 'generation':
+      return `generation ${generation}: ${what === '' ? 'it' : `the entry ${path}`} ${words[kind]}`;
+    case 'tree':
+      return `${bundle}: ${what === '' ? 'its tree ' : what}${words[kind]}`;
+    case 'manifest':
+    case 'record':
+    case 'archive':
+      return `${bundle}: the kept ${part} ${words[kind]}`;
+  }
+}
+
+/** @returns the first of them in words, and how many more there are */
+export function damageSummary(damage: readonly DamageFound[], found: number = damage.length): string {
+  const shown = damage.slice(0, 3).map(damageText);
+  const more = found - shown.length;
+  return more > 0 ? `${shown.join('; ')}; ${more} more` : shown.join('; ');
+}
+
+/** A repair has mended it, or a cycle has replaced it: only what is in use now counts. */
+export interface InUse {
+  readonly generation: number | undefined;
+  /** Directory of each active tree, by bundle. */
+  readonly trees: ReadonlyMap<string, string>;
+}
+
+/** @returns what of the remembered damage still concerns the generation in use */
+export function standingDamage(state: ScrubState | undefined, { generation, trees }: InUse): DamageFound[] {
+  return (state?.damage ?? []).filter((one) =>
+    one.tree === undefined || one.bundle === undefined
+      ? one.generation === generation
+      : trees.get(one.bundle) === one.tree,
+  );
+}
+
+const firstRetryMs = 60_000;
+
+export interface NextLook {
+  readonly everyMs: number;
+  readonly nowMs: number;
+}
+
+/**
+ * @returns milliseconds until the next look. After a repair that failed sooner: 1 min, doubling, never later than the
+ *   interval. A clock that was set back makes nobody wait longer than one interval.
+ */
+export function nextLookMs(state: ScrubState | undefined, { everyMs, nowMs }: NextLook): number {
+  if (state === undefined) return everyMs;
+  const { failures, atMs } = state;
+  const delayMs =
+    failures === 0 ? everyMs : Math.min(everyMs, firstRetryMs * 2 ** Math.min(failures - 1, 20));
+  return Math.min(Math.max(atMs + delayMs - nowMs, minLookMs(everyMs)), delayMs);
+}
+
+/** A host that starts has better things to do at once. */
+function minLookMs(everyMs: number): number {
+  return Math.min(everyMs, 10_000);
+}
+
+/** The part of a look that the next state is made of. */
+export interface LookEnd {
+  readonly atMs: number;
+  /** What was found. */
+  readonly damage: readonly DamageFound[];
+  /** `none`: nothing was tried. */
+  readonly repair: 'none' | 'succeeded' | 'failed';
+  readonly behind?: ScrubState['behind'];
+}
+
+/** @returns what is remembered after a look */
+export function afterLook(state: ScrubState | undefined, look: LookEnd): ScrubState {
+  const { atMs, damage, repair } = look;
+  const { looks, damaged, repaired, failed } = state?.counts ?? noScrubCounts;
+  const isDamaged = damage.length > 0;
+  const isMended = repair === 'succeeded';
+  const behind = look.behind ?? (isMended ? undefined : state?.behind);
+  return {
+    atMs,
+    outcome: isMended ? 'repaired' : isDamaged ? 'damaged' : 'whole',
+    damage: isMended ? [] : damage.slice(0, maxKeptDamage),
+    found: damage.length,
+    counts: {
+      looks: looks + 1,
+      damaged: damaged + Number(isDamaged),
+      repaired: repaired + Number(isMended),
+      failed: failed + Number(repair === 'failed'),
+    },
+    failures: isDamaged && !isMended ? (state?.failures ?? 0) + Number(repair === 'failed') : 0,
+    ...(behind === undefined ? {} : { behind }),
+  };
+}
