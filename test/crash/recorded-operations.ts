@@ -89,8 +89,7 @@ export function operationsOf(calls: readonly SystemCall[], directory: RecordedDi
   return calls.flatMap((call) => {
     // Of the one process that makes files; its children flush and lock.
     if (call.name === 'umask') umask = octal(call.args[0]);
-    // io_uring would hide every call behind it.
-    if (call.name.startsWith('io_uring') && call.result >= 0) throw notUnderstood(call);
+    if (isFileRing(call)) throw notUnderstood(call);
     if (call.result < 0) return [];
     if (isAcknowledgement(call, directory)) return [{ kind: 'acknowledged' }];
     const within = pathsIn(call).some((path) => isWithin(path, directory.root));
@@ -99,6 +98,16 @@ export function operationsOf(calls: readonly SystemCall[], directory: RecordedDi
     if (read === undefined) throw notUnderstood(call);
     return read(call, { ...directory, umask });
   });
+}
+
+/**
+ * A ring would hide every call behind it. libuv has two: one that a thread of the kernel polls, for files (off by
+ * default), and one without, which carries what is waited for and nothing else.
+ */
+function isFileRing({ name, args, result }: SystemCall): boolean {
+  return (
+    name === 'io_uring_setup' && result >= 0 && /SQPOLL/.test(/flags=([^,}]*)/.exec(args[1] ?? '')?.[1] ?? '')
+  );
 }
 
 function isWithin(path: string, root: string): boolean {

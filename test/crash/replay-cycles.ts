@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { activeGenerationNumber } from '../../src/agent/generations.js';
 import type { Host } from '../../src/agent/host.js';
 import { type HostPaths, hostPaths } from '../../src/agent/paths.js';
 import { pullAlone } from '../../src/agent/pull-alone.js';
@@ -31,12 +32,16 @@ export interface Expectation {
   readonly policies: Policies;
   /** Active before the cycle. */
   readonly from: string;
+  /** `start`: what was active before is damaged, and any start mends it. */
+  readonly mends?: 'start';
   /** Active when the cycle has succeeded. */
   readonly to: string;
   /** Active after the next clean cycle, whichever of the two was active before it. */
   readonly ends: (active: string) => string;
   /** Outcomes of that cycle that are a success. */
   readonly succeeds?: readonly string[];
+  /** Of the host behind its next clean cycle. */
+  readonly afterwards?: (host: Host) => void;
   /** Of a started host after an acknowledged cycle, beside its policy. */
   readonly keeps?: (host: Host) => void;
 }
@@ -137,8 +142,13 @@ export const replayCycles: readonly ReplayCycle[] = [
     name: 'update of two bundles',
     argv: ['pull'],
     prepare: async (world) => {
-      const both = { bundles: [{ name: 'dns-edge' }, { name: 'access' }], together: ['dns-edge', 'access'] };
-      world.configure({ ...both, together: [both.together] });
+      const bundles = ['dns-edge', 'access'];
+      const reset = { run: ['true'], confirms: true };
+      world.configure({
+        bundles: bundles.map((name) => ({ name })),
+        together: [bundles],
+        workers: [{ name: 'app', uses: bundles, reset }],
+      });
       for (const version of [1, 2]) {
         await world.repository.publish(files(version));
         await world.repository.publish(files(version), { bundle: 'access' });
@@ -148,7 +158,7 @@ export const replayCycles: readonly ReplayCycle[] = [
         old: policyOf({ 'dns-edge': 1, access: 1 }),
         new: policyOf({ 'dns-edge': 2, access: 2 }),
       };
-      return { policies, from: 'old', to: 'new', ends: () => 'new' };
+      return { policies, from: 'old', to: 'new', ends: () => 'new', afterwards: requireToldWorker };
     },
   },
   {
@@ -217,6 +227,13 @@ async function replaceKey(
   const change = role === 'root' ? { add: [{ role, key }] } : { replace: [{ role, keys: [key] }] };
   const signed = await signedBy(repository, proposal(repository, change), ['root-1.key', 'root-2.key']);
   await commit(repository, signed);
+}
+
+/** Whatever the ledger lost or kept: in the end the worker is known to use what is active. */
+function requireToldWorker({ ledger, paths }: Host): void {
+  const { wanted, confirmed, state } = ledger.read().workers['app/true'] ?? {};
+  const active = activeGenerationNumber(paths);
+  assert.deepEqual({ wanted, confirmed, state }, { wanted: active, confirmed: active, state: 'confirmed' });
 }
 
 /** What was accepted once is never gone back behind. */

@@ -148,7 +148,7 @@ async function tryState(
 }
 
 async function recovers(cycle: RecordedCycle, state: CrashState, place: string): Promise<void> {
-  const { from, to, ends, succeeds, keeps, policies } = cycle.expectation;
+  const { from, to, mends, ends, succeeds, keeps, afterwards, policies } = cycle.expectation;
   const swapped = isSwapped(cycle, state);
   // The run directory is in memory: after a power cut it is empty.
   const { config, paths } = configAt(cycle.config, join(place, 'disk'), join(place, 'run'));
@@ -157,20 +157,22 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
   const options = { clock, log: silentLog(), version: 'test' };
   await holdInvariant(paths, {
     policies,
-    allowed: swapped ? [to] : [from, to],
+    found: swapped ? [to] : [from, to],
+    allowed: swapped || mends ? [to] : [from, to],
     open: async () => {
       prepareHost(paths, createDurableFs());
       return withoutFlush(await openHost(config, options));
     },
     ...(succeeds === undefined ? {} : { succeeds }),
     alsoHolds: (host) => {
-      requireMemory(host, cycle.newestGeneration);
+      requireMemory(host, cycle.newestGeneration + (mends ? 1 : 0));
       if (swapped) keeps?.(host);
       if (state.moment < cycle.acknowledgedAt) return;
       const told = readHistory(paths, { limit: 10 }).map(({ result }) => result.cycle);
       for (const one of cycle.told) assert.ok(told.includes(one), 'what was acknowledged is in the history');
     },
     ends,
+    ...(afterwards === undefined ? {} : { afterwards }),
   });
 }
 
@@ -193,7 +195,10 @@ function requireMemory({ paths, ledger }: Host, newest: number): void {
   );
   const numbers = listGenerations(paths);
   for (const number of numbers) readGeneration(paths, number);
-  assert.ok(Math.max(0, ...numbers) <= newest, 'a start makes no new generation: there is nothing to repair');
+  assert.ok(
+    Math.max(0, ...numbers) <= newest,
+    'a start makes no generation where there is nothing to repair',
+  );
 }
 
 /** The disk is in memory, and a thousand processes that flush it take their time. */

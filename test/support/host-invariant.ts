@@ -24,6 +24,8 @@ export interface Invariant {
   readonly policies: Policies;
   /** Names of what may be active at the start: old and new, and the new one alone once it was acknowledged. */
   readonly allowed: readonly string[];
+  /** Names of what may lie there before the start, where that repairs; as `allowed` by default. */
+  readonly found?: readonly string[];
   /** What is active after the next clean cycle, if `active` was so before it. */
   readonly ends: string | ((active: string) => string);
   /** Opens the host as a new process does. */
@@ -32,6 +34,8 @@ export interface Invariant {
   readonly succeeds?: readonly string[];
   /** Looks at the started host, before the clean cycle. */
   readonly alsoHolds?: (host: Host) => void | Promise<void>;
+  /** Looks at the host when all is over. */
+  readonly afterwards?: (host: Host) => void;
 }
 
 /**
@@ -42,7 +46,7 @@ export interface Invariant {
 export async function holdInvariant(paths: HostPaths, invariant: Invariant): Promise<string> {
   const { policies, allowed, ends, succeeds = ['activated', 'unchanged'] } = invariant;
   // Workers start with the machine, and do not wait for the agent.
-  requireAllowed('before the start', wholePolicy(paths, policies), allowed);
+  requireAllowed('before the start', wholePolicy(paths, policies), invariant.found ?? allowed);
   const host = await invariant.open();
   try {
     const signal = new AbortController().signal;
@@ -63,6 +67,7 @@ export async function holdInvariant(paths: HostPaths, invariant: Invariant): Pro
       succeeds.includes(next.result.outcome) && !next.result.changed,
       `second cycle: ${problemsOf(next)}`,
     );
+    invariant.afterwards?.(host);
     return active;
   } finally {
     await closeHost(host);
