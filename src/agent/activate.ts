@@ -16,7 +16,7 @@ import { clearJournal, writeJournal } from './journal.js';
 import { blockOf, type Ledger } from './ledger.js';
 import { noteLoaded } from './load-at-boot.js';
 import { noteLinks } from './noted-links.js';
-import { forgetReleases, type NewRelease } from './remember-refusals.js';
+import { forgetReleases, type NewRelease, rememberIfPossible } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import {
   judgeProof,
@@ -215,7 +215,8 @@ async function putBack(host: Host, story: CycleStory, move: Move, error: WritErr
   const outcome = outcomeOf(error) === 'rolled-back' ? 'rolled-back' : 'failed';
   story.note({ type: 'stopped', outcome });
   try {
-    if (outcome === 'rolled-back') move.onRefused?.(error, refusingGroups(error));
+    if (outcome === 'rolled-back')
+      rememberIfPossible(host, () => move.onRefused?.(error, refusingGroups(error)));
     const workers = await story.restore(() => restore(host, story, move));
     return { outcome, confirmed: false, workers, problems: [problemOf(error)], warnings: [], refusal: error };
   } catch (again) {

@@ -1,6 +1,7 @@
 // Everything a cycle needs of its host, made once by the composition root and passed along.
 // Owns no behaviour: a test builds one with its own clock, source and observers.
 import type { AgentConfig } from '../core/config.js';
+import type { Digest } from '../core/names.js';
 import type { Refusal } from '../core/refusals.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
@@ -13,6 +14,8 @@ import type { WorkerGroup } from './worker-groups.js';
 
 export interface Refusals {
   readonly writ: 1;
+  /** Digest of the configuration that they were judged under; absent in files of older versions. */
+  readonly config?: Digest;
   readonly refusals: readonly Refusal[];
 }
 

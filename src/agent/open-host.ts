@@ -18,6 +18,7 @@ import { openLedger } from './ledger.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { prepareHost } from './prepare-host.js';
 import { openRefusals } from './refusals-file.js';
+import { retryRefusals } from './remember-refusals.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
 import { noteLateAnswer } from './worker-ledger.js';
 
@@ -68,7 +69,7 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 
 /**
  * The same host under another configuration: same places, same state files, other bundles, server and workers.
- * The old host is closed when this succeeds, and open as before when it does not.
+ * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again.
  * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
@@ -85,6 +86,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
     throw error;
   }
   await old.client.close();
+  retryRefusals(host);
   return host;
 }
 

@@ -6,6 +6,7 @@ import { openStateFile, type StateFile } from './state-file.js';
 /** @throws WritError STATE_DAMAGED */
 export function openRefusals(path: string, durable: DurableFs): StateFile<Refusals> {
   const initial: Refusals = { writ: 1, refusals: [] };
+  const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
   const refusal = {
     type: 'object',
     required: [
@@ -24,7 +25,7 @@ export function openRefusals(path: string, durable: DurableFs): StateFile<Refusa
       bundle: { type: 'string' },
       channel: { type: 'string' },
       serial: { type: 'integer' },
-      manifestDigest: { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' },
+      manifestDigest: digest,
       code: { type: 'string' },
       message: { type: 'string' },
       atMs: { type: 'integer' },
@@ -36,7 +37,7 @@ export function openRefusals(path: string, durable: DurableFs): StateFile<Refusa
   const schema = {
     type: 'object',
     required: ['writ', 'refusals'],
-    properties: { writ: { const: 1 }, refusals: { type: 'array', items: refusal } },
+    properties: { writ: { const: 1 }, config: digest, refusals: { type: 'array', items: refusal } },
   };
   return openStateFile({ path, op: 'refusals', schema, initial, durable });
 }

@@ -1,9 +1,11 @@
 // The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
 // the way here or this host did wrong never is.
+
+import { configDigest } from '../core/config-digest.js';
 import type { BundleResult } from '../core/cycle-report.js';
 import type { WritError } from '../core/errors.js';
 import { problemText } from '../core/problem-text.js';
-import { forget, remember } from '../core/refusals.js';
+import { forget, remember, retryNow } from '../core/refusals.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { Host } from './host.js';
 import type { Selection } from './select-releases.js';
@@ -43,7 +45,16 @@ export function rememberReleases(
     (all, release) => remember(all, refusalOf(host, release, error, names), host.config.refusals.retryMs),
     known.refusals,
   );
-  host.refusals.write({ ...known, refusals });
+  host.refusals.write({ ...known, config: configDigest(host.config), refusals });
+}
+
+/** Before the link goes back: a disk that keeps no memory must not keep the workers on what they have refused. */
+export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => void): void {
+  try {
+    remember();
+  } catch (error) {
+    log.error({ err: error }, 'what was refused could not be noted: it will be tried again');
+  }
 }
 
 const maxMessageCharacters = 2000;
@@ -65,6 +76,21 @@ function refusalOf(
     atMs: host.clock.nowMs(),
     refusedWith: names.filter((name) => name !== release.bundle),
   };
+}
+
+/**
+ * At every start: what was refused is tried again at once after a boot, and under another configuration, which may
+ * have mended the check that said no. A restart of the agent alone asks nobody again.
+ */
+export function retryAtStart(host: Host, { booted }: { readonly booted: 'yes' | 'no' }): void {
+  if (booted === 'yes' || host.refusals.read().config !== configDigest(host.config)) retryRefusals(host);
+}
+
+/** What was refused is tried again at once. */
+export function retryRefusals(host: Host): void {
+  const { refusals, ...known } = host.refusals.read();
+  if (refusals.length === 0) return;
+  host.refusals.write({ ...known, config: configDigest(host.config), refusals: retryNow(refusals) });
 }
 
 /** A release that has become active is refused no more, whatever it was before. */

@@ -32,7 +32,7 @@ import type { Look } from './scrub.js';
 import { createScrubber, type Scrubber } from './scrubber.js';
 import { runSettleLoop, settleDueApart } from './settle-due.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
-import { retryRefusals, startHost } from './start-host.js';
+import { startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -293,7 +293,6 @@ export class RunningAgent {
   async #replaceHost(): Promise<void> {
     const { config } = loadConfig(this.#options.configPath);
     this.#host = await replaceHost(this.#host, config, this.#options);
-    retryRefusals(this.#host);
     this.#problems.delete('reload');
     this.#options.log.info('configuration reloaded');
   }

@@ -3,7 +3,6 @@
 import * as fs from 'node:fs';
 import type { Problem } from '../core/cycle-report.js';
 import { toWritError, type WritError } from '../core/errors.js';
-import { retryNow } from '../core/refusals.js';
 import { readBootId } from '../platform/boot-id.js';
 import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
@@ -11,6 +10,7 @@ import { loadAtBoot } from './load-at-boot.js';
 import { sayNotices } from './notices.js';
 import { unboundedPace } from './pace.js';
 import { type RecoveryOptions, recoverHost } from './recover-host.js';
+import { retryAtStart } from './remember-refusals.js';
 import { newCycleId } from './run-cycle.js';
 import { scrub } from './scrub.js';
 import { readStatusFile } from './status-file.js';
@@ -39,7 +39,7 @@ export async function startHost(host: Host, options: Omit<RecoveryOptions, 'whol
   const recovered = await recoverHost(host, { ...options, whole: createWholeCheck(host) });
   const notices = sayNotices(host);
   const bootId = readBootId();
-  if (host.ledger.read().verifiedBootId !== bootId) retryRefusals(host);
+  retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
   const verified = await verifyActive(host, { ...options, bootId, end });
   const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
@@ -89,10 +89,4 @@ function howItEnded(host: Host): 'clean' | 'unclean' {
   const status = readStatusFile(paths);
   const isOver = status === undefined ? !fs.existsSync(paths.status) : status.agent === 'stop';
   return left || !isOver ? 'unclean' : 'clean';
-}
-
-/** What was refused is tried again at once: after a boot, and after a change of the configuration. */
-export function retryRefusals(host: Host): void {
-  const known = host.refusals.read();
-  if (known.refusals.length > 0) host.refusals.write({ ...known, refusals: retryNow(known.refusals) });
 }

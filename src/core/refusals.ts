@@ -20,13 +20,15 @@ export interface Refusal {
 
 const maxRetryMs = 86_400_000;
 const maxRefusals = 1000;
+/** Of all together, as JSON: the file is read at every start, and written whole at every refusal. */
+const maxTotalBytes = 1_000_000;
 
 /** @returns milliseconds to wait after the n-th refusal: `firstMs`, doubling to 24 h. */
 export function retryDelayMs(tries: number, firstMs: number): number {
   return Math.min(firstMs * 2 ** Math.min(tries - 1, 30), Math.max(maxRetryMs, firstMs));
 }
 
-/** @returns the refusals with one more, or with the known one counted again. */
+/** @returns the refusals with one more, or with the known one counted again; the oldest make room. */
 export function remember(
   refusals: readonly Refusal[],
   refusal: Omit<Refusal, 'retryAtMs' | 'tries'>,
@@ -35,7 +37,17 @@ export function remember(
   const known = findRefusal(refusals, refusal.bundle, refusal.manifestDigest);
   const tries = (known?.tries ?? 0) + 1;
   const entry = { ...refusal, tries, retryAtMs: refusal.atMs + retryDelayMs(tries, firstMs) };
-  return [...refusals.filter((one) => one !== known), entry].slice(-maxRefusals);
+  return newest([...refusals.filter((one) => one !== known), entry]);
+}
+
+/** A message or a list of bundles can be long: a count alone bounds no bytes. */
+function newest(refusals: readonly Refusal[]): readonly Refusal[] {
+  let bytes = 0;
+  const tooOld = refusals.findLastIndex((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
+    return bytes > maxTotalBytes;
+  });
+  return refusals.slice(Math.max(tooOld + 1, refusals.length - maxRefusals));
 }
 
 export function findRefusal(

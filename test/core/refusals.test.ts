@@ -53,6 +53,18 @@ describe('#remember', () => {
     assert.equal(known.at(-1)?.atMs, 1099);
   });
 
+  it('is bounded in bytes too: the newest stay', () => {
+    let known: readonly Refusal[] = [];
+    const message = '\u0007'.repeat(2000);
+    for (let i = 0; i < 200; i++) {
+      const digest = digestFromHex(i.toString(16).padStart(64, '0'))!;
+      known = remember(known, { ...refusal(digest, i), message }, hourMs);
+    }
+    assert.ok(Buffer.byteLength(JSON.stringify(known)) <= 1_000_000);
+    assert.ok(known.length > 70 && known.length < 90, String(known.length));
+    assert.equal(known.at(-1)?.atMs, 199);
+  });
+
   it('never waits longer than a day, or than a first wait that is longer', () => {
     fc.assert(
       fc.property(
