@@ -180,6 +180,24 @@ export const replayCycles: readonly ReplayCycle[] = [
     },
   },
   {
+    name: 'repair',
+    argv: ['verify', '--repair'],
+    prepare: async (world) => {
+      await world.repository.publish(files(1));
+      await world.pull();
+      const state = join(world.disk, stateInDisk);
+      fs.appendFileSync(join(state, 'policy', 'current', 'dns-edge', 'block.rpz'), 'edited by hand\n');
+      const damaged = { ...old, 'dns-edge/block.rpz': `${old['dns-edge/block.rpz']}edited by hand\n` };
+      return {
+        policies: { damaged, new: old },
+        from: 'damaged',
+        to: 'new',
+        mends: 'start',
+        ends: () => 'new',
+      };
+    },
+  },
+  {
     name: 'root rotation',
     argv: ['pull'],
     prepare: async (world) => {

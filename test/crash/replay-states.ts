@@ -152,7 +152,8 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
   const swapped = isSwapped(cycle, state);
   // The run directory is in memory: after a power cut it is empty.
   const { config, paths } = configAt(cycle.config, join(place, 'disk'), join(place, 'run'));
-  requireProof(paths);
+  // A repair replaces the proof of what is active: between two renames a start has to put the old one back.
+  if (mends === undefined) requireProof(paths);
   const clock = fakeClock({ nowMs: cycle.recordedAtMs, mode: 'skip' });
   const options = { clock, log: silentLog(), version: 'test' };
   await holdInvariant(paths, {
@@ -165,6 +166,7 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
     },
     ...(succeeds === undefined ? {} : { succeeds }),
     alsoHolds: (host) => {
+      requireProof(paths);
       requireMemory(host, cycle.newestGeneration + (mends ? 1 : 0));
       if (swapped) keeps?.(host);
       if (state.moment < cycle.acknowledgedAt) return;
