@@ -41,6 +41,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...bundleLines(report),
       ...workerLines(report),
       ...freshnessLines(report),
+      ...scrubLines(report),
       ...mirrorLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...untrustedLines(report),
@@ -146,6 +147,13 @@ function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
     const words = { used: 'in use', idle: 'not asked', failed: `fails${since} [${code}]` };
     return `  mirror    ${url}  ${words[state]}`;
   });
+}
+
+function scrubLines({ scrub, atMs }: StatusReport): string[] {
+  if (scrub === undefined) return [];
+  const damaged = `${counted(scrub.found, 'thing')} damaged`;
+  const words = { whole: 'whole', damaged, repaired: `${damaged}, mended` };
+  return [`  on disk   ${words[scrub.outcome]}, looked over ${roughly(atMs - scrub.atMs)} ago`];
 }
 
 function trustText(report: StatusReport): string {

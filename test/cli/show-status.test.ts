@@ -27,6 +27,18 @@ function emptyHost(): StatusReport {
 
 const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
   active: ['active', statusReport()],
+  'mended-on-disk': [
+    'active',
+    statusReport({
+      scrub: {
+        atMs: startedAtMs - 600_000,
+        outcome: 'repaired',
+        found: 2,
+        damage: [],
+        counts: { looks: 9, damaged: 1, repaired: 1, failed: 0 },
+      },
+    }),
+  ],
   mirrors: [
     'active',
     statusReport({
