@@ -1,0 +1,98 @@
+// Reads a policy as a plain worker does: resolves `current` once, then reads every file of that generation, and judges
+// it: one whole published release per bundle. Owns the judgement alone; who reads, and how often, is elsewhere.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describeTree, digestTree, type KnownReleases } from './known-releases.js';
+
+export interface SeenBundle {
+  readonly bundle: string;
+  readonly serial: number;
+  /** Real path. */
+  readonly tree: string;
+  /** The driver has damaged it, and it was not replaced yet. */
+  readonly tainted: boolean;
+}
+
+export interface PolicyRead {
+  /** Real path; left out when there is no `current`. */
+  readonly generation?: string;
+  readonly bundles: readonly SeenBundle[];
+  readonly files: number;
+  /** What must never be. */
+  readonly violations: readonly string[];
+  /** The reader was held up for longer than a generation that was left is kept. */
+  readonly late: boolean;
+}
+
+export interface ReadOptions {
+  readonly known: KnownReleases;
+  /** How long a generation that was left stays readable, in milliseconds. */
+  readonly graceMs: number;
+}
+
+const nothing: PolicyRead = { bundles: [], files: 0, violations: [], late: false };
+
+/** @param policy the public directory of a host */
+export function readPolicy(policy: string, options: ReadOptions): PolicyRead {
+  const startedMs = performance.now();
+  const late = (): boolean => performance.now() - startedMs > options.graceMs * 0.8;
+  let generation: string;
+  try {
+    generation = fs.realpathSync(join(policy, 'current'));
+  } catch (error) {
+    options.known.refresh();
+    if (options.known.isLinkDamaged(policy)) return nothing;
+    return { ...nothing, violations: [`current cannot be resolved: ${String(error)}`] };
+  }
+  return readGeneration(generation, options, late);
+}
+
+/** @param generation real path of a generation directory */
+export function readGeneration(
+  generation: string,
+  options: ReadOptions,
+  late = (): boolean => false,
+): PolicyRead {
+  const bundles: SeenBundle[] = [];
+  const violations: string[] = [];
+  let files = 0;
+  try {
+    for (const bundle of fs.readdirSync(generation)) {
+      const seen = readBundle(generation, bundle, options.known);
+      files += seen.files;
+      bundles.push(seen);
+      if (seen.violation !== undefined) violations.push(seen.violation);
+    }
+    if (bundles.length === 0) violations.push(`${generation} is empty`);
+  } catch (error) {
+    options.known.refresh();
+    if (!options.known.isTainted(generation)) violations.push(`${generation}: ${String(error)}`);
+  }
+  const held = late();
+  return { generation, bundles, files, violations: held ? [] : violations, late: held };
+}
+
+function readBundle(
+  generation: string,
+  bundle: string,
+  known: KnownReleases,
+): SeenBundle & { readonly files: number; readonly violation?: string } {
+  let tree = join(generation, bundle);
+  let found = { digest: 'unreadable', files: 0 };
+  let trouble = '';
+  try {
+    tree = fs.realpathSync(tree);
+    found = digestTree(tree);
+  } catch (error) {
+    trouble = String(error);
+  }
+  const serial = Number(/\/([0-9]+)-[0-9a-f]{12}\.[0-9]+$/.exec(tree)?.[1] ?? 0);
+  if (known.kindOf(bundle, found.digest) === undefined) known.refresh();
+  const kind = known.kindOf(bundle, found.digest);
+  const tainted = known.isTainted(tree) || known.isTainted(generation);
+  const seen = { bundle, serial, tree, tainted, files: found.files };
+  if (tainted || kind === 'good' || kind === 'nacked') return seen;
+  const what =
+    kind === 'refused' ? 'was refused by its check' : `is no published release: ${describeTree(tree)}`;
+  return { ...seen, violation: `${tree} ${what} ${trouble}` };
+}
