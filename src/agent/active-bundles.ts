@@ -44,6 +44,24 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
   );
 }
 
+/** What is active by its records alone: a manifest of ten thousand files is read only where its files are asked for. */
+export interface ActiveReleases {
+  readonly generation: Generation;
+  /** By bundle. */
+  readonly records: ReadonlyMap<string, ReleaseRecord>;
+}
+
+/** @throws WritError STATE_DAMAGED */
+export function readActiveReleases(paths: HostPaths): ActiveReleases | undefined {
+  const generation = readActive(paths);
+  if (generation === undefined) return undefined;
+  const records = generation.entries.map(({ bundle, tree }): [string, ReleaseRecord] => [
+    bundle,
+    readRecord(paths, bundle, tree.release),
+  ]);
+  return { generation, records: new Map(records) };
+}
+
 /** An active policy as far as it can be read. */
 export interface PolicyLeft {
   readonly policy: ActivePolicy | undefined;

@@ -109,7 +109,13 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
     throw damaged('not JSON', error);
   }
   // The schema is our own: it need not be judged itself at every start.
-  const ajv = new Ajv({ strict: true, allowUnionTypes: true, meta: false, validateSchema: false });
+  const ajv = new Ajv({
+    strict: true,
+    allowUnionTypes: true,
+    meta: false,
+    validateSchema: false,
+    code: { optimize: false },
+  });
   const validate = ajv.compile<T>(options.schema);
   if (validate(value)) return value;
   const first = validate.errors?.[0];

@@ -15,11 +15,12 @@ import { type FreshnessReport, staleError } from '../core/freshness.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { HeldStatus } from '../core/status.js';
 import { clockWarnings } from '../trust/trust-report.js';
-import { type ActiveBundle, readActivePolicy } from './active-bundles.js';
+import { readActiveReleases } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
+import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
@@ -60,7 +61,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
       return otherwise;
     }
   };
-  const active = attempt(() => readActivePolicy(host.paths), undefined);
+  const active = attempt(() => readActiveReleases(host.paths), undefined);
   const ledger = host.ledger.read();
   const workers = workerStatuses(ledger);
   const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
@@ -79,7 +80,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     bundles: host.config.bundles.map((one) =>
       bundleStatus(
         one,
-        active?.bundles.get(one.name),
+        active?.records.get(one.name),
         attempt(() => offeredTo(host, one), undefined),
       ),
     ),
@@ -141,7 +142,7 @@ function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo
 
 function bundleStatus(
   { name, channel }: BundleConfig,
-  active: ActiveBundle | undefined,
+  active: ReleaseRecord | undefined,
   offered: ReleaseInfo | undefined,
 ): BundleStatus {
   return {
@@ -149,9 +150,9 @@ function bundleStatus(
     channel,
     ...(active
       ? {
-          serial: active.record.release.serial,
-          revision: active.record.release.revision,
-          activatedAtMs: active.record.stagedAtMs,
+          serial: active.release.serial,
+          revision: active.release.revision,
+          activatedAtMs: active.stagedAtMs,
         }
       : {}),
     ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),
