@@ -1,6 +1,7 @@
 // Is a candidate anything else than what is active, and is what is active whole? Reads only.
 
 import type { ActiveBundle, ActivePolicy } from './active-bundles.js';
+import { rightsOf } from './examine-generation.js';
 import type { Host } from './host.js';
 import type { CandidateBundle } from './stage-candidates.js';
 import { type TreeProblem, verifyTree } from './verify-tree.js';
@@ -43,14 +44,10 @@ export async function findDamage(
   return damaged;
 }
 
-/** Of a bundle that is not configured any more. */
-const defaultMode = 0o644;
-
 function verifyActiveTree(
   host: Host,
   { entry, manifest }: ActiveBundle,
   contents: 'digests' | 'sizes',
 ): Promise<TreeProblem[]> {
-  const mode = host.config.bundles.find((one) => one.name === entry.bundle)?.mode ?? defaultMode;
-  return verifyTree(entry.treePath, manifest, { mode, contents });
+  return verifyTree(entry.treePath, manifest, { ...rightsOf(host, entry.bundle), contents });
 }

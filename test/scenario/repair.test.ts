@@ -127,6 +127,14 @@ const publicDamage: Readonly<Record<string, Damage>> = {
     does: ({ tree }) => fs.chmodSync(tree('policy.yaml'), 0o666),
     finds: ['tree mode policy.yaml'],
   },
+  ...(process.getuid?.() === 0
+    ? {
+        'an owner': {
+          does: ({ tree }: Bench) => fs.chownSync(tree('policy.yaml'), 4242, 0),
+          finds: ['tree owner policy.yaml'],
+        },
+      }
+    : {}),
   'the mode of the tree': { does: ({ tree }) => fs.chmodSync(tree(), 0o777), finds: ['tree mode .'] },
   'a link in place of a file': {
     does: ({ tree }) => {
@@ -339,6 +347,34 @@ describe('a repair from the kept archive', () => {
     assert.deepEqual(codes(await repair(host, 'no')), ['activated']);
     assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', ['a 2']]);
     assert.deepEqual([test.read('zones/z'), await look(host)], ['1', []]);
+  });
+});
+
+describe('a forced pull', () => {
+  it('mends what is damaged by the same move: whoever read it is told, and what is whole keeps its tree', async () => {
+    using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
+    const { test, host, driver } = one;
+    for (const serial of [1, 2]) {
+      await test.publish('access', files(serial), { serial });
+      await test.publish('zones', { z: String(serial) }, { serial });
+      await test.pull();
+    }
+    driver.told.length = 0;
+    const zones = fs.realpathSync(join(host.paths.current, 'zones'));
+    fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
+    const result = await test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
+    assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
+    assert.deepEqual(await look(host), []);
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
+  });
+
+  it('writes anew what is kept, without a swap', async () => {
+    using one = await bench();
+    fs.rmSync(one.kept('archive.tar.br'));
+    assert.equal((await one.test.pull({ force: 'yes' })).outcome, 'unchanged');
+    assert.deepEqual([await look(one.host), one.driver.told], [[], []]);
   });
 });
 

@@ -1,0 +1,82 @@
+// A repair that dies between two of its changes of the disk: the next start ends with a whole policy.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { examineActive } from '../../src/agent/examine-active.js';
+import type { Host } from '../../src/agent/host.js';
+import { unboundedPace } from '../../src/agent/pace.js';
+import { repairActive } from '../../src/agent/repair.js';
+import { startHost } from '../../src/agent/start-host.js';
+import type { OperationObserver } from '../../src/platform/durable-fs.js';
+import { type TestHost, testHost } from '../support/test-host.js';
+
+const signal = new AbortController().signal;
+
+class Killed extends Error {}
+
+interface Life {
+  readonly observer: OperationObserver;
+  readonly seen: string[];
+}
+
+/** A process that is dead from the n-th moment on: a dead one cleans nothing up either. */
+function lifeUntil(moment: number): Life {
+  const seen: string[] = [];
+  const live = (word: string): void => {
+    seen.push(word);
+    if (seen.length > moment) throw new Killed(word);
+  };
+  return {
+    seen,
+    observer: { before: ({ op }) => live(`before ${op}`), after: ({ op }) => live(`after ${op}`) },
+  };
+}
+
+/** Generation 1 is active and damaged. */
+async function damagedHost(): Promise<TestHost> {
+  const test = testHost();
+  await test.publish('access', { 'policy.yaml': 'version: 1\n', 'views/a': 'a\n' }, { serial: 1 });
+  assert.equal((await test.pull()).outcome, 'activated');
+  fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 1\n');
+  return test;
+}
+
+async function repairUntil(test: TestHost, moment: number): Promise<readonly string[]> {
+  const life = lifeUntil(moment);
+  const host = test.reopen({ observer: life.observer });
+  try {
+    await repairActive(host, { cycle: 'c-ab', signal, download: 'no' });
+  } catch (error) {
+    if (!(error instanceof Killed)) throw error;
+  }
+  return life.seen;
+}
+
+async function assertMended(host: Host, moment: string): Promise<void> {
+  const { damage } = await startHost(host, { cycle: 'c-ac', signal });
+  assert.equal(damage, undefined, `${moment}: ${damage?.message}`);
+  const found = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
+  assert.deepEqual(found?.damage, [], moment);
+  assert.equal(fs.readFileSync(join(host.paths.current, 'access/policy.yaml'), 'utf8'), 'version: 1\n');
+  assert.deepEqual(fs.readdirSync(host.paths.staging), [], moment);
+  assert.equal(fs.existsSync(host.paths.journal), false, moment);
+}
+
+describe('a repair that is killed', () => {
+  it('between two changes of the disk leaves what the next start mends', async () => {
+    using whole = await damagedHost();
+    const moments = await repairUntil(whole, Number.POSITIVE_INFINITY);
+    assert.ok(moments.length > 40, moments.join(' '));
+    for (const [index, moment] of moments.entries()) {
+      // Dead after one change is dead before the next. Of those that are only more of the same, every third is enough.
+      const isOfTheSwap = /swap|commit|ledger|flush\.generation|flush\.record-/.test(moment);
+      if (!moment.startsWith('before') || (!isOfTheSwap && index % 3 > 0)) continue;
+      using test = await damagedHost();
+      await repairUntil(test, index);
+      // A crash is no clean end: the start reads everything.
+      fs.mkdirSync(join(test.host.paths.staging, 'c-dead'), { recursive: true });
+      await assertMended(test.reopen(), `${moment} (${index})`);
+    }
+  });
+});
