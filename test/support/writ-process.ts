@@ -1,7 +1,7 @@
 // A `writ` command that goes on running, as `serve`: its output so far, and its end by a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import type { WritRun } from './run-writ.js';
+import type { RunWritOptions, WritRun } from './run-writ.js';
 
 const entry = join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.js');
 
@@ -19,8 +19,13 @@ export interface WritProcess {
 }
 
 /** @example await using server = startWrit(['serve', '--repository', dir, '--listen', '127.0.0.1:0']); */
-export function startWrit(args: readonly string[], env: Readonly<Record<string, string>> = {}): WritProcess {
-  const child = spawn(process.execPath, [entry, ...args], {
+export function startWrit(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  { under = [] }: Pick<RunWritOptions, 'under'> = {},
+): WritProcess {
+  const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
+  const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
