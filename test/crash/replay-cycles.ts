@@ -101,11 +101,11 @@ export function configAt(
 }
 
 /** Two plain files, one in a directory and longer than a block. */
-function files(version: number): Readonly<Record<string, string>> {
+export function files(version: number): Readonly<Record<string, string>> {
   return { 'block.rpz': `version ${version}\n`, 'views/inside.rpz': `version ${version}\n`.repeat(700) };
 }
 
-function policyOf(versions: Readonly<Record<string, number>>): PolicyFiles {
+export function policyOf(versions: Readonly<Record<string, number>>): PolicyFiles {
   const all = Object.entries(versions).flatMap(([bundle, version]) =>
     Object.entries(files(version)).map(([path, text]) => [join(bundle, path), text] as const),
   );
@@ -237,7 +237,7 @@ export const replayCycles: readonly ReplayCycle[] = [
 ];
 
 /** One ceremony: a new root, in which the role has another key. */
-async function replaceKey(
+export async function replaceKey(
   { repository, dir }: ReplayWorld,
   role: 'root' | 'timestamp' | 'targets',
 ): Promise<void> {
@@ -255,7 +255,7 @@ function requireToldWorker({ ledger, paths }: Host): void {
 }
 
 /** What was accepted once is never gone back behind. */
-function requireRoles({ client }: Host, least: Readonly<Record<string, number>>): void {
+export function requireRoles({ client }: Host, least: Readonly<Record<string, number>>): void {
   const roles = client.status()?.roles as Readonly<Record<string, { version: number } | undefined>>;
   for (const [role, version] of Object.entries(least)) {
     assert.ok(

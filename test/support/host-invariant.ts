@@ -32,6 +32,8 @@ export interface Invariant {
   readonly open: () => Host | Promise<Host>;
   /** Outcomes of the clean cycle that are a success; a host with a hold is `deferred` for ever. */
   readonly succeeds?: readonly string[];
+  /** `yes`: a block is no breach here; then what is active stays active. `no` by default. */
+  readonly mayBlock?: 'yes' | 'no';
   /** Looks at the started host, before the clean cycle. */
   readonly alsoHolds?: (host: Host) => void | Promise<void>;
   /** Looks at the host when all is over. */
@@ -44,7 +46,7 @@ export interface Invariant {
  * @returns the name of the policy that was active after the start
  */
 export async function holdInvariant(paths: HostPaths, invariant: Invariant): Promise<string> {
-  const { policies, allowed, ends, succeeds = ['activated', 'unchanged'] } = invariant;
+  const { policies, allowed, mayBlock = 'no' } = invariant;
   // Workers start with the machine, and do not wait for the agent.
   requireAllowed('before the start', wholePolicy(paths, policies), invariant.found ?? allowed);
   const host = await invariant.open();
@@ -52,12 +54,13 @@ export async function holdInvariant(paths: HostPaths, invariant: Invariant): Pro
     const signal = new AbortController().signal;
     const { recovered, damage } = await startHost(host, { cycle: newCycleId(), signal });
     assert.equal(damage, undefined, `damaged: ${damage?.message} ${JSON.stringify(damage?.facts)}`);
-    assert.notEqual(recovered?.result.outcome, 'blocked', problemsOf(recovered));
+    assert.ok(mayBlock === 'yes' || recovered?.result.outcome !== 'blocked', problemsOf(recovered));
     const active = wholePolicy(paths, policies);
     requireAllowed('after the start', active, allowed);
     requireSwept(paths);
     await invariant.alsoHolds?.(host);
     const clean = await cycle(host);
+    const { ends, succeeds } = mayBlock === 'yes' ? orBlocked(clean, invariant) : wanted(invariant);
     assert.ok(succeeds.includes(clean.result.outcome), `clean cycle: ${problemsOf(clean)}`);
     const expected = typeof ends === 'string' ? ends : ends(active);
     assert.equal(wholePolicy(paths, policies), expected, 'after the clean cycle');
@@ -72,6 +75,18 @@ export async function holdInvariant(paths: HostPaths, invariant: Invariant): Pro
   } finally {
     await closeHost(host);
   }
+}
+
+function wanted({
+  ends,
+  succeeds = ['activated', 'unchanged'],
+}: Invariant): Required<Pick<Invariant, 'ends' | 'succeeds'>> {
+  return { ends, succeeds };
+}
+
+function orBlocked(clean: CycleEnd, invariant: Invariant): ReturnType<typeof wanted> {
+  if (clean.result.outcome !== 'blocked') return wanted(invariant);
+  return { ends: (active) => active, succeeds: ['blocked'] };
 }
 
 function cycle(host: Host): Promise<CycleEnd> {

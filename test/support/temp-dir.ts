@@ -1,5 +1,5 @@
 // A private directory for one test, removed afterwards whatever the test did to its modes.
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,9 +10,12 @@ export interface TempDir {
   [Symbol.dispose](): void;
 }
 
-/** @example using dir = tempDir(); */
-export function tempDir(): TempDir {
-  const path = mkdtempSync(join(tmpdir(), 'writ-test-'));
+/**
+ * @param parent tmpdir() by default; `memory()` where flushes would cost too much
+ * @example using dir = tempDir();
+ */
+export function tempDir(parent: string = tmpdir()): TempDir {
+  const path = mkdtempSync(join(parent, 'writ-test-'));
   return {
     path,
     join: (...names) => join(path, ...names),
@@ -21,6 +24,11 @@ export function tempDir(): TempDir {
       rmSync(path, { recursive: true, force: true });
     },
   };
+}
+
+/** @returns a directory in memory where the machine has one, else tmpdir() */
+export function memory(): string {
+  return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 }
 
 function makeWritable(path: string): void {
