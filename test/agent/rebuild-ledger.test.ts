@@ -189,6 +189,8 @@ describe('a status that is damaged', () => {
     await start(test.reopen());
     fs.writeFileSync(test.host.paths.status, '{');
     fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 2\n');
-    assert.equal((await start(test.reopen())).damage?.code, 'STATE_DAMAGED', 'read in full');
+    const { repaired } = await start(test.reopen());
+    assert.equal(repaired?.result.outcome, 'activated', 'read in full, and mended');
+    assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 });
