@@ -47,6 +47,9 @@ function journal({ test }: World, change: Partial<Journal>): void {
 
 function link({ test }: World, generation: number): void {
   pointCurrentAt(test.host.paths, test.host.durable, { generation, cycle: 'c-0' });
+  // The swap was not committed: a link that the ledger does not know was moved by a hand, which is damage.
+  const { ledger } = test.host;
+  ledger.write({ ...ledger.read(), lastKnownGood: generation, settled: generation });
 }
 
 function spoilTree({ test }: World, generation: number): void {
