@@ -15,8 +15,8 @@ describe('a power cut', needs('strace', 'strace'), () => {
       using recorded = await recordCycle(cycle);
       const seed = caseSeed(testSeed(), index);
       const common = { random: seeded(seed), subsets: 2, alike: 'swept' } as const;
-      const posix = await replay(recorded, { ...common, profiles: ['posix'], maxStates: testCases(45) });
-      const ext4 = await replay(recorded, { ...common, profiles: ['ext4'], maxStates: testCases(15) });
+      const posix = await replay(recorded, { ...common, profiles: ['posix'], maxStates: testCases(30) });
+      const ext4 = await replay(recorded, { ...common, profiles: ['ext4'], maxStates: testCases(10) });
       context.diagnostic(
         `${recorded.operations} operations, ${posix.tried} of ${posix.found} states, on ext4 ${ext4.tried} of ${ext4.found}`,
       );
