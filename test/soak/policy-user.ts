@@ -27,7 +27,7 @@ const leastPauseMs = 25;
 /** A reader may take a sixth of a processor, not more: it is not alone on the machine. */
 const pausesPerReading = 5;
 const countEveryMs = 500;
-const longestThoughtMs = 200;
+const longestThoughtMs = 400;
 
 const settings = JSON.parse(process.argv[2] ?? '') as UserSettings;
 const known = new KnownReleases(settings.known);

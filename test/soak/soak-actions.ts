@@ -29,7 +29,7 @@ interface Action {
 const repairWithinMs = 60_000;
 const convergeWithinMs = 60_000;
 /** About how long loader, workers and commit take. */
-const longestMoveMs = 300;
+const longestMoveMs = 120;
 const repairCommand = canRepair ? ['verify', '--repair'] : ['pull', '--force'];
 const minuteMs = 60_000;
 const dayMs = 1440 * minuteMs;
@@ -73,15 +73,19 @@ const actions: readonly Action[] = [
   { name: 'calm', weight: 3, act: calm },
 ];
 
-/** @returns an action by its weight */
-export function chooseAction(world: SoakWorld): Action {
-  const total = actions.reduce((sum, { weight }) => sum + weight, 0);
+/**
+ * @param only part of the name of what may be chosen
+ * @returns an action by its weight
+ */
+export function chooseAction(world: SoakWorld, only: string): Action {
+  const some = actions.filter(({ name }) => name.includes(only));
+  const total = some.reduce((sum, { weight }) => sum + weight, 0);
   let left = world.random.int(total);
-  for (const action of actions) {
+  for (const action of some) {
     left -= action.weight;
     if (left < 0) return action;
   }
-  throw new RangeError('no action');
+  throw new RangeError(`no action is called ${only}`);
 }
 
 function pick(world: SoakWorld): SoakHost {

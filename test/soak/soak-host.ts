@@ -162,7 +162,8 @@ export class SoakHost {
   async ensureAgent(): Promise<void> {
     const { story } = this.#world;
     for (let tries = 0; tries < 20; tries++) {
-      if (this.agent?.isRunning() === true) return;
+      // One that was killed a moment ago still looks as if it ran.
+      if (this.agent?.isRunning() === true && !this.agentMayEnd) return;
       const exitCode = await this.agent?.ended;
       const wasAsked = this.agentMayEnd || this.agent === undefined;
       // 6: a pull that was asked for by hand holds the lock; 1: nothing can be written.

@@ -16,6 +16,8 @@ export interface SoakOptions {
   readonly seed: number;
   readonly minutes: number;
   readonly hosts: number;
+  /** Part of the name of the actions that are done. */
+  readonly only: string;
   readonly mounts: boolean;
   readonly say: (line: string) => void;
   readonly signal: AbortSignal;
@@ -49,12 +51,12 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   return world.story.violations;
 }
 
-async function act(world: SoakWorld, { minutes, signal }: SoakOptions): Promise<void> {
+async function act(world: SoakWorld, { minutes, only, signal }: SoakOptions): Promise<void> {
   const { story } = world;
   await world.open();
   const untilMs = performance.now() + minutes * 60_000;
   while (performance.now() < untilMs && story.violations.length === 0 && !signal.aborted) {
-    const action = chooseAction(world);
+    const action = chooseAction(world, only);
     story.count('actions');
     story.count(`action: ${action.name}`);
     story.event(`-- ${action.name}`);

@@ -1,4 +1,4 @@
-// `npm run soak -- --minutes N [--seed S] [--hosts H]`: real processes on loopback, random trouble, and readers that look
+// `npm run soak -- --minutes N [--seed S] [--hosts H] [--only ACTION]`: real processes on loopback, random trouble, and readers that look
 // at every file all the time. Ends with 1 after any violation. Bounded by its time; uses a mount namespace of its own
 // where it may, so that a disk can be filled, and says what it leaves out where not.
 import { spawn, spawnSync } from 'node:child_process';
@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { soak } from './soak-run.js';
 
 const insideMark = 'WRIT_SOAK_INSIDE';
-const usage = 'usage: npm run soak -- --minutes N [--seed S] [--hosts H]';
+const usage = 'usage: npm run soak -- --minutes N [--seed S] [--hosts H] [--only ACTION]';
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
@@ -16,19 +16,24 @@ interface Wanted {
   readonly minutes: number;
   readonly seed: number;
   readonly hosts: number;
+  /** Part of the name of the actions that are done; all when it is empty. */
+  readonly only: string;
 }
 
 /** @returns undefined for what cannot be understood */
 function wanted(args: readonly string[]): Wanted | undefined {
   const text = { type: 'string' } as const;
   try {
-    const { values } = parseArgs({ args: [...args], options: { minutes: text, seed: text, hosts: text } });
+    const { values } = parseArgs({
+      args: [...args],
+      options: { minutes: text, seed: text, hosts: text, only: text },
+    });
     const minutes = Number(values.minutes ?? 1);
     const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
     const hosts = Number(values.hosts ?? 2);
     const isUsable =
       minutes > 0 && Number.isSafeInteger(seed) && Number.isSafeInteger(hosts) && hosts > 0 && hosts <= 16;
-    return isUsable ? { minutes, seed, hosts } : undefined;
+    return isUsable ? { minutes, seed, hosts, only: values.only ?? '' } : undefined;
   } catch {
     return undefined;
   }
@@ -52,14 +57,8 @@ async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(`${usage}\n`);
     return 2;
   }
-  const again = [
-    '--minutes',
-    String(options.minutes),
-    '--seed',
-    String(options.seed),
-    '--hosts',
-    String(options.hosts),
-  ];
+  // The seed is chosen once.
+  const again = [...args, '--seed', String(options.seed)];
   if (process.env[insideMark] === undefined) {
     const exitCode = await insideNamespace(again);
     if (exitCode !== undefined) return exitCode;
