@@ -20,6 +20,8 @@ export interface Enumerated {
 export interface Strike {
   readonly scene: Scene;
   readonly site: KillSite;
+  /** All that were found with it. */
+  readonly among: readonly KillSite[];
   /** The site is one of `fallible`. */
   readonly reads: boolean;
   /** `kill`, or the error that the call returns, as `EIO`. */
@@ -78,7 +80,7 @@ export function killsOf(scene: Scene, { sites }: Enumerated): Strike[] {
   assert.ok(swap > 0, 'the cycle has a swap');
   return sites.map((site, index) => {
     const allowed = [index <= swap ? from : to];
-    return { scene, site, reads: false, with: 'kill', allowed };
+    return { scene, site, among: sites, reads: false, with: 'kill', allowed };
   });
 }
 
@@ -96,6 +98,7 @@ export function errorsOf(scene: Scene, { sites, fallible }: Enumerated): Strike[
     (errorOfCall[site.call] ?? []).map((error) => ({
       scene,
       site,
+      among: all,
       reads: true,
       with: error,
       allowed: [from, to],
@@ -109,30 +112,31 @@ function commandOf({ case: { by, cycle } }: Scene): Parameters<typeof runCycle>[
 
 /**
  * Between the runs of one cycle a few calls come and go, as those by which threads wake each other, and the count of a
- * common call shifts. So a strike that fell elsewhere is tried again, a little earlier and later.
+ * common call shifts. So a strike that fell elsewhere is tried again, where the last run would have had it.
  */
-const shifts = [0, 0, 1, -1, 0, 2, -2, 3, -3];
+const maxTries = 12;
 
 export async function tryStrike(strike: Strike): Promise<Verdict> {
-  for (const [at, shift] of shifts.entries()) {
-    const verdict = await strikeOnce(strike, shift, at === shifts.length - 1 ? 'last' : 'more');
-    if (verdict !== undefined) return verdict;
+  let shift = 0;
+  for (let tries = 1; ; tries++) {
+    const end = await strikeOnce(strike, shift, tries === maxTries ? 'last' : 'more');
+    if ('kind' in end) return end;
+    shift = end.shift;
   }
-  return { strike, kind: 'not-reached' };
 }
 
-/** @returns undefined when it fell elsewhere and there are more tries */
+/** @returns where to strike next when it fell elsewhere and there are more tries */
 async function strikeOnce(
   strike: Strike,
   shift: number,
   tries: 'more' | 'last',
-): Promise<Verdict | undefined> {
+): Promise<Verdict | { readonly shift: number }> {
   using place = await strike.scene.place();
   try {
     const nth = Math.max(1, strike.site.nth + shift);
     const run = await runCycle(place, commandOf(strike.scene), injecting(strike, nth));
     const hit = hitOf(strike, nth, { run, place });
-    if (hit !== 'held' && tries === 'more') return undefined;
+    if (hit !== 'held' && tries === 'more') return { shift: nextShift(strike, shift, { run, place }) };
     if (hit === 'not-reached') return { strike, kind: hit };
     await judge(strike, { run, place, hit });
     return { strike, kind: hit };
@@ -142,24 +146,31 @@ async function strikeOnce(
   }
 }
 
+/** By how much the count of the last call that is known was off; a run that died before any has to go on longer. */
+function nextShift(strike: Strike, shift: number, { run, place }: Pick<Struck, 'run' | 'place'>): number {
+  const seen = sitesSeen(strike, run, place).at(-1);
+  const planned = strike.among.find((one) => one.what === seen?.what && one.ordinal === seen.ordinal);
+  return seen === undefined || planned === undefined ? shift + 1 : seen.nth - planned.nth;
+}
+
 function injecting({ site, with: what }: Strike, nth: number): string[] {
   const how = what === 'kill' ? 'signal=KILL' : `error=${what}`;
   const follow = site.thread === 'child' ? ['-f'] : [];
   return [...follow, '-e', `trace=${site.call}`, '-e', `inject=${site.call}:${how}:when=${nth}`];
 }
 
-function hitOf(
-  { site, with: what, reads }: Strike,
-  nth: number,
-  { run: { trace }, place }: Pick<Struck, 'run' | 'place'>,
-): Verdict['kind'] {
+function hitOf(strike: Strike, nth: number, { run, place }: Pick<Struck, 'run' | 'place'>): Verdict['kind'] {
+  const { site, with: what } = strike;
   const mark = what === 'kill' ? '+++ killed by SIGKILL +++' : '(INJECTED)';
-  if (!trace.includes(mark)) return 'not-reached';
+  if (!run.trace.includes(mark)) return 'not-reached';
   if (site.thread === 'child') return 'held';
-  // Of a record of this call alone; where files that are read were counted, they are counted again.
-  const also = reads ? ({ also: 'reading' } as const) : {};
-  const struck = sitesOf(trace, { root: place.root, ...also }).find((one) => one.nth === nth);
+  const struck = sitesSeen(strike, run, place).find((one) => one.nth === nth);
   return struck?.what === site.what && struck.ordinal === site.ordinal ? 'held' : 'elsewhere';
+}
+
+/** In a record of this call alone; where files that are read were counted, they are counted again. */
+function sitesSeen({ reads }: Strike, { trace }: CycleRun, { root }: Place): KillSite[] {
+  return sitesOf(trace, { root, ...(reads ? { also: 'reading' } : {}) });
 }
 
 interface Struck {

@@ -38,8 +38,11 @@ const choices: Readonly<Record<string, (choice: Choice) => Strike[]>> = {
   ],
   'first start': ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
   rollback: ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
-  'update by a running agent': ({ scene, found, random }) =>
-    some(killsOf(scene, found), testCases(2), random),
+  // The only one that makes a socket.
+  'update by a running agent': ({ scene, found, random }) => {
+    const kills = killsOf(scene, found);
+    return [...kills.filter(({ site }) => site.call === 'bind'), ...some(kills, testCases(2), random)];
+  },
 };
 
 async function strikeSome(context: TestContext, one: KillCase, seed: number): Promise<void> {
