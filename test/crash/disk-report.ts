@@ -101,9 +101,7 @@ async function reportWithoutFlushes(host: CutHost): Promise<boolean> {
   const torn = runWithCuts(host, { foreign: once, flushes: 'skipped' }).cuts[once];
   const wrong = torn === undefined ? undefined : await judgeCut(host, torn);
   const isTorn = wrong?.includes('is no whole policy') === true;
-  say(
-    `  without flushes, somebody else flushes: the new policy is ${isTorn ? 'not whole' : `whole (${wrong})`}`,
-  );
+  say(`  without flushes, somebody else flushes: ${isTorn ? 'the new policy is not whole' : wrong}`);
   return isLost && (isTorn || host.kind !== 'ext4');
 }
 
