@@ -103,6 +103,25 @@ export function readWhatIsLeft({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>
   return { policy: { generation, bundles }, lost, ...(first ? { error: first } : {}) };
 }
 
+/**
+ * What a candidate keeps of the bundles that are not replaced. When a hand has taken `current` away, that is the
+ * generation it led to: a bundle that cannot be fetched just now must not leave the policy for it.
+ */
+export function bundlesToKeep(
+  { paths, ledger }: Pick<Host, 'paths' | 'ledger'>,
+  { policy }: PolicyLeft,
+): ReadonlyMap<string, ActiveBundle> {
+  if (policy !== undefined) return policy.bundles;
+  const { settled } = ledger.read();
+  if (settled === undefined) return new Map();
+  try {
+    return bundlesOf(paths, readGeneration(paths, settled));
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return new Map();
+  }
+}
+
 function namesIn(path: string): string[] {
   try {
     return fs.readdirSync(path);

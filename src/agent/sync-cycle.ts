@@ -4,7 +4,7 @@ import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { performMove } from './activate.js';
-import { type ActivePolicy, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
+import { type ActivePolicy, bundlesToKeep, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
 import { sameContent } from './compare-active.js';
 import { type CycleStory, openStory } from './cycle-story.js';
@@ -120,7 +120,7 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const reserved = reserveGeneration(host);
   const options: StagingOptions = {
     staging: cycle.area.directory(String(reserved.generation)),
-    active: active?.bundles ?? new Map(),
+    active: bundlesToKeep(host, left),
     mtimeSeconds: reserved.mtimeSeconds,
     signal: cycle.request.signal,
   };
@@ -131,8 +131,10 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   requireNotStopped(cycle.request.signal);
   const { force, signal } = cycle.request;
   const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;
-  const isSame = candidate.length === 0 || sameContent(candidate, active);
-  if (isSame && repair?.needsSwap !== 'yes') {
+  const isEmpty = candidate.length === 0;
+  const isSame = isEmpty || sameContent(candidate, active);
+  // Damage is no reason to swap to a generation without a bundle.
+  if (isEmpty || (isSame && repair?.needsSwap !== 'yes')) {
     keepRecords(host, repair?.records ?? [], options.staging);
     return nothingNew(cycle);
   }

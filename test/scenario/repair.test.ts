@@ -289,6 +289,43 @@ describe('a look at a whole policy', () => {
   });
 });
 
+describe('a cycle without a `current` and without a download', () => {
+  for (const force of ['yes', 'no'] as const) {
+    it(`never ends at less than there was (force: ${force})`, async () => {
+      using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
+      const { test, host } = one;
+      await test.publish('access', files(1), { serial: 1 });
+      await test.publish('zones', { z: '1' }, { serial: 7 });
+      await test.pull();
+      const archives = [...test.repository.files.keys()].filter((path) => path.startsWith('targets/'));
+      for (const missing of [archives, archives.filter((path) => path.includes('zones'))]) {
+        fs.rmSync(host.paths.current);
+        const taken = missing.map((path) => [path, test.repository.files.get(path)] as const);
+        for (const path of missing) test.repository.files.delete(path);
+        assert.equal((await test.pull({ force })).outcome, 'failed');
+        assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+        assert.equal(test.read('zones/z'), '1');
+        for (const [path, bytes] of taken) if (bytes !== undefined) test.repository.files.set(path, bytes);
+      }
+      assert.notEqual((await test.pull()).outcome, 'failed');
+      assert.deepEqual(await look(host), []);
+    });
+  }
+
+  it('makes no empty generation of a policy of which nothing is left', async () => {
+    using one = await bench();
+    const { test, host } = one;
+    fs.rmSync(host.paths.current);
+    fs.rmSync(join(host.paths.generations, '2'), { recursive: true });
+    for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
+      test.repository.files.delete(path);
+    for (const force of ['yes', 'no'] as const) {
+      assert.equal((await test.pull({ force })).outcome, 'failed');
+      assert.equal(fs.existsSync(host.paths.current), false);
+    }
+  });
+});
+
 describe('a repair from the kept archive', () => {
   for (const [name, { does, finds }] of Object.entries(publicDamage)) {
     it(`mends ${name}, without the network`, async () => {
