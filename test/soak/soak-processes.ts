@@ -33,6 +33,8 @@ export class SoakProcesses {
       env: { PATH: process.env['PATH'] ?? '', ...env },
       // A user of policy ends with its stdin; the others do not look at it.
       stdio: ['pipe', 'pipe', stderr],
+      // Ctrl-C is for the driver, which then ends the soak in good order.
+      detached: true,
     });
     fs.closeSync(stderr);
     child.stdin?.on('error', () => undefined);
