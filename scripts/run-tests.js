@@ -1,19 +1,23 @@
 // Runs the compiled tests with node:test. Node 20 takes no globs and would also run helper files as tests,
-// so the list is made here. Arguments are substrings of file names: `node scripts/run-tests.js kresd`.
+// so the list is made here. Arguments are substrings of file names, with a minus those to leave out:
+// `node scripts/run-tests.js kresd`, `node scripts/run-tests.js -crash/`.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../dist/test', import.meta.url));
-const wanted = process.argv.slice(2);
+const given = process.argv.slice(2);
+const wanted = given.filter((part) => !part.startsWith('-'));
+const unwanted = given.filter((part) => part.startsWith('-')).map((part) => part.slice(1));
 const files = readdirSync(root, { recursive: true })
   .filter((name) => name.endsWith('.test.js'))
   .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+  .filter((name) => !unwanted.some((part) => name.includes(part)))
   .sort()
   .map((name) => `${root}/${name}`);
 if (files.length === 0) {
-  console.error(`no test file matches ${wanted.join(' ')}`);
+  console.error(`no test file matches ${given.join(' ')}`);
   process.exit(1);
 }
 const run = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...files], { stdio: 'inherit' });
