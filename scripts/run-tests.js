@@ -4,6 +4,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../dist/test', import.meta.url));
@@ -20,5 +21,7 @@ if (files.length === 0) {
   console.error(`no test file matches ${given.join(' ')}`);
   process.exit(1);
 }
-const run = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...files], { stdio: 'inherit' });
+// Node leaves one processor to itself: on two, the files would run one after another.
+const options = ['--test', '--test-reporter=spec', `--test-concurrency=${availableParallelism()}`];
+const run = spawnSync(process.execPath, [...options, ...files], { stdio: 'inherit' });
 process.exit(run.status ?? 1);
