@@ -1,5 +1,6 @@
 // The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
+import { afterRepair } from '../core/after-repair.js';
 import type { AgentConfig } from '../core/config.js';
 import type { ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
@@ -28,6 +29,7 @@ import { createStaleWatch } from './stale-watch.js';
 import { type Started, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
+import type { CycleEnd } from './sync-cycle.js';
 import { verifyPolicy } from './verify-policy.js';
 import { createWholeCheck } from './whole-generations.js';
 
@@ -46,10 +48,10 @@ const lockWaitMs = 10_000;
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
-  return withHost(options, 'pull', async (host, { damage, notices, notLoaded }) => {
+  return withHost(options, 'pull', async (host, { damage, repaired, notices, notLoaded }) => {
     const { by, signal, onEvent } = options;
     // What this host has was not enough at the start: now the network may be asked.
-    if (damage !== undefined && !options.force) await mendByDownload(host, signal);
+    const mended = damage !== undefined && !options.force ? await mendByDownload(host, signal) : undefined;
     const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
     createRecorder().record(host, end, { by });
     const contact = keepContact(readStatusFile(host.paths), host.clock);
@@ -57,16 +59,17 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const left = await createUntrustedExit().afterCycle(host, end, signal);
     if (left !== undefined) createRecorder().record(host, left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
     await createStaleWatch(readBootId()).check(host, contact, signal);
-    const last = left?.result ?? end.result;
+    const result = afterRepair(end.result, (mended ?? repaired)?.result);
+    const last = left?.result ?? result;
     publishStatus(host, { version: options.version, contact: contact.read(), last });
     const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];
-    return { ...end.result, warnings: [...atStart, ...end.result.warnings] };
+    return { ...result, warnings: [...atStart, ...result.warnings] };
   });
 }
 
-async function mendByDownload(host: Host, signal: AbortSignal): Promise<void> {
+async function mendByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd | undefined> {
   try {
-    await scrub(() => host, {
+    const look = await scrub(() => host, {
       cycle: newCycleId(),
       contents: 'digests',
       pace: unboundedPace(signal),
@@ -75,10 +78,12 @@ async function mendByDownload(host: Host, signal: AbortSignal): Promise<void> {
       signal,
       exclusive: (job) => job(),
     });
+    return look.repair;
   } catch (error) {
     // The cycle says what is wrong, and what is active still.
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'the policy on disk could not be looked over');
+    return undefined;
   }
 }
 
