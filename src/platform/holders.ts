@@ -14,7 +14,7 @@ import {
   placeOf,
 } from '../core/holders.js';
 import { type Clock, letOthersRun } from './clock.js';
-import { listPids, listProcNames, readProcLink, readProcText } from './proc-files.js';
+import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
 import { readSmallFile } from './read-file.js';
 
 export interface HolderLimits {
@@ -221,7 +221,6 @@ function note(walk: Walk, place: FilePlace | undefined, of: Omit<Holder, 'held' 
   // A mount of the host is in the table of every namespace that was made after it: it is told once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
-  const command =
-    of.pid === undefined ? undefined : readProcText(join(walk.proc, String(of.pid), 'comm'), 1000);
-  walk.holders.set(key, { held, ...of, ...(command === undefined ? {} : { command: command.trimEnd() }) });
+  const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);
+  walk.holders.set(key, { held, ...of, ...(command === undefined ? {} : { command }) });
 }

@@ -12,7 +12,7 @@ import {
   parseLockNote,
 } from '../core/lock-holder.js';
 import { letOthersRun } from './clock.js';
-import { listPids, listProcNames, readProcLink, readProcText } from './proc-files.js';
+import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
 import { findProcess } from './processes.js';
 
 const maxLinks = 200_000;
@@ -44,7 +44,7 @@ function livingWriter({ pid, startTicks }: LockNote): LockProcess | undefined {
 function seenProcess(pid: number, proc = '/proc'): LockProcess | undefined {
   const found = findProcess(pid);
   if (found === undefined) return undefined;
-  const command = readProcText(join(proc, String(pid), 'comm'), 1000)?.trimEnd();
+  const command = readCommand(proc, pid);
   return { pid, startTicks: found.startTicks, ...(command === undefined ? {} : { command }) };
 }
 

@@ -1,6 +1,7 @@
 // How /proc is read: names of processes, links and small texts of each. Any of them may end, or forbid the look,
 // between two calls: that is an answer here, never an error.
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { isSystemError } from '../core/errors.js';
 import { readSmallFile } from './read-file.js';
 
@@ -38,6 +39,14 @@ export function listProcNames(path: string): { readonly names: string[]; readonl
 export function readProcText(path: string, maxBytes: number): string | undefined {
   const read = readSmallFile(path, { maxBytes });
   return read.kind === 'read' ? read.bytes.toString('utf8') : undefined;
+}
+
+/** @returns the name by which people know the program of a process; undefined when it may not be read */
+export function readCommand(proc: string, pid: number): string | undefined {
+  // Node calls its main thread `node-MainThread` since version 24, and the kernel names the process by that thread.
+  return readProcText(join(proc, String(pid), 'comm'), 1000)
+    ?.trimEnd()
+    .replace(/-MainThread$/, '');
 }
 
 function whyNot(error: unknown): 'gone' | 'denied' {

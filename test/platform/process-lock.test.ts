@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { type LockOptions, takeLock } from '../../src/platform/process-lock.js';
 import { rejectsCode } from '../support/assert-code.js';
@@ -23,6 +23,12 @@ function options(path: string, overrides: Partial<LockOptions> = {}): LockOption
   };
 }
 
+/** Also after a test that failed: a child left behind would keep this file from its end. */
+const started: RunningScript[] = [];
+after(() => {
+  for (const { child } of started) child.kill('SIGKILL');
+});
+
 /** Another process that takes the lock as `agent`, prints a line, and stays. */
 async function startHolder(path: string): Promise<RunningScript> {
   const holder = startScript(`
@@ -33,6 +39,7 @@ async function startHolder(path: string): Promise<RunningScript> {
     await takeLock({ durable, path: ${JSON.stringify(path)}, holder: 'agent', waitMs: 0, clock: systemClock, code: 'LOCK_HELD' });
     console.log('held');
     setInterval(() => undefined, 1000);`);
+  started.push(holder);
   assert.equal(await holder.firstLine, 'held');
   return holder;
 }
