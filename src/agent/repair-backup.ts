@@ -5,6 +5,7 @@ import { placeCandidate } from './candidate-move.js';
 import { openStory } from './cycle-story.js';
 import { examineGeneration } from './examine-generation.js';
 import type { Host } from './host.js';
+import type { Ledger } from './ledger.js';
 import { noteLinks } from './noted-links.js';
 import { unboundedPace } from './pace.js';
 import { stageDamaged } from './repair.js';
@@ -44,8 +45,7 @@ export async function repairBackup(
     keepRecords(host, records, staging);
     if (replaced.length === 0 && wanted.links.length === 0) return generation;
     await placeCandidate(host, candidate, { staging, generation: reserved.generation });
-    const ledger = host.ledger.read();
-    const named = ledger.previous === generation ? { ...ledger, previous: reserved.generation } : ledger;
+    const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
     host.ledger.write(noteLinks(host.paths, named, reserved.generation));
     host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
     return reserved.generation;
@@ -56,4 +56,13 @@ export async function repairBackup(
   } finally {
     area.remove(host.log);
   }
+}
+
+/** Under each of the names that the old one has. */
+function inPlaceOf(old: number, made: number, ledger: Ledger): Ledger {
+  return {
+    ...ledger,
+    ...(ledger.previous === old ? { previous: made } : {}),
+    ...(ledger.lastKnownGood === old ? { lastKnownGood: made } : {}),
+  };
 }

@@ -103,14 +103,13 @@ async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<
   for (const { number, role } of backupsOf(host())) {
     const damage = await examine(number);
     found.push(...damage);
-    const isMended = damage.length > 0 && options.repair === 'yes';
-    const kept = isMended
-      ? await options.exclusive(() => repairBackup(host(), number, { signal: options.signal }))
-      : number;
-    // A backup that could not be made anew is none.
-    generations.push(
-      described(kept ?? number, role, kept === number ? damage : await examine(kept ?? number)),
-    );
+    if (damage.length === 0 || options.repair === 'no') {
+      generations.push(described(number, role, damage));
+      continue;
+    }
+    // Under the same number where only what is kept of it was damaged: read again in any case.
+    const kept = await options.exclusive(() => repairBackup(host(), number, { signal: options.signal }));
+    generations.push(described(kept, role, await examine(kept)));
   }
   return { generations, found };
 }

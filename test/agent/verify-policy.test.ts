@@ -1,0 +1,93 @@
+// `writ verify` over the backups: what it says in the end is what it has read in the end.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { verifyPolicy } from '../../src/agent/verify-policy.js';
+import type { VerifyResult } from '../../src/core/verify-report.js';
+import { type TestHost, testHost } from '../support/test-host.js';
+
+/** Generation 1 is the backup of generation 2. */
+async function twoGenerations(): Promise<TestHost> {
+  const test = testHost();
+  for (const serial of [1, 2]) {
+    await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
+    assert.equal((await test.pull()).outcome, 'activated');
+  }
+  return test;
+}
+
+function verify({ host }: TestHost, repair: 'yes' | 'no'): Promise<VerifyResult> {
+  return verifyPolicy({
+    host: () => host,
+    repair,
+    by: 'a test',
+    signal: new AbortController().signal,
+    onEvent: () => undefined,
+    exclusive: (job) => job(),
+  });
+}
+
+const roles = ({ generations }: VerifyResult): unknown[] =>
+  generations.map(({ generation, role, damage }) => [generation, role, damage.length]);
+
+/** Path of what is kept of release 1, the oldest. */
+function kept({ host }: TestHost, name: string): string {
+  const directory = join(host.paths.archives, 'access');
+  const [release = ''] = fs.readdirSync(directory).sort();
+  return join(directory, release, name);
+}
+
+describe('a damaged backup', () => {
+  it('is found, and left as it is, where no repair is asked for', async () => {
+    using test = await twoGenerations();
+    fs.writeFileSync(kept(test, 'archive.tar.br'), 'x');
+    const result = await verify(test, 'no');
+    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [1, 'previous', 1],
+    ]);
+    assert.equal(fs.readFileSync(kept(test, 'archive.tar.br'), 'utf8'), 'x');
+  });
+
+  it('whose kept archive is lost is whole in the end, and the same generation', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(kept(test, 'archive.tar.br'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [1, 'previous', 0],
+    ]);
+    assert.equal((await verify(test, 'no')).outcome, 'whole');
+  });
+
+  it('whose tree was edited is made anew, and the ledger names the new one in its place', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'previous', 0],
+    ]);
+    assert.equal(host.ledger.read().previous, 3);
+    assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
+  });
+
+  it('that is the last known good one is named so again', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    const { previous: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
+    const result = await verify(test, 'yes');
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'last-known-good', 0],
+    ]);
+    assert.deepEqual([host.ledger.read().lastKnownGood, (await verify(test, 'no')).outcome], [3, 'whole']);
+  });
+});
