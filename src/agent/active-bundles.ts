@@ -1,9 +1,9 @@
 // What is active, bundle by bundle: the generation's links joined with the records of their releases.
 // Reads only; a part that is missing is an error that says which, or what is left is told beside it.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError, isWritError, type WritError } from '../core/errors.js';
+import { isWritError, orUndefined, type WritError } from '../core/errors.js';
 import type { Manifest } from '../core/manifest.js';
+import { namesIn } from './generation-releases.js';
 import {
   activeGenerationNumber,
   type Generation,
@@ -114,19 +114,5 @@ export function bundlesToKeep(
   if (policy !== undefined) return policy.bundles;
   const { settled } = ledger.read();
   if (settled === undefined) return new Map();
-  try {
-    return bundlesOf(paths, readGeneration(paths, settled));
-  } catch (error) {
-    if (!isWritError(error)) throw error;
-    return new Map();
-  }
-}
-
-function namesIn(path: string): string[] {
-  try {
-    return fs.readdirSync(path);
-  } catch (error) {
-    if (isSystemError(error)) return [];
-    throw error;
-  }
+  return orUndefined(() => bundlesOf(paths, readGeneration(paths, settled))) ?? new Map();
 }

@@ -2,7 +2,7 @@
 // groups that the difference concerns are found. Nothing that workers can see points at them yet.
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isWritError, type WritError } from '../core/errors.js';
+import { isWritError } from '../core/errors.js';
 import type { Move } from './activate.js';
 import type { ActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
@@ -11,11 +11,11 @@ import type { Host } from './host.js';
 import { channelKey, type Ledger, withAccepted } from './ledger.js';
 import { treeName } from './paths.js';
 import { keepRelease } from './release-records.js';
-import { rememberReleases } from './remember-refusals.js';
+import { rememberBlamed } from './remember-refusals.js';
 import type { CandidateBundle } from './stage-candidates.js';
 import type { TellTarget } from './tell-steps.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
-import { dueWorkers } from './worker-ledger.js';
+import type { WorkerGroup } from './worker-groups.js';
+import { dueGroups } from './worker-ledger.js';
 
 export interface PlaceOptions {
   /** The attempt's directory in staging. */
@@ -104,16 +104,17 @@ export interface MovePlanOptions {
 export function planMove(host: Host, options: MovePlanOptions): Move {
   const { active, candidate, placed } = options;
   const from = active && { generation: active.generation.number, path: active.generation.path };
+  const releases = candidate.flatMap(({ staged }) => (staged ? [staged.release] : []));
   return {
     kind: 'update',
     ...(from ? { from } : {}),
     to: placed,
     groups: concernedGroups(host, options),
-    releases: candidate.flatMap(({ staged }) => (staged ? [staged.release] : [])),
+    releases,
     staging: options.staging,
     signal: options.signal,
     ledger: (ledger) => acceptAll(ledger, candidate),
-    onRefused: (error, groups) => options.onBlamed(rememberRefused(host, candidate, error, groups)),
+    onRefused: (error, groups) => options.onBlamed(rememberBlamed(host, releases, error, groups)),
   };
 }
 
@@ -133,12 +134,12 @@ function concernedGroups(
       return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
     }),
   );
-  const due = [...dueWorkers(host.ledger.read())];
+  const due = dueGroups(host.ledger.read());
   return host.groups.filter(
     ({ config }) =>
       concernsGroup(config, changed) ||
       config.uses.some((name) => damaged.includes(name)) ||
-      due.some((key) => key.startsWith(workerKey(config.name, ''))),
+      due.has(config.name),
   );
 }
 
@@ -153,25 +154,4 @@ function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledge
     const holds = accepted.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
     return { ...accepted, holds, channels: { ...accepted.channels, [selection.bundle.name]: channel } };
   }, ledger);
-}
-
-/**
- * The changed bundles that the refusing groups use are refused together: one of them is the culprit, and nobody
- * knows which.
- * @returns their names
- */
-function rememberRefused(
-  host: Host,
-  candidate: readonly CandidateBundle[],
-  error: WritError,
-  groups: readonly string[],
-): string[] {
-  const used = new Set(
-    host.groups.filter((one) => groups.includes(one.config.name)).flatMap((one) => one.config.uses),
-  );
-  const blamed = candidate.flatMap(({ staged }) =>
-    staged && used.has(staged.release.bundle) ? [staged.release] : [],
-  );
-  rememberReleases(host, blamed, error);
-  return blamed.map((one) => one.bundle);
 }

@@ -119,6 +119,11 @@ function impossible(state: CycleState, event: CycleEvent, step?: Step): WritErro
   });
 }
 
+/** Passes steps that this cycle has no work for. */
+export async function skipSteps(story: Pick<CycleStory, 'step'>, steps: readonly Step[]): Promise<void> {
+  for (const step of steps) await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
+}
+
 /** An error as results and history carry it. */
 export function problemOf(error: unknown): Problem {
   const { code, message, hint, facts } = toWritError(error);

@@ -2,7 +2,7 @@
 // again, whatever has become of its trees. Reads only; what is whole is whole-generations' to say.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError, isWritError } from '../core/errors.js';
+import { isSystemError, orUndefined } from '../core/errors.js';
 import type { ReleaseInfo } from '../core/release.js';
 import { type HostPaths, parseBundleLink } from './paths.js';
 import { readRecord } from './release-records.js';
@@ -13,16 +13,12 @@ export function releasesNamedBy(paths: HostPaths, generation: number): ReleaseIn
   return namesIn(path).flatMap((bundle) => {
     const tree = parseBundleLink(bundle, linkText(join(path, bundle)));
     if (tree === undefined) return [];
-    try {
-      return [readRecord(paths, bundle, tree.release).release];
-    } catch (error) {
-      if (isWritError(error)) return [];
-      throw error;
-    }
+    return orUndefined(() => readRecord(paths, bundle, tree.release))?.release ?? [];
   });
 }
 
-function namesIn(path: string): string[] {
+/** @returns the names in the directory of a generation, sorted; none where it cannot be read */
+export function namesIn(path: string): string[] {
   try {
     return fs.readdirSync(path).sort();
   } catch (error) {

@@ -1,6 +1,6 @@
 // What each generation holds, noted in the ledger before the link moves to it: a link that somebody turned to another
 // tree of ours looks well in itself, and is found by this alone. Writes no file.
-import { isWritError } from '../core/errors.js';
+import { orUndefined } from '../core/errors.js';
 import { listGenerations, readGeneration } from './generations.js';
 import type { Ledger } from './ledger.js';
 import type { HostPaths } from './paths.js';
@@ -25,12 +25,7 @@ export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number):
 }
 
 function linksOf(paths: HostPaths, generation: number): NotedLinks | undefined {
-  try {
-    const { entries } = readGeneration(paths, generation);
-    return Object.fromEntries(entries.map((one) => [one.bundle, one.treeDirectory]));
-  } catch (error) {
-    // A swap to what cannot be read ends elsewhere; here nothing is known of it.
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
+  // A swap to what cannot be read ends elsewhere; here nothing is known of it.
+  const found = orUndefined(() => readGeneration(paths, generation));
+  return found && Object.fromEntries(found.entries.map((one) => [one.bundle, one.treeDirectory]));
 }

@@ -31,7 +31,6 @@ import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
 import { verifyPolicy } from './verify-policy.js';
-import { createWholeCheck } from './whole-generations.js';
 
 export interface AloneOptions {
   readonly configPath: string;
@@ -96,11 +95,7 @@ export async function verifyAlone(
   const repair = options.repair ? 'yes' : 'no';
   return underLock(config, options, 'verify', async (host) => {
     if (repair === 'yes') {
-      const recovered = await recoverHost(host, {
-        cycle: newCycleId(),
-        signal,
-        whole: createWholeCheck(host),
-      });
+      const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
     const how = { host: () => host, exclusive: <T>(job: () => Promise<T>) => job() };

@@ -2,6 +2,7 @@
 // may come back, for the history does not tell of that; a release that a person left must not come back by itself.
 import type { HistoryEntry } from '../core/control-protocol.js';
 import type { ReleaseInfo } from '../core/release.js';
+import { isActivation } from '../core/sync-machine.js';
 import type { Hold } from './ledger.js';
 
 export interface KnownReleases {
@@ -25,8 +26,7 @@ export function rebuildHolds(history: readonly HistoryEntry[], known: KnownRelea
 }
 
 function isRollback({ result }: HistoryEntry): boolean {
-  const isDone = result.outcome === 'activated' || result.outcome === 'degraded';
-  return result.type === 'rollback.result' && isDone && Array.isArray(result.bundles);
+  return result.type === 'rollback.result' && isActivation(result.outcome) && Array.isArray(result.bundles);
 }
 
 /** A release above what is active: had it come back since, it or a newer one would be active. */

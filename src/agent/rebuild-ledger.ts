@@ -1,8 +1,8 @@
 // A ledger that is damaged or lost, made anew from what lies on the disk: numbers above everything ever seen, serials
 // from the kept records and from trust, times above every tree's. What nobody else wrote down is lost, and said.
 import * as fs from 'node:fs';
-import { isWritError } from '../core/errors.js';
-import { type Journal, rebuildJournal } from '../core/recovery.js';
+import { isWritError, orUndefined } from '../core/errors.js';
+import { rebuildJournal } from '../core/recovery.js';
 import type { ReleaseInfo } from '../core/release.js';
 import { releasesNamedBy } from './generation-releases.js';
 import { activeGenerationNumber } from './generations.js';
@@ -85,22 +85,13 @@ function knownToTrust({ config, client }: Host): ReleaseInfo[] {
 
 /** What can still be read counts; what cannot is one trace less. */
 function orNothing<T>(read: () => T | undefined): T[] {
-  try {
-    const value = read();
-    return value === undefined ? [] : [value];
-  } catch (error) {
-    if (isWritError(error)) return [];
-    throw error;
-  }
+  const value = orUndefined(read);
+  return value === undefined ? [] : [value];
 }
 
 function lastKnownGood(host: Host, active: number | undefined): number | undefined {
-  const journal = wholeJournal(host);
+  const journal = orUndefined(() => readJournal(host.paths));
   return journal?.direction === 'forward' && journal.to === active ? journal.from : active;
-}
-
-function wholeJournal({ paths }: Host): Journal | undefined {
-  return orNothing(() => readJournal(paths))[0];
 }
 
 /** As a journal that could not be read: one that tells of a swap is left as it is, and says more. */

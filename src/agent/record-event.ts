@@ -13,12 +13,12 @@ export interface HostEvent {
   readonly problems: readonly Problem[];
   /** What happened, for people. */
   readonly reason: string;
-  /** What it belongs to; the age of the policy by default. */
-  readonly trigger?: Trigger;
+  /** What it belongs to. */
+  readonly trigger: Trigger;
 }
 
 /** Never throws: reporting changes no outcome. */
-export function recordEvent(host: Host, { problems, reason, trigger = 'stale' }: HostEvent): void {
+export function recordEvent(host: Host, { problems, reason, trigger }: HostEvent): void {
   try {
     const story = openStory({ cycle: newCycleId(), trigger, clock: host.clock });
     const findings = emptyFindings(activeGenerationNumber(host.paths));

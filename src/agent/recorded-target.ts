@@ -1,6 +1,6 @@
 // The signed target of a release that this host has already: out of its record, else out of the trusted metadata. A
 // record is believed for what its signed part says, never for what stands beside it. Reads only.
-import { isWritError, WritError } from '../core/errors.js';
+import { isWritError, orUndefined, WritError } from '../core/errors.js';
 import { encodeReleaseInfo } from '../core/release.js';
 import { recallSignedTarget, type SignedTarget } from '../trust/signed-target.js';
 import type { Host } from './host.js';
@@ -17,7 +17,10 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
   const record = readRecord(paths, bundle, release);
   const { channel, bundle: named } = record.release;
   const vouchers = readVouchers(paths, bundle, release);
-  const target = named === bundle ? recall(record.target, vouchers, { bundle, channel }) : undefined;
+  const target =
+    named === bundle
+      ? orUndefined(() => recallSignedTarget(record.target, vouchers, { bundle, channel }))
+      : undefined;
   const isTrue =
     target !== undefined &&
     target.digest === record.archive.digest &&
@@ -28,15 +31,6 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
   throw new WritError('STATE_DAMAGED', `the record of ${bundle} ${release} is not what was signed`, {
     facts: { bundle, release },
   });
-}
-
-function recall(...args: Parameters<typeof recallSignedTarget>): SignedTarget | undefined {
-  try {
-    return recallSignedTarget(...args);
-  } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
 }
 
 function isSame(one: object, other: object): boolean {
@@ -76,11 +70,6 @@ export function targetToRepair(host: Host, { bundle, channel, release }: TargetW
 
 /** What the trusted metadata lists needs no record to be believed. */
 function listedTarget(host: Host, { bundle, channel, release }: TargetWish): SignedTarget | undefined {
-  try {
-    const target = host.client.knownTarget(bundle, channel);
-    return target !== undefined && nameOf(target) === release ? target : undefined;
-  } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
+  const target = orUndefined(() => host.client.knownTarget(bundle, channel));
+  return target !== undefined && nameOf(target) === release ? target : undefined;
 }

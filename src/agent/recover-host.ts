@@ -22,13 +22,11 @@ import { forgetReleases } from './remember-refusals.js';
 import { keepBroken } from './state-file.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
 import type { CycleEnd } from './sync-cycle.js';
-import { createWholeCheck, findWayBack, type WholeCheck } from './whole-generations.js';
+import { createWholeCheck, findWayBack } from './whole-generations.js';
 
 export interface RecoveryOptions {
   readonly cycle: string;
   readonly signal: AbortSignal;
-  /** What this start knows of its generations already. */
-  readonly whole?: WholeCheck;
 }
 
 /**
@@ -45,7 +43,7 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     return undefined;
   }
   const candidate = candidateOf(host, journal);
-  const facts = await factsFor(host, journal, options.whole ?? createWholeCheck(host));
+  const facts = await factsFor(host, journal);
   const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
   host.log.info({ plan, journal, facts }, 'recovery');
   return perform(host, plan, { ...options, journal, candidate, back: facts.back });
@@ -77,7 +75,8 @@ function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
   return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
 }
 
-async function factsFor(host: Host, journal: Journal, whole: WholeCheck): Promise<DiskFacts> {
+async function factsFor(host: Host, journal: Journal): Promise<DiskFacts> {
+  const whole = createWholeCheck(host);
   const current = activeGenerationNumber(host.paths);
   return {
     ...(current === undefined ? {} : { current }),

@@ -3,7 +3,6 @@
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { Journal, WayBack } from '../core/recovery.js';
-import type { ReleaseInfo } from '../core/release.js';
 import { finishMove, type Move, type MoveResult, restore } from './activate.js';
 import { type CycleStory, openStory, problemOf } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
@@ -11,7 +10,7 @@ import { releasesBrought } from './generation-releases.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal } from './journal.js';
-import { rememberReleases } from './remember-refusals.js';
+import { rememberBlamed } from './remember-refusals.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
 import type { TellTarget } from './tell-steps.js';
@@ -117,26 +116,15 @@ function moveOf(host: Host, { journal, back, signal }: SwapLeft, staging: string
     signal,
     swapCycle: journal.cycle,
     ledger: (ledger) => ledger,
-    ...(journal.kind === 'update' ? { onRefused: remembering(host, releases) } : {}),
+    // As in the cycle that crashed.
+    ...(journal.kind === 'update'
+      ? { onRefused: (error, groups) => void rememberBlamed(host, releases, error, groups) }
+      : {}),
   };
 }
 
 function targetOf({ paths }: Host, generation: number): TellTarget {
   return { generation, path: `${paths.generations}/${generation}` };
-}
-
-/** As in the cycle that crashed: what a worker refuses is remembered before the link goes back. */
-function remembering(host: Host, releases: readonly ReleaseInfo[]): NonNullable<Move['onRefused']> {
-  return (error, groups) => {
-    const used = host.groups
-      .filter((one) => groups.includes(one.config.name))
-      .flatMap((one) => one.config.uses);
-    rememberReleases(
-      host,
-      releases.filter((one) => used.includes(one.bundle)),
-      error,
-    );
-  };
 }
 
 function interrupted({ journal: { from, to }, back }: Undo): WritError {

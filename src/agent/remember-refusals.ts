@@ -48,6 +48,25 @@ export function rememberReleases(
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
 }
 
+/**
+ * Remembers what workers refused, before the link goes back. The changed bundles that the refusing groups use are
+ * refused together: one of them is the culprit, and nobody knows which.
+ * @param releases those that are new
+ * @returns names of the bundles
+ */
+export function rememberBlamed(
+  host: Host,
+  releases: readonly ReleaseInfo[],
+  error: WritError,
+  groups: readonly string[],
+): string[] {
+  const refusing = host.groups.filter((one) => groups.includes(one.config.name));
+  const used = new Set(refusing.flatMap((one) => one.config.uses));
+  const blamed = releases.filter((one) => used.has(one.bundle));
+  rememberReleases(host, blamed, error);
+  return blamed.map((one) => one.bundle);
+}
+
 /** Before the link goes back: a disk that keeps no memory must not keep the workers on what they have refused. */
 export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => void): void {
   try {

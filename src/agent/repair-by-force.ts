@@ -1,6 +1,6 @@
 // `writ pull --force` has staged every release anew: what is damaged takes its new tree from there, by the same move as
 // any repair. Decides; writes nothing.
-import type { DamageFound } from '../core/scrub.js';
+import { type DamageFound, isOfLinks } from '../core/scrub.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
 import type { Host } from './host.js';
 import { unboundedPace } from './pace.js';
@@ -40,7 +40,7 @@ export async function planForcedRepair(
       ? [one.staged]
       : [],
   );
-  const hasWrongLinks = damage.some(({ part }) => part === 'current' || part === 'generation');
+  const hasWrongLinks = damage.some(isOfLinks);
   return {
     active,
     candidate: candidate.map((one) => (replaced.includes(nameOf(one)) ? one : asItIs(one, active))),

@@ -2,9 +2,10 @@
 // place. No hold is put on what is left: as soon as its release can be had again, a cycle brings it back.
 import type { BundleResult, Problem } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
+import { isActivation } from '../core/sync-machine.js';
 import { type MoveResult, performMove } from './activate.js';
 import type { ActivePolicy } from './active-bundles.js';
-import type { CycleStory } from './cycle-story.js';
+import { type CycleStory, skipSteps } from './cycle-story.js';
 import type { ExaminedActive } from './examine-active.js';
 import type { Host } from './host.js';
 import { parseTreeName } from './paths.js';
@@ -33,8 +34,7 @@ export interface WentBack {
 export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
   const { host, story, active, failures, staging, signal } = back;
   const target = await choose(back);
-  for (const step of ['verify', 'check', 'canary', 'flush'] as const)
-    await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
+  await skipSteps(story, ['verify', 'check', 'canary', 'flush']);
   const { number, path } = target.generation;
   await makeNewer(host, { comingBack: number, inUse: active.current });
   const replaced = [...target.bundles.keys()];
@@ -81,7 +81,7 @@ function resultsOf(
   target: ActivePolicy,
   { outcome, problems }: MoveResult,
 ): BundleResult[] {
-  const [problem] = outcome === 'activated' || outcome === 'degraded' ? [] : problems;
+  const [problem] = isActivation(outcome) ? [] : problems;
   return [...target.bundles].map(([bundle, { entry, record }]): BundleResult => {
     const before = active.wanted.bundles.find((one) => one.bundle === bundle);
     const fromSerial = parseTreeName(before?.treeDirectory ?? '')?.serial;

@@ -4,6 +4,8 @@ import type { BundleConfig } from '../core/config.js';
 import type { BundleResult, Problem } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
 import type { Manifest } from '../core/manifest.js';
+import { isOfLinks } from '../core/scrub.js';
+import { isActivation } from '../core/sync-machine.js';
 import type { SignedTarget } from '../trust/signed-target.js';
 import type { Move, MoveResult } from './activate.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
@@ -18,8 +20,7 @@ import type { StagedBundle } from './stage-bundle.js';
 import type { CandidateBundle } from './stage-candidates.js';
 import type { TellTarget } from './tell-steps.js';
 import { verifyTree } from './verify-tree.js';
-import { workerKey } from './worker-groups.js';
-import { dueWorkers } from './worker-ledger.js';
+import { dueGroups } from './worker-ledger.js';
 
 /** One bundle that ought to be active, and is configured: others leave with the next generation. */
 export interface PolicyPart {
@@ -203,14 +204,12 @@ function concernedGroups(
   { damage }: ExaminedActive,
   replaced: readonly string[],
 ): Move['groups'] {
-  const links = damage.filter(({ part }) => part === 'current' || part === 'generation');
+  const links = damage.filter(isOfLinks);
   if (links.some(({ bundle }) => bundle === undefined)) return host.groups;
   const names = new Set([...replaced, ...links.flatMap(({ bundle = '' }) => bundle)]);
-  const due = [...dueWorkers(host.ledger.read())];
+  const due = dueGroups(host.ledger.read());
   return host.groups.filter(
-    ({ config }) =>
-      config.uses.some((name) => names.has(name)) ||
-      due.some((key) => key.startsWith(workerKey(config.name, ''))),
+    ({ config }) => config.uses.some((name) => names.has(name)) || due.has(config.name),
   );
 }
 
@@ -220,7 +219,7 @@ export function movedResults(
   replaced: readonly string[],
   { outcome, problems }: MoveResult,
 ): BundleResult[] {
-  const [problem] = outcome === 'activated' || outcome === 'degraded' ? [] : problems;
+  const [problem] = isActivation(outcome) ? [] : problems;
   return selections.map(({ result }) =>
     replaced.includes(result.bundle) ? { ...result, outcome, ...(problem ? { problem } : {}) } : result,
   );

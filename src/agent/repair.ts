@@ -4,10 +4,11 @@
 // bytes are those that passed them.
 import type { CycleEventLine, Problem } from '../core/cycle-report.js';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
-import { type DamageFound, damageSummary } from '../core/scrub.js';
+import { type DamageFound, damageSummary, isOfLinks } from '../core/scrub.js';
+import { isActivation } from '../core/sync-machine.js';
 import { performMove } from './activate.js';
 import { placeCandidate } from './candidate-move.js';
-import { type CycleStory, openStory, problemOf } from './cycle-story.js';
+import { type CycleStory, openStory, problemOf, skipSteps } from './cycle-story.js';
 import { countText } from './cycle-text.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
@@ -111,13 +112,13 @@ async function mend(repair: Repair): Promise<void> {
   if (failures.length > 0) {
     const back = await goBackToWhole({ host, story, active, failures, staging, signal });
     findings.moves.push(back.moved);
-    if (isActive(back.moved.outcome)) findings.problems.push(back.problem);
+    if (isActivation(back.moved.outcome)) findings.problems.push(back.problem);
     for (const result of back.bundles) findings.bundles.set(result.bundle, result);
     return;
   }
   const { candidate, records, replaced } = await repairCandidate(host, parts, made);
-  await skip(story, ['verify', 'check', 'canary']);
-  if (replaced.length === 0 && !hasWrongLinks(active)) {
+  await skipSteps(story, ['verify', 'check', 'canary']);
+  if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
     keepRecords(host, records, staging);
     for (const { result } of made.selections) findings.bundles.set(result.bundle, result);
     story.note({ type: 'nothing', outcome: 'unchanged' });
@@ -169,18 +170,6 @@ async function refreshIfAllowed(host: Host, { download, signal }: RepairOptions)
 
 function verdictOf(selections: readonly Selection[]): 'ok' | 'fail' {
   return failuresIn(selections).length > 0 ? 'fail' : 'ok';
-}
-
-async function skip(story: CycleStory, steps: readonly ('verify' | 'check' | 'canary')[]): Promise<void> {
-  for (const step of steps) await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
-}
-
-function hasWrongLinks({ damage }: ExaminedActive): boolean {
-  return damage.some(({ part }) => part === 'current' || part === 'generation');
-}
-
-function isActive(outcome: string): boolean {
-  return outcome === 'activated' || outcome === 'degraded';
 }
 
 /** Somebody may have removed all of the public side. */

@@ -1,6 +1,6 @@
 // Which generation a rollback goes to: whole on disk, vouched for by the keys of today, and not withdrawn unless a
 // person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
-import { isWritError, WritError } from '../core/errors.js';
+import { isWritError, orUndefined, WritError } from '../core/errors.js';
 import { type ActivePolicy, bundlesOf } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
 import { listGenerations, readGeneration } from './generations.js';
@@ -99,12 +99,7 @@ function requireNotWithdrawn(host: Host, { generation, bundles }: ActivePolicy):
 function withdrawnSerials(host: Host, bundle: string, channel: string): readonly number[] {
   const followed = host.config.bundles.find((one) => one.name === bundle)?.channel ?? channel;
   return [...new Set([channel, followed])].flatMap((one) => {
-    try {
-      return host.client.knownTarget(bundle, one)?.release.withdrawn ?? [];
-    } catch (error) {
-      // An entry that cannot be read says nothing about what it withdrew.
-      if (isWritError(error)) return [];
-      throw error;
-    }
+    // An entry that cannot be read says nothing about what it withdrew.
+    return orUndefined(() => host.client.knownTarget(bundle, one))?.release.withdrawn ?? [];
   });
 }

@@ -1,8 +1,8 @@
 // The traces that generations leave: links, trees, the journal, the history, the public status. Read when the ledger,
 // which knows better, is gone. Never writes.
-import { join } from 'node:path';
-import { isWritError } from '../core/errors.js';
-import { activeGenerationNumber, listDirectories, listGenerations } from './generations.js';
+import { basename } from 'node:path';
+import { orUndefined } from '../core/errors.js';
+import { activeGenerationNumber, listGenerations, listTrees } from './generations.js';
 import { readHistory } from './history.js';
 import { readJournal } from './journal.js';
 import { type HostPaths, parseTreeName } from './paths.js';
@@ -31,29 +31,12 @@ function isGeneration(value: number | undefined): value is number {
 type Found = (number | undefined)[];
 
 function treeNumbers(paths: HostPaths): Found {
-  return treesIn(paths).map((path) => parseTreeName(path.slice(path.lastIndexOf('/') + 1))?.generation);
-}
-
-function treesIn(paths: HostPaths): string[] {
-  return listDirectories(paths.bundles).flatMap((bundle) =>
-    listDirectories(join(paths.bundles, bundle)).map((name) => join(paths.bundles, bundle, name)),
-  );
+  return listTrees(paths).map(({ path }) => parseTreeName(basename(path))?.generation);
 }
 
 function linkNumbers(paths: HostPaths): Found {
-  return orNone(() => {
-    const journal = readJournal(paths);
-    return [activeGenerationNumber(paths), journal?.from, journal?.to];
-  });
-}
-
-function orNone(read: () => Found): Found {
-  try {
-    return read();
-  } catch (error) {
-    if (isWritError(error)) return [];
-    throw error;
-  }
+  const journal = orUndefined(() => readJournal(paths));
+  return [orUndefined(() => activeGenerationNumber(paths)), journal?.from, journal?.to];
 }
 
 function historyNumbers(paths: HostPaths): Found {
@@ -71,8 +54,8 @@ function statusNumbers(paths: HostPaths): Found {
 /** @returns the latest modification time of any file of any tree, in whole seconds; 0 without one */
 export async function latestMtimeSeconds(paths: HostPaths): Promise<number> {
   let latest = 0n;
-  for (const tree of treesIn(paths)) {
-    for await (const { stats } of walkTree(tree)) {
+  for (const tree of listTrees(paths)) {
+    for await (const { stats } of walkTree(tree.path)) {
       const seconds = stats.mtimeMs / 1000n;
       if (stats.isFile() && seconds > latest) latest = seconds;
     }

@@ -1,7 +1,7 @@
 // What of the damage that a look found still concerns the policy in use: told by status, health and every cycle until it
 // is mended or replaced. Reads the ledger and the links alone.
 import type { Problem } from '../core/cycle-report.js';
-import { isWritError, WritError } from '../core/errors.js';
+import { orUndefined, WritError } from '../core/errors.js';
 import { type DamageFound, type InUse, standingDamage } from '../core/scrub.js';
 import { problemOf } from './cycle-story.js';
 import { damageError } from './damage-error.js';
@@ -38,13 +38,4 @@ function inUse({ paths, ledger }: LedgerView): InUse {
     readGeneration(paths, generation).entries.map((one) => [one.bundle, one.treeDirectory]);
   const links = orUndefined(read) ?? Object.entries(notedLinks(ledger.read(), generation) ?? {});
   return { generation, trees: new Map(links) };
-}
-
-function orUndefined<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
 }

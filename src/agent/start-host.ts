@@ -15,7 +15,6 @@ import { newCycleId } from './run-cycle.js';
 import { scrub } from './scrub.js';
 import { readStatusFile } from './status-file.js';
 import type { CycleEnd } from './sync-cycle.js';
-import { createWholeCheck } from './whole-generations.js';
 
 export interface Started {
   /** The end of the unfinished cycle, if there was one. */
@@ -34,9 +33,9 @@ export interface Started {
  * All that a start does before the first cycle, for the agent and for a command without one: mend the state files,
  * finish or undo what a crash left, make sure that the active generation is whole, and run the loaders of a new boot.
  */
-export async function startHost(host: Host, options: Omit<RecoveryOptions, 'whole'>): Promise<Started> {
+export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
   const end = howItEnded(host);
-  const recovered = await recoverHost(host, { ...options, whole: createWholeCheck(host) });
+  const recovered = await recoverHost(host, options);
   const notices = sayNotices(host);
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });

@@ -2,10 +2,10 @@
 // generation was ever made for, kept releases that were being replaced. A leftover that cannot be removed is said and
 // stays: it never keeps the agent from starting, and blocks no later name.
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isWritError } from '../core/errors.js';
 import { isTemporaryName } from '../platform/durable-fs.js';
-import { activeGenerationNumber, listDirectories, listGenerations } from './generations.js';
+import { activeGenerationNumber, listGenerations, listTrees } from './generations.js';
 import type { Host } from './host.js';
 import { readJournal } from './journal.js';
 import { parseTreeName } from './paths.js';
@@ -60,12 +60,9 @@ function temporaryLinks(policy: string): string[] {
 function unusedTrees(host: Host): string[] {
   const newest = newestGeneration(host);
   if (newest === undefined) return [];
-  const { bundles } = host.paths;
-  return listDirectories(bundles).flatMap((bundle) =>
-    listDirectories(join(bundles, bundle))
-      .filter((name) => (parseTreeName(name)?.generation ?? 0) > newest)
-      .map((name) => join(bundles, bundle, name)),
-  );
+  return listTrees(host.paths)
+    .map(({ path }) => path)
+    .filter((path) => (parseTreeName(basename(path))?.generation ?? 0) > newest);
 }
 
 /** @returns undefined when a file that says it is damaged: then nothing is known to be unused */

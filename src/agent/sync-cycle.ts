@@ -3,11 +3,12 @@
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
+import { isActivation } from '../core/sync-machine.js';
 import { performMove } from './activate.js';
 import { type ActivePolicy, bundlesToKeep, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
 import { placeCandidate, planMove } from './candidate-move.js';
 import { sameContent } from './compare-active.js';
-import { type CycleStory, openStory } from './cycle-story.js';
+import { type CycleStory, openStory, skipSteps } from './cycle-story.js';
 import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
@@ -225,7 +226,7 @@ async function stageAndCheck(
     const verdict = stepVerdict({ before: trees.selections, after: value.selections });
     return { value, ...checkStep(value.checks, verdict) };
   });
-  await story.step('canary', () => ({ value: undefined, text: '', verdict: 'skip' }));
+  await skipSteps(story, ['canary']);
   noteResults(findings, checked.selections);
   const candidate = assembleCandidate(checked.selections, trees.staged, options.active);
   return { selections: checked.selections, candidate };
@@ -258,8 +259,7 @@ function settleResults(cycle: Cycle, moved: Moved): 'ended' | 'again' {
   const { result, blamed } = moved;
   const { findings, refusedNow } = cycle;
   findings.moves.push(result);
-  const isActive = result.outcome === 'activated' || result.outcome === 'degraded';
-  const problem = isActive ? undefined : result.problems[0];
+  const problem = isActivation(result.outcome) ? undefined : result.problems[0];
   const changed = taken(moved.selections);
   for (const { bundle, result: base } of changed) {
     const entry = { ...base, outcome: result.outcome, ...(problem ? { problem } : {}) };

@@ -2,7 +2,7 @@
 // Reads records and asks the trust store; decides nothing and writes nothing.
 import type { UntrustedStatus } from '../core/control-protocol.js';
 import type { Problem } from '../core/cycle-report.js';
-import { WritError } from '../core/errors.js';
+import { orUndefined, WritError } from '../core/errors.js';
 import { digestHex } from '../core/names.js';
 import { problemOf } from './cycle-story.js';
 import { activeGenerationNumber, type Generation, listGenerations, readGeneration } from './generations.js';
@@ -20,7 +20,7 @@ export function findUntrusted(host: TrustView): UntrustedStatus[] {
   // A host that never had a policy has not even the directory.
   if (active === undefined) return [];
   return listGenerations(host.paths).flatMap((number) => {
-    const generation = tryRead(() => readGeneration(host.paths, number));
+    const generation = orUndefined(() => readGeneration(host.paths, number));
     if (generation === undefined) return [];
     return untrustedIn(host, generation).map((one) => ({ ...one, active: number === active }));
   });
@@ -40,26 +40,17 @@ export function untrustedRelease(
   bundle: string,
   name: string,
 ): Pick<UntrustedStatus, 'serial' | 'reason'> | undefined {
-  const record = tryRead(() => readRecord(host.paths, bundle, name));
+  const record = orUndefined(() => readRecord(host.paths, bundle, name));
   if (record === undefined) return undefined;
   const verdict = host.client.stillVerifies({
     path: record.target,
     length: record.archive.length,
     sha256: digestHex(record.archive.digest),
     role: record.vouchedBy.at(-1) ?? 'targets',
-    metadata: () => tryRead(() => readLastVoucher(host.paths, bundle, name)),
+    metadata: () => orUndefined(() => readLastVoucher(host.paths, bundle, name)),
   });
   if (verdict === undefined || verdict.kind === 'verifies') return undefined;
   return { serial: record.release.serial, reason: verdict.reason };
-}
-
-function tryRead<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof WritError) return undefined;
-    throw error;
-  }
 }
 
 /** The alarm for each active release of these. */

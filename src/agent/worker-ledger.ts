@@ -64,6 +64,11 @@ export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
   return new Set(due.map(([key]) => key));
 }
 
+/** @returns names of the groups with such a worker: it may hold an older generation still */
+export function dueGroups(ledger: Ledger): ReadonlySet<string> {
+  return new Set([...dueWorkers(ledger)].map(groupOf));
+}
+
 /** Forgets workers that are gone: their group is not configured any more, or no longer lists them. */
 export function forgetWorkers(host: Host, isThere: (group: string, worker: string) => boolean): void {
   const ledger = host.ledger.read();

@@ -2,6 +2,7 @@
 
 import type { HistoryEntry } from '../core/control-protocol.js';
 import type { BundleResult, Problem } from '../core/cycle-report.js';
+import { isActivation } from '../core/sync-machine.js';
 import { type Block, showResult } from './show-result.js';
 import { indented, seconds, shortTime, table } from './show-text.js';
 
@@ -74,8 +75,7 @@ function whatText(result: HistoryEntry['result']): string {
 
 function bundleText(one: BundleResult): string {
   const { bundle, fromSerial, toSerial, outcome, problem } = one;
-  if (outcome === 'activated' || outcome === 'degraded')
-    return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
+  if (isActivation(outcome)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
   const why = problem === undefined ? outcome : whyText(one, problem);
   return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
 }

@@ -4,7 +4,7 @@
 import type { Bounded } from '../core/control-protocol.js';
 import type { BundleResult, CycleResult, Problem } from '../core/cycle-report.js';
 import { problemText } from '../core/problem-text.js';
-import type { Outcome } from '../core/sync-machine.js';
+import { isActivation, type Outcome } from '../core/sync-machine.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
 
 export interface Block {
@@ -189,7 +189,7 @@ function activeSerial(bundle: BundleResult): number | undefined {
 }
 
 function tookIt({ outcome }: BundleResult): boolean {
-  return outcome === 'activated' || outcome === 'degraded';
+  return isActivation(outcome);
 }
 
 function moved(result: CycleResult): readonly BundleResult[] {

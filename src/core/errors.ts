@@ -69,6 +69,16 @@ export function isSystemError(value: unknown, code?: string): value is NodeJS.Er
   return code === undefined || value.code === code;
 }
 
+/** @returns what is read, or undefined where reading it ends with an error that has a code; any other one goes on */
+export function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
 export function toWritError(value: unknown): WritError {
   if (isWritError(value)) return value;

@@ -46,6 +46,11 @@ export const noScrubCounts: ScrubCounts = { looks: 0, damaged: 0, repaired: 0, f
 
 export const maxKeptDamage = 20;
 
+/** True for damage that only a swap mends: a link leads elsewhere, or a generation has other entries. */
+export function isOfLinks({ part }: DamageFound): boolean {
+  return part === 'current' || part === 'generation';
+}
+
 const words: Readonly<Record<DamageKind, string>> = {
   missing: 'is missing',
   extra: 'does not belong there',

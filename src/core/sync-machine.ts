@@ -86,6 +86,11 @@ export type CycleEvent =
   /** The previous generation is back, and other bundles than the refused ones are tried without them. */
   | { readonly type: 'retried' };
 
+/** True for an end with the new policy in use, whether or not everybody was told. */
+export function isActivation(outcome: Outcome): boolean {
+  return outcome === 'activated' || outcome === 'degraded';
+}
+
 /** Where a cycle begins. */
 export const firstStep: Step = 'refresh';
 

@@ -7,6 +7,7 @@ import { roleFileName } from '../core/delegations.js';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../core/trusted-set.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
 
 export interface TrustStore {
@@ -153,25 +154,12 @@ function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
 }
 
 function readBootstrap(path: string): Buffer {
-  try {
-    const status = statSync(path);
-    // Whoever opens a FIFO waits for a writer for ever, and a device may have no end.
-    if (status.isFile() && status.size <= maxStoredBytes) return readFileSync(path);
-  } catch (error) {
-    throw noBootstrap(path, error);
-  }
-  throw noBootstrap(path, undefined);
-}
-
-function noBootstrap(path: string, cause: unknown): WritError {
-  return new WritError(
-    'ROOT_MISSING',
-    `the bootstrap root ${path} cannot be read, or is no file of metadata`,
-    {
-      facts: { path, errno: isSystemError(cause) ? cause.code : undefined },
-      cause,
-    },
-  );
+  const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  const { why } = verdict;
+  throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read: ${why}`, {
+    facts: { path, why },
+  });
 }
 
 /** @returns undefined if the file is absent, or larger than anything that was ever put here */
