@@ -4,8 +4,8 @@
 import type { Command } from 'commander';
 import { isOnlineRole, type OnlineRole } from '../core/tuf-metadata.js';
 import { createDurableFs } from '../platform/durable-fs.js';
-import type { ChangeOptions } from '../publisher/change-targets.js';
 import type { SignedRole, SignedVersions } from '../publisher/online-signing.js';
+import type { ChangeOptions } from '../publisher/sign-change.js';
 import type { CommandContext, Reporter } from './command.js';
 import { durationFlag } from './flag-values.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';

@@ -1,9 +1,9 @@
 // `writ sign --role`: a role that lists releases is signed anew; until when it holds now, and who takes it live.
 import {
   previewResign,
-  type ResignedRole,
   type ResignRoleResult,
   resignRole,
+  type VersionedRole,
 } from '../publisher/resign-role.js';
 import { type ChangeFlags, changeOptions, narrateSigned, refreshLine, waitingText } from './change-flags.js';
 import type { Answer, CommandContext } from './command.js';
@@ -28,9 +28,7 @@ export async function signRoleAgain(
   return answer(result, flags);
 }
 
-type Versioned = ResignedRole & { readonly version: number };
-
-function previewAnswer(plan: Versioned): Answer {
+function previewAnswer(plan: VersionedRole): Answer {
   return {
     type: 'sign.preview',
     outcome: 'would-sign',
@@ -56,12 +54,12 @@ function answer(result: ResignRoleResult, { repository }: ChangeFlags): Answer {
 }
 
 /** As `targets v5: 3 releases, until 2027-11-21, before 2026-12-01`. */
-function textOf({ role, version, before, expiresMs, releases }: Versioned): string {
+function textOf({ role, version, before, expiresMs, releases }: VersionedRole): string {
   const until = `until ${isoDay(expiresMs)}${before === undefined ? '' : `, before ${isoDay(before.expiresMs)}`}`;
   return `${role} v${version}: ${counted(releases, 'release')}, ${until}`;
 }
 
-function detailsOf({ role, version, before, expiresMs, releases }: Versioned): Record<string, unknown> {
+function detailsOf({ role, version, before, expiresMs, releases }: VersionedRole): Record<string, unknown> {
   return {
     role,
     version,

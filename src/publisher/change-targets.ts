@@ -1,18 +1,15 @@
 // One change of what the repository lists, without a new tree: decided on a state that verifies, signed by the
-// roles that list the paths, taken live where the online keys are at hand. `writ withdraw` and `writ promote`
-// decide; the order of writing is here and in online-signing.
-import type { OnlineRole, TargetFile } from '../core/tuf-metadata.js';
-import type { Clock } from '../platform/clock.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+// roles that list the paths. `writ withdraw` and `writ promote` decide; how it goes live is sign-change's.
+import type { TargetFile } from '../core/tuf-metadata.js';
 import { type KeyDirectory, requireKeysOf } from './key-directory.js';
 import { roleOfPath } from './listing.js';
-import { findOnlineSigners, type SignedRole, type SignedVersions, signOnline } from './online-signing.js';
+import type { SignedRole } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
-import { type ArchivePlace, type RepositoryWriter, withRepository } from './repository-writer.js';
-import { holderOfRole, signRole } from './sign-role.js';
+import type { ArchivePlace, RepositoryWriter } from './repository-writer.js';
+import { type ChangeOptions, type SignedChange, signChange } from './sign-change.js';
+import { holderOfRole, signRole, versionOfRole } from './sign-role.js';
 import type { Signer } from './signer.js';
-import { vetWaiting } from './vet-waiting.js';
 
 export interface TargetsChange<Info> {
   /** New entries by path; the role that lists each path signs it. */
@@ -27,33 +24,13 @@ export interface ArchiveCopy {
   readonly channel: string;
 }
 
-export interface ChangeOptions {
-  readonly repository: string;
-  readonly keys: KeyDirectory;
-  /** For whoever finds the lock held, as `withdraw`. */
-  readonly holder: string;
-  readonly clock: Clock;
-  readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
-  readonly report: { begin(step: string, text?: string): void };
-  readonly signal?: AbortSignal;
+interface ChangedTargets<Info> {
+  /** Absent when there was nothing to change, and what waited went live. */
+  readonly info?: Info;
+  readonly signed: readonly SignedRole[];
 }
 
-export type ChangeResult<Info> =
-  | { readonly kind: 'nothing-new' }
-  | {
-      readonly kind: 'live';
-      /** Absent when there was nothing to change, and what waited went live. */
-      readonly info?: Info;
-      readonly signed: readonly SignedRole[];
-      readonly versions: SignedVersions;
-    }
-  | {
-      readonly kind: 'waiting';
-      readonly info?: Info;
-      readonly signed: readonly SignedRole[];
-      readonly missing: readonly OnlineRole[];
-    };
+export type ChangeResult<Info> = { readonly kind: 'nothing-new' } | SignedChange<ChangedTargets<Info>>;
 
 /**
  * @param plan asked twice: before a key is opened, and again under the lock; undefined when nothing is to be changed
@@ -64,32 +41,20 @@ export async function changeTargets<Info>(
   options: ChangeOptions,
   plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
 ): Promise<ChangeResult<Info>> {
-  const { keys, report } = options;
+  const { keys } = options;
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const first = plan(seen);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const signers = await openSigners(keys, seen, first);
-  const online = await findOnlineSigners(keys, seen);
-  return withRepository(options, async (writer) => {
-    const read = readRepositoryState(writer.layout, keys.path);
-    const before = 'signers' in online ? await vetWaiting(read, options.clock) : read;
-    const change = plan(before);
-    const done =
-      change === undefined
-        ? { state: before, signed: [] }
-        : await apply({ writer, before, signers, change }, options);
-    const common = { signed: done.signed, ...(change === undefined ? {} : { info: change.info }) };
-    if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
-    report.begin('sign', 'snapshot, timestamp');
-    const { clock } = options;
-    const versions = await signOnline({
-      writer,
-      state: done.state,
-      signers: online.signers,
-      clock,
-    });
-    return { ...common, kind: 'live', versions };
+  return signChange<ChangedTargets<Info>>(options, {
+    seen,
+    sign: async (writer, before) => {
+      const change = plan(before);
+      if (change === undefined) return { state: before, done: { signed: [] } };
+      const { state, signed } = await apply({ writer, before, signers, change }, options);
+      return { state, done: { info: change.info, signed } };
+    },
   });
 }
 
@@ -134,10 +99,4 @@ async function apply<Info>(
     signed.push({ role, version: versionOfRole(state, role) });
   }
   return { state, signed };
-}
-
-/** @returns the newest version of a role that lists releases */
-export function versionOfRole({ targets, delegated }: RepositoryState, role: string): number {
-  const file = role === 'targets' ? targets : delegated.get(role);
-  return file?.signed.version ?? 0;
 }

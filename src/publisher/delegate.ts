@@ -1,22 +1,17 @@
 // `writ delegate`: lets a team sign its own bundles, changes its keys or paths, or ends that. The targets role signs; a
 // team whose keys are at hand signs its file in the same step, so that hosts see both at once.
-import type { OnlineRole } from '../core/tuf-metadata.js';
-import { type ChangeOptions, versionOfRole } from './change-targets.js';
 import { type DelegationPlan, planDelegation } from './delegation-plan.js';
 import type { DelegationRequest } from './delegation-rules.js';
 import { openKeysOf, requireKeysOf } from './key-directory.js';
-import { findOnlineSigners, type SignedRole, type SignedVersions, signOnline } from './online-signing.js';
+import type { SignedRole } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
-import { type RepositoryWriter, withRepository } from './repository-writer.js';
-import { holderOfRole, signDelegations, signRole } from './sign-role.js';
+import type { RepositoryWriter } from './repository-writer.js';
+import { type ChangeOptions, type SignedChange, signChange } from './sign-change.js';
+import { holderOfRole, signDelegations, signRole, versionOfRole } from './sign-role.js';
 import type { Signer } from './signer.js';
-import { vetWaiting } from './vet-waiting.js';
 
-export type DelegateResult =
-  | { readonly kind: 'nothing-new' }
-  | (Delegated & { readonly kind: 'live'; readonly versions: SignedVersions })
-  | (Delegated & { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] });
+export type DelegateResult = { readonly kind: 'nothing-new' } | SignedChange<Delegated>;
 
 interface Delegated {
   /** Absent when there was nothing to change, and what waited went live. */
@@ -35,32 +30,20 @@ export async function delegateRole(
   request: DelegationRequest,
   options: ChangeOptions,
 ): Promise<DelegateResult> {
-  const { keys, report, clock } = options;
+  const { keys } = options;
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const first = planDelegation(seen, request);
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const signers = first === undefined ? [] : await requireKeysOf(keys, holderOfRole(seen, 'targets'));
   const team = first?.needsSignature === true ? await openTeam(first, options) : undefined;
-  const online = await findOnlineSigners(keys, seen);
-  return withRepository(options, async (writer) => {
-    const read = readRepositoryState(writer.layout, keys.path);
-    const before = 'signers' in online ? await vetWaiting(read, clock) : read;
-    const plan = planDelegation(before, request);
-    const done =
-      plan === undefined
-        ? { state: before, signed: [] }
-        : await apply({ writer, before, plan, signers, team }, options);
-    const waitsForRole = plan?.needsSignature === true && team === undefined;
-    const common = { signed: done.signed, waitsForRole, ...(plan === undefined ? {} : { plan }) };
-    if (!('signers' in online)) return { ...common, kind: 'waiting', missing: online.missing };
-    report.begin('sign', 'snapshot, timestamp');
-    const versions = await signOnline({
-      writer,
-      state: done.state,
-      signers: online.signers,
-      clock,
-    });
-    return { ...common, kind: 'live', versions };
+  return signChange<Delegated>(options, {
+    seen,
+    sign: async (writer, before) => {
+      const plan = planDelegation(before, request);
+      if (plan === undefined) return { state: before, done: { signed: [], waitsForRole: false } };
+      const { state, signed } = await apply({ writer, before, plan, signers, team }, options);
+      return { state, done: { plan, signed, waitsForRole: plan.needsSignature && team === undefined } };
+    },
   });
 }
 

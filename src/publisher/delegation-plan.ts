@@ -18,7 +18,7 @@ import {
   requireName,
   requirePaths,
 } from './delegation-rules.js';
-import { type HandOver, handedOverBy, listingsOf } from './listing.js';
+import { type HandOver, handedOverBy, targetsListedBy } from './listing.js';
 import type { PublicKey } from './public-key.js';
 import type { RepositoryState } from './repository-state.js';
 import { delegatedLives, isVouchedBy } from './sign-role.js';
@@ -96,7 +96,7 @@ function planChange(
   { before, after }: Roles,
 ): DelegationPlan | undefined {
   const { targets } = state;
-  const own = listingsOf(state).find(({ role }) => role === after.name)?.targets ?? {};
+  const own = targetsListedBy(state, after.name);
   const taken = pathsOf(targets.signed.targets).filter((path) => matchesPath(after, path));
   const left = pathsOf(own).filter((path) => !matchesPath(after, path));
   requireHandOver(request, { taken, left, role: after.name });
@@ -146,7 +146,7 @@ function planRemoval(
 ): DelegationPlan {
   const { targets } = state;
   const { role } = request;
-  const own = listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+  const own = targetsListedBy(state, role);
   requireHandOver(request, { taken: [], left: pathsOf(own), role });
   const roles = delegatedRolesOf(targets).filter(({ name }) => name !== role);
   const { [role]: _gone, ...handedOver } = handedOverBy(targets);

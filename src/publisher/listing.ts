@@ -57,6 +57,11 @@ export function listingsOf({ targets, delegated }: RepositoryState): readonly Li
   return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
 }
 
+/** @returns what a role lists, by path: as listingsOf says it, nothing for a role that there is not */
+export function targetsListedBy(state: RepositoryState, role: string): Listing['targets'] {
+  return listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+}
+
 /** @returns the role whose file lists this path, or would list it: as a client searches */
 export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: string): string {
   if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
@@ -67,7 +72,7 @@ export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: 
 export function findHead(state: RepositoryState, bundle: string, channel: string): ListedRelease | undefined {
   const path = targetPath(bundle, channel);
   const role = roleOfPath(state, path);
-  const targets = listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+  const targets = targetsListedBy(state, role);
   const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
   return file === undefined ? undefined : { role, path, file, release: parseReleaseInfo(file.custom, path) };
 }

@@ -3,15 +3,11 @@
 import { WritError } from '../core/errors.js';
 import { digestFromHex, targetPath } from '../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../core/release.js';
-import {
-  type ChangeOptions,
-  type ChangeResult,
-  changeTargets,
-  type TargetsChange,
-} from './change-targets.js';
+import { type ChangeResult, changeTargets, type TargetsChange } from './change-targets.js';
 import { findHead, type ListedRelease } from './listing.js';
 import { layoutOf } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import type { ChangeOptions } from './sign-change.js';
 import { requireArchive, requireStanding } from './withdraw.js';
 
 export interface PromoteRequest {

@@ -6,33 +6,22 @@ import type { ArchiveLimits } from '../core/limits.js';
 import { diffManifests, type ManifestDifference } from '../core/manifest.js';
 import { type Digest, targetPath } from '../core/names.js';
 import type { ReleaseInfo } from '../core/release.js';
-import type { OnlineRole } from '../core/tuf-metadata.js';
-import type { Clock } from '../platform/clock.js';
-import type { DurableFs } from '../platform/durable-fs.js';
 import { readManifestOf } from './archive-reader.js';
 import { type PackedBundle, packBundle } from './build-bundle.js';
-import { versionOfRole } from './change-targets.js';
-import { type KeyDirectory, requireKeysOf } from './key-directory.js';
+import { requireKeysOf } from './key-directory.js';
 import { findHead, type ListedRelease, liveReleasesOf, nextSerial, roleOfPath } from './listing.js';
 import { entryOf, requireRevision } from './metadata-content.js';
-import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
+import type { SignedRole } from './online-signing.js';
 import { layoutOf } from './repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from './repository-state.js';
-import { type RepositoryWriter, withRepository } from './repository-writer.js';
-import { holderOfRole, signRole } from './sign-role.js';
+import type { RepositoryWriter } from './repository-writer.js';
+import { type ChangeOptions, type SignedChange, signChange } from './sign-change.js';
+import { holderOfRole, signRole, versionOfRole } from './sign-role.js';
 import type { Signer } from './signer.js';
 import { readSourceTree, type SourceTree } from './source-tree.js';
-import { vetWaiting } from './vet-waiting.js';
 
-/** Tells whoever watches how far it is; a Reporter of the command line fits. */
-export interface StepReport {
-  begin(step: string, text?: string): void;
-}
-
-export interface PublishOptions {
+export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly source: string;
-  readonly repository: string;
-  readonly keys: KeyDirectory;
   readonly bundle: string;
   readonly channel: string;
   readonly revision: string;
@@ -41,23 +30,14 @@ export interface PublishOptions {
   /** The serial will be above this one, too: hosts know it from a repository that this one replaces. */
   readonly afterSerial?: number;
   readonly limits: ArchiveLimits;
-  readonly clock: Clock;
-  readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
-  readonly report: StepReport;
-  readonly signal?: AbortSignal;
 }
 
 export type PublishResult =
   | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo; readonly tree: SourceTree }
-  | (NewRelease & { readonly kind: 'published'; readonly versions: SignedVersions })
-  | (NewRelease & {
-      readonly kind: 'signed-targets';
-      /** Who signed: the role that lists the path. */
-      readonly role: string;
-      readonly version: number;
-      readonly missing: readonly OnlineRole[];
-    });
+  | SignedChange<PublishedRelease>;
+
+/** With the role that lists the path, and its version that does. */
+type PublishedRelease = NewRelease & SignedRole;
 
 interface NewRelease {
   readonly release: ReleaseInfo;
@@ -88,25 +68,16 @@ export async function publishBundle(options: PublishOptions): Promise<PublishRes
   }
   const role = roleOfPath(seen, targetPath(options.bundle, options.channel));
   const signers = await requireKeysOf(keys, holderOfRole(seen, role));
-  const online = await findOnlineSigners(keys, seen);
-  return withRepository({ ...options, holder: 'publish' }, async (writer) => {
-    const read = readRepositoryState(writer.layout, keys.path);
-    const before = 'signers' in online ? await vetWaiting(read, options.clock) : read;
-    const added = await addRelease({ writer, before, tree, signers }, options);
-    if (!('signers' in online)) {
-      const version = versionOfRole(added.state, role);
-      return { ...added.release, kind: 'signed-targets', role, version, missing: online.missing };
-    }
-    report.begin('sign', 'snapshot, timestamp');
-    const { clock } = options;
-    const versions = await signOnline({
-      writer,
-      state: added.state,
-      signers: online.signers,
-      clock,
-    });
-    return { ...added.release, kind: 'published', versions };
-  });
+  return signChange<PublishedRelease>(
+    { ...options, holder: 'publish' },
+    {
+      seen,
+      sign: async (writer, before) => {
+        const { state, release } = await addRelease({ writer, before, tree, signers }, options);
+        return { state, done: { ...release, role, version: versionOfRole(state, role) } };
+      },
+    },
+  );
 }
 
 /** The head of the channel if it is this very tree, and nothing more is to be withdrawn. */

@@ -1,16 +1,18 @@
 // `writ sign --role`: signs a role that lists releases anew, before it expires: a new version and a new expiry, and
 // nothing else. Also the first file of a team, with what was handed over to it.
-import type { OnlineRole } from '../core/tuf-metadata.js';
-import type { ChangeOptions } from './change-targets.js';
-import { versionOfRole } from './change-targets.js';
 import { requireKeysOf } from './key-directory.js';
-import { listingsOf } from './listing.js';
-import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
+import { targetsListedBy } from './listing.js';
 import { layoutOf, versionsOnDisk } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
-import { withRepository } from './repository-writer.js';
-import { holderOfRole, lifeOfRole, liveVersionOf, signRole } from './sign-role.js';
-import { vetWaiting } from './vet-waiting.js';
+import { type ChangeOptions, type SignedChange, signChange } from './sign-change.js';
+import {
+  holderOfRole,
+  lifeOfRole,
+  liveVersionOf,
+  newestFileOf,
+  signRole,
+  versionOfRole,
+} from './sign-role.js';
 
 export interface ResignedRole {
   readonly role: string;
@@ -21,13 +23,10 @@ export interface ResignedRole {
   readonly releases: number;
 }
 
-export type ResignRoleResult =
-  | (ResignedRole & { readonly kind: 'live'; readonly version: number; readonly versions: SignedVersions })
-  | (ResignedRole & {
-      readonly kind: 'waiting';
-      readonly version: number;
-      readonly missing: readonly OnlineRole[];
-    });
+/** With the version that was signed, or would be. */
+export type VersionedRole = ResignedRole & { readonly version: number };
+
+export type ResignRoleResult = SignedChange<VersionedRole>;
 
 /**
  * Signs `targets`, or a role that they delegate to.
@@ -38,17 +37,16 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
   const { keys, clock, report } = options;
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const signers = await requireKeysOf(keys, holderOfRole(seen, role));
-  const online = await findOnlineSigners(keys, seen);
-  return withRepository(options, async (writer) => {
-    const read = readRepositoryState(writer.layout, keys.path);
-    const before = 'signers' in online ? await vetWaiting(read, clock) : read;
-    report.begin('sign', role);
-    const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
-    const done = { ...describe(before, role, clock.nowMs()), version: versionOfRole(state, role) };
-    if (!('signers' in online)) return { ...done, kind: 'waiting', missing: online.missing };
-    report.begin('sign', 'snapshot, timestamp');
-    const versions = await signOnline({ writer, state, signers: online.signers, clock });
-    return { ...done, kind: 'live', versions };
+  return signChange<VersionedRole>(options, {
+    seen,
+    sign: async (writer, before) => {
+      report.begin('sign', role);
+      const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
+      return {
+        state,
+        done: { ...describe(before, role, clock.nowMs()), version: versionOfRole(state, role) },
+      };
+    },
   });
 }
 
@@ -56,10 +54,7 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
  * @returns what resignRole would make of the role, and its next version; no key is opened and nothing is written
  * @throws WritError ROLE_UNKNOWN, REPOSITORY_INVALID
  */
-export function previewResign(
-  role: string,
-  { repository, keys, clock }: ChangeOptions,
-): ResignedRole & { readonly version: number } {
+export function previewResign(role: string, { repository, keys, clock }: ChangeOptions): VersionedRole {
   const layout = layoutOf(repository);
   const state = readRepositoryState(layout, keys.path);
   holderOfRole(state, role);
@@ -68,12 +63,11 @@ export function previewResign(
 }
 
 function describe(state: RepositoryState, role: string, nowMs: number): ResignedRole {
-  const file = role === 'targets' ? state.targets : state.delegated.get(role);
-  const listed = listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+  const file = newestFileOf(state, role);
   return {
     role,
     ...(file === undefined ? {} : { before: { version: file.signed.version, expiresMs: file.expiresAtMs } }),
     expiresMs: nowMs + lifeOfRole(state, role),
-    releases: Object.keys(listed).length,
+    releases: Object.keys(targetsListedBy(state, role)).length,
   };
 }

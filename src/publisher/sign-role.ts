@@ -7,7 +7,7 @@ import { type Delegations, type ParsedFile, parseEnvelope, type TargetFile } fro
 import type { Clock } from '../platform/clock.js';
 import { delegatedRolesOf, versionIn } from './delegated-files.js';
 import { holderOf, type RoleHolder } from './key-directory.js';
-import { type HandedOver, handedOverBy, isInForce, listingsOf } from './listing.js';
+import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from './listing.js';
 import { livesOf, targetsContent } from './metadata-content.js';
 import type { RepositoryState } from './repository-state.js';
 import type { RepositoryWriter } from './repository-writer.js';
@@ -57,8 +57,8 @@ export interface RoleSigning {
 export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
   const { state, role, entries } = signing;
   requireKnownEntries(state, role);
-  const before = role === 'targets' ? state.targets : state.delegated.get(role);
-  const listed = listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+  const before = newestFileOf(state, role);
+  const listed = targetsListedBy(state, role);
   const ours = role === 'targets' ? { handedOver: stillHandedOver(state) } : {};
   const file = await writeRole(signing, { ...listed, ...entries }, before, ours);
   if (role === 'targets') return { ...state, targets: file };
@@ -120,6 +120,19 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
 /** @returns a version above every one that was ever used for this role */
 function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
   return writer.nextVersion(role, liveVersionOf(state, role));
+}
+
+/** @returns the newest file of a role that lists releases: live, or waiting */
+export function newestFileOf(
+  { targets, delegated }: RepositoryState,
+  role: string,
+): ParsedFile<'targets'> | undefined {
+  return role === 'targets' ? targets : delegated.get(role);
+}
+
+/** @returns the newest version of a role that lists releases; 0 before its first */
+export function versionOfRole(state: RepositoryState, role: string): number {
+  return newestFileOf(state, role)?.signed.version ?? 0;
 }
 
 /** @returns the version of a role that hosts see; 0 before they see any */

@@ -7,19 +7,14 @@ import { WritError } from '../core/errors.js';
 import { digestFromHex, targetPath } from '../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import type { TargetFile } from '../core/tuf-metadata.js';
-import {
-  type ArchiveCopy,
-  type ChangeOptions,
-  type ChangeResult,
-  changeTargets,
-  type TargetsChange,
-} from './change-targets.js';
+import { type ArchiveCopy, type ChangeResult, changeTargets, type TargetsChange } from './change-targets.js';
 import { headsOf, highestSerial, type ListedRelease } from './listing.js';
 import { serialsListed } from './loose-metadata.js';
 import { requireText } from './metadata-content.js';
 import { releaseHistory } from './release-history.js';
 import { archiveName, layoutOf, type RepositoryLayout } from './repository-layout.js';
 import { type RepositoryState, readRepositoryState } from './repository-state.js';
+import type { ChangeOptions } from './sign-change.js';
 
 export interface WithdrawRequest {
   readonly bundle: string;

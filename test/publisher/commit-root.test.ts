@@ -119,7 +119,7 @@ describe('a committed root', () => {
     await host.refresh();
     assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 1);
     const published = await repository.publish({ a: 'b' });
-    assert.equal(published.kind, 'published');
+    assert.equal(published.kind, 'live');
     await host.refresh();
     assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 2);
   });

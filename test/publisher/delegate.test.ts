@@ -47,10 +47,11 @@ describe('delegateRole', () => {
     const result = await delegateTo(repository, team);
     assert.ok(result.kind === 'live' && result.waitsForRole);
     const published = await repository.publish({ file: 'one' }, { keys: team.keys });
-    assert.deepEqual(
-      published.kind === 'signed-targets' && [published.role, published.version, published.missing],
-      ['dns-team', 1, ['snapshot', 'timestamp']],
-    );
+    assert.deepEqual(published.kind === 'waiting' && [published.role, published.version, published.missing], [
+      'dns-team',
+      1,
+      ['snapshot', 'timestamp'],
+    ]);
     assert.deepEqual(live(repository), []);
     const refreshed = await repository.refresh();
     assert.deepEqual(refreshed.wentLive, [{ role: 'dns-team', version: 1 }]);

@@ -46,7 +46,7 @@ describe('publishBundle', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const first = await repository.publish(v1, { revision: '4f1c2e9' });
-    assert.equal(first.kind, 'published');
+    assert.equal(first.kind, 'live');
     const second = await repository.publish(v2);
     assert.deepEqual([serialOf(first), serialOf(second)], [1, 2]);
     const seen = await seenByHost(repository);
@@ -67,13 +67,13 @@ describe('publishBundle', () => {
     const repository = sampleRepository(dir);
     const first = await repository.publish(v1);
     const second = await repository.publish(v2);
-    assert.equal(first.kind === 'published' && first.difference, undefined);
-    assert.deepEqual(second.kind === 'published' && second.difference, {
+    assert.equal(first.kind === 'live' && first.difference, undefined);
+    assert.deepEqual(second.kind === 'live' && second.difference, {
       added: ['views/us.yaml'],
       changed: ['block.rpz'],
       removed: [],
     });
-    assert.equal(second.kind === 'published' && second.previous?.serial, 1);
+    assert.equal(second.kind === 'live' && second.previous?.serial, 1);
   });
 
   it('says "nothing new" for the same tree, and changes no byte, time or mode', async () => {
@@ -141,7 +141,7 @@ describe('publishBundle', () => {
     const repository = sampleRepository(dir);
     await repository.publish(v1);
     const back = await repository.publish(v1, { withdraw: [1] });
-    assert.equal(back.kind, 'published');
+    assert.equal(back.kind, 'live');
     assert.equal((await repository.publish(v1, { withdraw: [1] })).kind, 'nothing-new');
   });
 
@@ -213,7 +213,7 @@ describe('publishBundle', () => {
     } finally {
       lock.release();
     }
-    assert.equal((await repository.publish(v1)).kind, 'published');
+    assert.equal((await repository.publish(v1)).kind, 'live');
   });
 
   it('refuses what is no repository', async () => {
@@ -237,8 +237,8 @@ describe('publishBundle without the online keys', () => {
     await repository.publish(v1);
     const keys = withoutKeys(repository, dir.join('offline'), 'snapshot.key', 'timestamp.key');
     const result = await repository.publish(v2, { keys });
-    assert.equal(result.kind, 'signed-targets');
-    assert.deepEqual(result.kind === 'signed-targets' && result.missing, ['snapshot', 'timestamp']);
+    assert.equal(result.kind, 'waiting');
+    assert.deepEqual(result.kind === 'waiting' && result.missing, ['snapshot', 'timestamp']);
     assert.equal((await seenByHost(repository)).release?.serial, 1);
     const refreshed = await repository.refresh(['timestamp']);
     assert.equal(refreshed.targetsBefore, 2);
@@ -252,7 +252,7 @@ describe('publishBundle without the online keys', () => {
     const keys = withoutKeys(repository, dir.join('offline'), 'timestamp.key');
     await repository.publish(v1, { keys });
     const other = await repository.publish({ a: 'a' }, { keys, bundle: 'access' });
-    assert.equal(other.kind, 'signed-targets');
+    assert.equal(other.kind, 'waiting');
     await repository.refresh();
     assert.equal((await seenByHost(repository)).release?.serial, 1);
     assert.equal((await seenByHost(repository, 'access')).release?.serial, 1);
@@ -264,7 +264,7 @@ describe('publishBundle without the online keys', () => {
     const keys = withoutKeys(repository, dir.join('offline'), 'timestamp.key');
     await repository.publish(v1, { keys });
     const again = await repository.publish(v1);
-    assert.equal(again.kind, 'published');
+    assert.equal(again.kind, 'live');
     assert.equal(serialOf(again), 1);
     assert.equal((await seenByHost(repository)).release?.serial, 1);
   });
@@ -415,7 +415,7 @@ describe('the order of writes', () => {
         if (op === 'lock.holder') throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
       },
     });
-    assert.equal((await repository.publish(v1, { durableFs })).kind, 'published');
+    assert.equal((await repository.publish(v1, { durableFs })).kind, 'live');
   });
 
   const labels = [
@@ -452,7 +452,7 @@ describe('the order of writes', () => {
         const live =
           label === 'repo.timestamp:flush-to' || (moment === 'after' && label === 'repo.timestamp:rename');
         assert.equal(release?.serial, live ? 1 : undefined);
-        assert.equal((await repository.publish(v1)).kind, live ? 'nothing-new' : 'published');
+        assert.equal((await repository.publish(v1)).kind, live ? 'nothing-new' : 'live');
         assert.equal((await seenByHost(repository)).release?.serial, 1);
         assert.deepEqual(temporaryFiles(repository), []);
       });

@@ -113,7 +113,7 @@ for (const { name, serve, options } of servers) {
       using dir = tempDir();
       const repository = sampleRepository(dir, { clock: systemClock });
       const published = await repository.publish({ a: 'a' });
-      assert.ok(published.kind === 'published');
+      assert.ok(published.kind === 'live');
       await using server = await serve(dir, repository.directory);
       const archive = `targets/dns-edge/${digestHex(published.archiveDigest)}.stable.tar.br`;
       const headers = { 'accept-encoding': 'gzip, br' };

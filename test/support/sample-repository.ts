@@ -6,12 +6,12 @@ import { type ArchiveLimits, defaultArchiveLimits } from '../../src/core/limits.
 import type { OnlineRole } from '../../src/core/tuf-metadata.js';
 import type { Clock } from '../../src/platform/clock.js';
 import { createDurableFs, type DurableFs } from '../../src/platform/durable-fs.js';
-import type { ChangeOptions } from '../../src/publisher/change-targets.js';
 import { type InitResult, initRepository } from '../../src/publisher/init-repository.js';
 import type { KeyDirectory } from '../../src/publisher/key-directory.js';
 import { defaultLives, type RoleLives } from '../../src/publisher/metadata-content.js';
 import { openOnlineSigners, type ResignResult, resignOnline } from '../../src/publisher/online-signing.js';
 import { type PublishResult, publishBundle } from '../../src/publisher/publish.js';
+import type { ChangeOptions } from '../../src/publisher/sign-change.js';
 import { fakeClock } from './fake-clock.js';
 import type { TempDir } from './temp-dir.js';
 import { writeTree } from './write-tree.js';

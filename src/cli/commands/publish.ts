@@ -3,26 +3,28 @@
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ManifestDifference } from '../../core/manifest.js';
 import type { ReleaseInfo } from '../../core/release.js';
-import { isOnlineRole } from '../../core/tuf-metadata.js';
-import { createDurableFs } from '../../platform/durable-fs.js';
+import type { SignedRole } from '../../publisher/online-signing.js';
 import { type PreviewResult, previewPublish } from '../../publisher/preview.js';
 import { type PublishOptions, type PublishResult, publishBundle } from '../../publisher/publish.js';
 import type { SourceTree } from '../../publisher/source-tree.js';
+import {
+  addChangeFlags,
+  type ChangeFlags,
+  changeOptions,
+  narrateSigned,
+  refreshLine,
+  waitingText,
+} from '../change-flags.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../command.js';
-import { durationFlag, nameFlag, numberFlag } from '../flag-values.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
-import { byteSize, shellWord, shortDigest } from '../show-repository.js';
+import { nameFlag, numberFlag } from '../flag-values.js';
+import { byteSize, shortDigest } from '../show-repository.js';
 import { counted } from '../show-text.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../signer-flags.js';
 
-interface PublishFlags extends PassphraseFlags, SignerFlags {
-  readonly repository: string;
-  readonly keys: string;
+interface PublishFlags extends ChangeFlags {
   readonly bundle: string;
   readonly channel: string;
   readonly revision: string;
   readonly afterSerial?: number;
-  readonly lockWait: number;
   readonly dryRun?: boolean;
 }
 
@@ -40,18 +42,12 @@ export const command: CommandDefinition<PublishFlags> = {
   ],
   onSignal: 'end',
   configure: (publish) => {
-    publish
-      .argument('<source>', 'directory with the policy')
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .requiredOption('--keys <dir>', 'directory with the keys')
+    addChangeFlags(publish.argument('<source>', 'directory with the policy'))
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
       .option('--channel <name>', 'who gets it', nameFlag, 'stable')
       .option('--revision <text>', 'for people, as a git commit', '')
       .option('--after-serial <n>', 'go on above this serial of a lost repository', numberFlag(1, 1e12))
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
       .option('--dry-run', 'say what would be published, and write nothing');
-    addPassphraseFlag(publish);
-    addSignerFlags(publish);
   },
   run: async ([source = ''], flags, context) => {
     const options = publishOptions(source, flags, context);
@@ -63,22 +59,14 @@ export const command: CommandDefinition<PublishFlags> = {
 };
 
 function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
-  const { clock, reporter } = context;
-  // Targets and delegated roles: a device at hand is not asked for what the server signs.
-  const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
   return {
+    ...changeOptions(flags, context, 'publish'),
     source,
-    repository: flags.repository,
-    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external },
     bundle: flags.bundle,
     channel: flags.channel,
     revision: flags.revision,
     ...(flags.afterSerial === undefined ? {} : { afterSerial: flags.afterSerial }),
     limits: defaultArchiveLimits,
-    clock,
-    durableFs: createDurableFs(),
-    lockWaitMs: flags.lockWait,
-    report: reporter,
   };
 }
 
@@ -90,14 +78,13 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   }
   const archive = `${byteSize(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
-  if (result.kind === 'signed-targets') {
-    const missing = result.missing.join(', ');
-    reporter.finish('sign', `${result.role} v${result.version}; no keys for ${missing}`);
-    return;
-  }
-  const { targets, snapshot, timestamp } = result.versions;
-  reporter.finish('sign', `targets v${targets}, snapshot v${snapshot}, timestamp v${timestamp}`);
-  reporter.finish('verify', 'with our own client, from the first root');
+  narrateSigned({ ...result, signed: [signedOf(result)] }, reporter);
+}
+
+type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
+
+function signedOf({ role, version }: NewResult): SignedRole {
+  return { role, version };
 }
 
 function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
@@ -126,27 +113,25 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
         details: { changed: false, ...releaseDetails(release) },
         lines: [`NOTHING NEW ${nameOf(release)} is serial ${release.serial} with this content`],
       };
-    case 'published':
+    case 'live':
       return {
         ...base,
         outcome: 'published',
         details: { changed: true, ...newDetails(result), versions: result.versions },
         lines: [`PUBLISHED ${nameOf(release)} ${serialText(result)}`],
       };
-    case 'signed-targets':
+    case 'waiting':
       return {
         ...base,
         outcome: 'signed-targets',
         details: {
           changed: true,
           ...newDetails(result),
-          signed: [{ role: result.role, version: result.version }],
+          signed: [signedOf(result)],
           missing: result.missing,
         },
-        lines: [
-          `SIGNED ${nameOf(release)} ${serialText(result)}; hosts see it when ${result.missing.join(' and ')} ${result.missing.length === 1 ? 'is' : 'are'} signed`,
-        ],
-        next: `writ refresh --repository ${shellWord(flags.repository)} --keys DIR   (where the ${result.missing.join(' and ')} keys are; the server does it by itself)`,
+        lines: [`SIGNED ${nameOf(release)} ${serialText(result)}${waitingText(result.missing)}`],
+        next: refreshLine(flags.repository),
       };
     default:
       return result satisfies never;
@@ -174,7 +159,7 @@ function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
   return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn };
 }
 
-function newDetails(result: Exclude<PublishResult, { kind: 'nothing-new' }>): Record<string, unknown> {
+function newDetails(result: NewResult): Record<string, unknown> {
   const { release, previous, tree, archiveBytes, archiveDigest, difference } = result;
   return {
     ...releaseDetails(release),
