@@ -53,7 +53,17 @@ describe('planCollection', () => {
     const young = plan(generations(4), { graceMs: 100, nowMs: 102 });
     assert.deepEqual([young.generations, young.nextDueMs], [[1, 2], 103]);
     assert.deepEqual(young.trees, ['access/1-abc.1', 'access/2-abc.2']);
-    assert.equal(plan(generations(4), { graceMs: 100, nowMs: 104 }).nextDueMs, undefined);
+    const younger = plan(generations(4), { graceMs: 100, nowMs: 101 });
+    assert.deepEqual([younger.generations, younger.nextDueMs], [[1], 102], 'the first of two');
+    // The last one never falls due: it is the newest.
+    assert.equal(plan(generations(4), { graceMs: 100, nowMs: 103 }).nextDueMs, undefined);
+  });
+
+  it('takes a tree with its last generation, however lately the tree was touched', () => {
+    const facts = generations(2);
+    const trees = facts.trees.map((one) => ({ ...one, madeAtMs: 1000 }));
+    const late = plan({ ...facts, trees }, { graceMs: 100, nowMs: 1000 });
+    assert.deepEqual([late.generations, late.trees, late.nextDueMs], [[1], ['access/1-abc.1'], undefined]);
   });
 
   it('keeps the release of a kept link whose tree is lost: it is what repairs it', () => {

@@ -64,6 +64,11 @@ describe('a commit', () => {
     assert.deepEqual(stillSuspect(suspects, first), { access: a2 }, 'nor where it never was active');
   });
 
+  it('of a generation that has the suspect clears it, whatever the move itself brought', () => {
+    const commit = { configured, active: { access: a2, 'dns-edge': b1 }, changed: [] };
+    assert.deepEqual(stillSuspect(suspects, commit), { 'dns-edge': b2 });
+  });
+
   it('clears bundles that are configured no more', () => {
     const commit = { configured: ['dns-edge'], active: { 'dns-edge': b1 }, changed: [] };
     assert.deepEqual(stillSuspect(suspects, commit), { 'dns-edge': b2 });

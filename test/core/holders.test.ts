@@ -40,6 +40,8 @@ describe('parseMountInfo', () => {
       '9 1 0:44 / /merged rw - overlay overlay rw,lowerdir=/a\\134:b:/c\\040d::/data,upperdir=/u,workdir=/w',
     );
     assert.deepEqual(mount?.lowerDirectories, ['/a:b', '/c d', '/data']);
+    const [added] = table('9 1 0:44 / /merged rw - overlay overlay rw,lowerdir+=/a,lowerdir+=/b');
+    assert.deepEqual(added?.lowerDirectories, ['/a', '/b'], 'one by one');
     const [other] = table('9 1 0:44 / /x rw - ext4 /dev/vda rw,lowerdir=/a');
     assert.deepEqual(other?.lowerDirectories, []);
   });

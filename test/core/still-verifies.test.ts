@@ -77,6 +77,21 @@ describe('a release by a delegated role still verifies', () => {
   });
 });
 
+/** Puts this many roles between the targets and `dns-team`, which lists nothing any more. */
+function lengthenChain({ repository }: Site, count: number): void {
+  const { keys } = repository.delegated.get('dns-team')!;
+  delete repository.targets.delegations;
+  repository.signedOf('dns-team').targets = {};
+  const names = Array.from({ length: count }, (_, index) => `step-${index + 1}`);
+  let delegator = 'targets';
+  for (const name of names) {
+    repository.delegate(delegator, { name, paths: ['dns-*/*'] });
+    delegator = name;
+  }
+  repository.delegate(delegator, { name: 'dns-team', paths: ['dns-*/*'], keys });
+  repository.publish();
+}
+
 describe('a release by a delegated role verifies no more', () => {
   const changes: Readonly<Record<string, (it: Site) => void>> = {
     'when the delegation is gone': ({ repository }) => {
@@ -105,6 +120,25 @@ describe('a release by a delegated role verifies no more', () => {
       assert.equal(verdict(it, proof), 'untrusted');
     });
   }
+
+  it('when it is listed by a stored file of the role that others have signed', () => {
+    const [it, theirs] = [site(), site()];
+    const proof = theirs.proof('dns-team');
+    assert.equal(stillVerifies(theirs.set(), proof, theirs.stored).kind, 'verifies');
+    assert.equal(stillVerifies(it.set(), proof, theirs.stored).kind, 'untrusted');
+  });
+
+  it('when more roles lie on the way to it than any client visits', () => {
+    for (const [count, expected] of [
+      [32, 'record'],
+      [33, 'untrusted'],
+    ] as const) {
+      const it = site();
+      const proof = it.proof('dns-team');
+      lengthenChain(it, count);
+      assert.equal(verdict(it, proof), expected, `${count} roles`);
+    }
+  });
 
   it('when its record claims another role, or cannot be read, or does not list it', () => {
     const it = site();
