@@ -1,6 +1,7 @@
 // What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals.
-import type { AgentState } from '../core/control-protocol.js';
+import type { AgentState, StatusReport } from '../core/control-protocol.js';
 import type { HostOptions } from './open-host.js';
+import type { CycleEnd } from './sync-cycle.js';
 
 export interface AgentOptions extends HostOptions {
   readonly configPath: string;
@@ -9,6 +10,16 @@ export interface AgentOptions extends HostOptions {
   readonly stop: AbortSignal;
   /** Calls back at each SIGHUP; returns how to stop listening. */
   readonly onReload: (reload: () => void) => () => void;
-  /** Told at each state, `run` when a verified policy is served or awaited. */
-  readonly onState?: (state: AgentState) => void;
+  /** Whoever watches the agent, as the service manager. */
+  readonly observers?: readonly AgentObserver[];
+}
+
+/** Called after the fact and in its order. Must neither throw nor delay: reporting changes no outcome. */
+export interface AgentObserver {
+  /** At each state, `run` when a verified policy is served or awaited. */
+  onState?(state: AgentState): void;
+  /** At each change of what `writ status` tells. */
+  onStatus?(report: StatusReport): void;
+  /** At the end of each cycle, rollback, recovery. */
+  onCycle?(end: CycleEnd): void;
 }

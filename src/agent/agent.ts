@@ -1,10 +1,9 @@
 // Starts the agent: configuration, lock, host, then the running agent, one log line a step. The composition root
 // of the process: clock, log, randomness and signals come in here.
-import type { AgentState } from '../core/control-protocol.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { createLog, type LogLevel } from '../platform/log.js';
-import type { AgentOptions } from './agent-options.js';
+import type { AgentObserver, AgentOptions } from './agent-options.js';
 import { loadConfig } from './load-config.js';
 import { lockHost, openHost } from './open-host.js';
 import { RunningAgent } from './running-agent.js';
@@ -15,7 +14,7 @@ export interface RunAgentOptions {
   readonly version: string;
   /** Aborted by SIGINT and SIGTERM: end cleanly. */
   readonly signal: AbortSignal;
-  readonly onState?: (state: AgentState) => void;
+  readonly observers?: readonly AgentObserver[];
 }
 
 /**
@@ -37,7 +36,7 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
       process.on('SIGHUP', reload);
       return () => process.off('SIGHUP', reload);
     },
-    ...(options.onState === undefined ? {} : { onState: options.onState }),
+    ...(options.observers === undefined ? {} : { observers: options.observers }),
   });
   return 0;
 }

@@ -1,19 +1,14 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
-import type {
-  AgentState,
-  ControlAnswer,
-  ControlRequest,
-  ResumeResult,
-  StatusReport,
-} from '../core/control-protocol.js';
+import type { AgentState, ControlAnswer, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
 import { readBootId } from '../platform/boot-id.js';
-import type { AgentOptions } from './agent-options.js';
+import type { AgentObserver, AgentOptions } from './agent-options.js';
+import { answerRequest, type RequestDoors, type RequestOf } from './answer-request.js';
 import { type Collector, createCollector, heldNow } from './collector.js';
-import { openControlSocket, type SendAnswer } from './control-socket.js';
+import { openControlSocket } from './control-socket.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
 import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
@@ -53,12 +48,22 @@ export class RunningAgent {
   #nextPollAtMs: number | undefined;
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
   readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
+  readonly #observers: readonly AgentObserver[];
+  readonly #doors: RequestDoors = {
+    pull: (request) => this.#runner.pull(request),
+    status: async () => this.#status(await heldNow(this.#host)),
+    history: (request) => readHistory(this.#host.paths, request),
+    rollback: (request, onEvent) => this.#runner.exclusive(() => this.#rollback(request, onEvent)),
+    verify: (request, onEvent) => this.#scrubber.verify(request, onEvent),
+    resume: () => this.#runner.exclusive(async () => this.#resume()),
+  };
   /** Aborted to end the poll loop of the present configuration. */
   #polling: AbortController = new AbortController();
 
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
     this.#host = host;
+    this.#observers = options.observers ?? [];
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#staleWatch = createStaleWatch(readBootId());
@@ -91,7 +96,7 @@ export class RunningAgent {
         version: this.#options.version,
         log,
         durable: this.#host.durable,
-        handle: (request, send) => this.#handle(request, send),
+        handle: (request, send) => answerRequest(this.#doors, request, send),
       });
       log.info({ socket: this.#host.paths.socket }, 'control socket open');
       this.#enter('run');
@@ -118,7 +123,7 @@ export class RunningAgent {
     this.#state = state;
     this.#options.log.info({ state }, 'state');
     this.#publishStatus();
-    this.#options.onState?.(state);
+    for (const observer of this.#observers) observer.onState?.(state);
   }
 
   async #recover(): Promise<void> {
@@ -204,6 +209,7 @@ export class RunningAgent {
     this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
+    for (const observer of this.#observers) observer.onCycle?.(end);
     this.#publishStatus();
   }
 
@@ -213,29 +219,8 @@ export class RunningAgent {
     this.#publishStatus();
   }
 
-  async #handle(request: ControlRequest, send: SendAnswer): Promise<void> {
-    const onEvent = (event: ControlAnswer): void => void send(event);
-    switch (request.type) {
-      case 'pull': {
-        const trigger = request.force ? 'force' : 'pull';
-        return send(await this.#runner.pull({ trigger, by: request.by, onEvent }));
-      }
-      case 'status':
-        return send(this.#status(await heldNow(this.#host)));
-      case 'history':
-        for (const entry of readHistory(this.#host.paths, request)) await send(entry);
-        return send({ type: 'end' });
-      case 'rollback':
-        return send(await this.#runner.exclusive(() => this.#rollback(request, onEvent)));
-      case 'verify':
-        return send(await this.#scrubber.verify(request, onEvent));
-      case 'resume':
-        return send(await this.#runner.exclusive(async () => this.#resume()));
-    }
-  }
-
   async #rollback(
-    request: Extract<ControlRequest, { type: 'rollback' }>,
+    request: RequestOf<'rollback'>,
     onEvent: (answer: ControlAnswer) => void,
   ): Promise<CycleResult> {
     this.#refuseWhenStopping();
@@ -265,7 +250,9 @@ export class RunningAgent {
   }
 
   #publishStatus(): void {
-    writeStatusFile(this.#host, this.#status());
+    const report = this.#status();
+    writeStatusFile(this.#host, report);
+    for (const observer of this.#observers) observer.onStatus?.(report);
   }
 
   /** A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so. */

@@ -36,6 +36,8 @@ export interface ResetOptions {
   readonly signal?: AbortSignal;
 }
 
+export type Liveness = 'alive' | 'dead' | 'unknown';
+
 export interface Driver {
   readonly verdictClass: VerdictClass;
   /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
@@ -47,6 +49,16 @@ export interface Driver {
   members(): Promise<readonly string[]>;
   /** Tells one worker and waits for its answer. Never throws for what a worker does. */
   reset(worker: string, options: ResetOptions): Promise<Answer>;
+  /**
+   * Ends one worker, starts it anew, and waits until it is ready to serve; for what a running process cannot take
+   * over, as its own configuration. Left out where the driver has no such verb. Never throws for what a worker does.
+   * A process that is up again is `told`: that it read this generation, only a probe or its own answer shows.
+   */
+  restart?(worker: string, options: ResetOptions): Promise<Answer>;
+  /**
+   * Whether one worker lives just now: a zombie does not. Left out where the driver cannot see it.
+   */
+  liveness?(worker: string): Promise<Liveness>;
   /** Told after every swap and at start: what a worker that connects later is to use. */
   activeChanged?(target: Target | undefined): void;
   /** Frees sockets; left out where there are none. */

@@ -97,7 +97,7 @@ function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInP
         reload = () => undefined;
       };
     },
-    onState: (state) => states.push(state),
+    observers: [{ onState: (state) => void states.push(state) }],
   });
   let isOver = false;
   ended

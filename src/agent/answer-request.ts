@@ -1,0 +1,55 @@
+// What each request on the control socket is answered with. Owns the mapping from requests to answers alone: what is
+// done, and in whose turn, is behind the doors.
+import type {
+  ControlAnswer,
+  ControlRequest,
+  HistoryEntry,
+  ResumeResult,
+  StatusReport,
+} from '../core/control-protocol.js';
+import type { CycleResult } from '../core/cycle-report.js';
+import type { VerifyResult } from '../core/verify-report.js';
+import type { SendAnswer } from './control-socket.js';
+import type { PullRequest } from './cycle-runner.js';
+
+export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
+
+/** What the agent does for a request; each door takes its turn by itself. */
+export interface RequestDoors {
+  readonly pull: (request: PullRequest) => Promise<CycleResult>;
+  readonly status: () => Promise<StatusReport>;
+  readonly history: (request: RequestOf<'history'>) => readonly HistoryEntry[];
+  readonly rollback: (request: RequestOf<'rollback'>, onEvent: OnAnswer) => Promise<CycleResult>;
+  readonly verify: (request: RequestOf<'verify'>, onEvent: OnAnswer) => Promise<VerifyResult>;
+  readonly resume: () => Promise<ResumeResult>;
+}
+
+type OnAnswer = (event: ControlAnswer) => void;
+
+/** Answers one request. @throws WritError of what is behind the door: it is sent as an error */
+export async function answerRequest(
+  doors: RequestDoors,
+  request: ControlRequest,
+  send: SendAnswer,
+): Promise<void> {
+  const onEvent = (event: ControlAnswer): void => void send(event);
+  switch (request.type) {
+    case 'pull': {
+      const trigger = request.force ? 'force' : 'pull';
+      return send(await doors.pull({ trigger, by: request.by, onEvent }));
+    }
+    case 'status':
+      return send(await doors.status());
+    case 'history':
+      for (const entry of doors.history(request)) await send(entry);
+      return send({ type: 'end' });
+    case 'rollback':
+      return send(await doors.rollback(request, onEvent));
+    case 'verify':
+      return send(await doors.verify(request, onEvent));
+    case 'resume':
+      return send(await doors.resume());
+    default:
+      return request satisfies never;
+  }
+}
