@@ -64,10 +64,15 @@ export function planRecovery(journal: Journal | undefined, facts: DiskFacts, cra
   if (isForward && !linkMoved) return { action: 'discard' };
   if (isForward && facts.isCommitted) return { action: 'clear' };
   if (isForward && crashes === 0 && facts.isWhole) return { action: 'finish' };
-  const block = crashes + 1 >= maxCrashes ? 'yes' : 'no';
+  const block = isMove(journal) && crashes + 1 >= maxCrashes ? 'yes' : 'no';
   if (facts.back === 'lost') return { action: 'stay', block };
   // `back` with the link at its end: the undo had reached the link, the workers may not know it yet.
   return { action: 'undo', to: facts.back, block, tell: crashes >= maxCrashes ? 'no' : 'yes' };
+}
+
+/** Nothing new is on trial where only the telling of what is active is due: a block would hit the policy in use. */
+function isMove({ from, to }: Journal): boolean {
+  return from !== to;
 }
 
 /**

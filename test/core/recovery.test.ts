@@ -21,6 +21,8 @@ const journal: Journal = {
   kind: 'update',
 };
 const back: Journal = { ...journal, direction: 'back' };
+/** As it is rebuilt where nothing is known but what is active: workers are told again, nothing else. */
+const telling: Journal = { ...back, from: 2 };
 /** The link has moved, everything is whole. */
 const moved: DiskFacts = { current: 2, isWhole: true, back: 1, isCommitted: false };
 const notMoved: DiskFacts = { ...moved, current: 1 };
@@ -48,6 +50,8 @@ describe('#planRecovery', () => {
       1,
       undo('nothing'),
     ],
+    ['never blocks what is active for a telling that is due', telling, { ...moved, back: 2 }, 2, undo(2)],
+    ['nor after more crashes, and then tells nobody', telling, { ...moved, back: 2 }, 3, undo(2, 'no', 'no')],
     ['goes on going back', back, moved, 0, undo(1)],
     ['tells workers again when the link was back already', back, notMoved, 0, undo(1)],
     ['goes back from a commit that somebody took back', back, { ...moved, isCommitted: true }, 0, undo(1)],
