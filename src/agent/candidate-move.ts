@@ -3,12 +3,12 @@
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../core/errors.js';
-import type { Move } from './activate.js';
 import type { ActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
 import { placeGeneration } from './generations.js';
 import type { Host } from './host.js';
 import { channelKey, type Ledger, withAccepted } from './ledger.js';
+import type { Move } from './move.js';
 import { treeName } from './paths.js';
 import { keepRelease } from './release-records.js';
 import { rememberBlamed } from './remember-refusals.js';

@@ -1,11 +1,11 @@
 // The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Computes;
 // the commit writes.
 import { type ReleaseDigests, stillSuspect } from '../core/crash-count.js';
-import type { Move } from './activate.js';
 import { releasesNamedBy } from './generation-releases.js';
 import type { Host } from './host.js';
 import { blockOf, type Ledger } from './ledger.js';
 import { loadedAtCommit } from './load-at-boot.js';
+import type { Move } from './move.js';
 import type { NewRelease } from './remember-refusals.js';
 
 /** @param cycle the one that the journal of this move names */

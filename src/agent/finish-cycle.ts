@@ -5,10 +5,10 @@ import { errorCodes } from '../core/error-codes.js';
 import { exitCodeOfKind, isSystemError, type WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../core/sync-machine.js';
-import type { MoveResult } from './activate.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
+import type { MoveResult } from './move.js';
 
 /** Gathered while the cycle runs. */
 export interface CycleFindings {

@@ -3,13 +3,15 @@
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { Journal, WayBack } from '../core/recovery.js';
-import { finishMove, type Move, type MoveResult, restore } from './activate.js';
+import { finishMove } from './activate.js';
 import { type CycleStory, openStory, problemOf } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import { releasesBrought } from './generation-releases.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal } from './journal.js';
+import type { Move, MoveResult } from './move.js';
+import { restore } from './put-back.js';
 import { rememberBlamed } from './remember-refusals.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';

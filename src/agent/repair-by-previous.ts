@@ -3,11 +3,12 @@
 import type { BundleResult, Problem } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
 import { isActivation } from '../core/sync-machine.js';
-import { type MoveResult, performMove } from './activate.js';
+import { performMove } from './activate.js';
 import type { ActivePolicy } from './active-bundles.js';
 import { type CycleStory, skipSteps } from './cycle-story.js';
 import type { ExaminedActive } from './examine-active.js';
 import type { Host } from './host.js';
+import type { MoveResult } from './move.js';
 import { parseTreeName } from './paths.js';
 import { planRepair } from './repair-plan.js';
 import { chooseTarget } from './rollback-target.js';

@@ -2,13 +2,14 @@
 // left gets a hold, or the next poll would bring it back.
 import type { CycleEventLine, Problem } from '../core/cycle-report.js';
 import { toWritError } from '../core/errors.js';
-import { type Move, performMove } from './activate.js';
+import { performMove } from './activate.js';
 import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
 import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import type { Host } from './host.js';
 import type { Hold, Ledger } from './ledger.js';
+import type { Move } from './move.js';
 import { chooseTarget } from './rollback-target.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
