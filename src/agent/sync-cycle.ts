@@ -4,10 +4,7 @@ import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { isActivation } from '../core/sync-machine.js';
-import { performMove } from './activate.js';
 import { type ActivePolicy, bundlesToKeep, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
-import { placeCandidate, planMove } from './candidate-move.js';
-import { sameContent } from './compare-active.js';
 import { type CycleStory, openStory, skipSteps } from './cycle-story.js';
 import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
@@ -17,8 +14,7 @@ import { keptFirst } from './kept-first.js';
 import { noteMirrorFailures } from './note-mirrors.js';
 import { refreshTrust } from './refresh-trust.js';
 import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
-import { planForcedRepair } from './repair-by-force.js';
-import { keepRecords, planRepair } from './repair-plan.js';
+import { keepRecords } from './repair-plan.js';
 import { reserveGeneration } from './reserve-generation.js';
 import { type Selection, selectReleases } from './select-releases.js';
 import { settleDue } from './settle-due.js';
@@ -34,6 +30,7 @@ import {
 } from './stage-candidates.js';
 import { openStagingArea, type StagingArea } from './staging-area.js';
 import { damageProblems } from './standing-damage.js';
+import { decideSwap, type Swapped, swapCandidate } from './swap-candidate.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 
 export interface CycleRequest {
@@ -110,11 +107,12 @@ interface Cycle {
 /** @returns `again` when workers refused some of the new bundles and the others are to be tried without them */
 async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const { host, story } = cycle;
+  const { force, signal } = cycle.request;
   const left = readWhatIsLeft(host);
-  const { policy: active, lost, error } = left;
+  const active = left.policy;
   const selected = await select(cycle, active);
   if (taken(selected).length === 0 && keepsItsBundles(host, active)) {
-    if (error !== undefined) throw error;
+    if (left.error !== undefined) throw left.error;
     return nothingNew(cycle);
   }
 
@@ -123,40 +121,22 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
     staging: cycle.area.directory(String(reserved.generation)),
     active: bundlesToKeep(host, left),
     mtimeSeconds: reserved.mtimeSeconds,
-    signal: cycle.request.signal,
+    signal,
   };
-  const { selections, candidate } = await stageAndCheck(cycle, selected, left, options);
+  const { selections, candidate: bundles } = await stageAndCheck(cycle, selected, left, options);
   rememberRefusedBundles(host, selections);
   // A bundle that is damaged is better than one that is gone.
-  if (error !== undefined && !isReplaced(host, lost, candidate)) throw error;
-  requireNotStopped(cycle.request.signal);
-  const { force, signal } = cycle.request;
-  const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;
-  const isEmpty = candidate.length === 0;
-  const isSame = isEmpty || sameContent(candidate, active);
-  // Damage is no reason to swap to a generation without a bundle.
-  if (isEmpty || (isSame && repair?.needsSwap !== 'yes')) {
-    keepRecords(host, repair?.records ?? [], options.staging);
+  if (left.error !== undefined && !isReplaced(host, left.lost, bundles)) throw left.error;
+  requireNotStopped(signal);
+
+  const decision = await decideSwap(host, { active, bundles, force, signal });
+  if (decision.kind === 'none') {
+    keepRecords(host, decision.records, options.staging);
     return nothingNew(cycle);
   }
-
-  const placed = await story.step('flush', async () => {
-    const trees = isSame ? (repair?.candidate ?? candidate) : candidate;
-    const value = await placeCandidate(host, trees, { ...options, generation: reserved.generation });
-    if (isSame) keepRecords(host, repair?.records ?? [], options.staging);
-    return { value, text: `generation ${reserved.generation}` };
-  });
-  let blamed: readonly string[] = [];
-  const onBlamed = (bundles: readonly string[]): void => {
-    blamed = bundles;
-  };
-  const damaged = repair?.replaced ?? [];
-  const move =
-    isSame && repair !== undefined
-      ? planRepair(host, { ...options, ...repair, to: placed })
-      : planMove(host, { ...options, active, candidate, damaged, placed, onBlamed });
-  const result = await performMove(host, story, move);
-  return settleResults(cycle, { selections, result, blamed });
+  const { generation } = reserved;
+  const swapped = await swapCandidate(host, story, { decision, active, bundles, generation, options });
+  return settleResults(cycle, selections, swapped);
 }
 
 function isReplaced(host: Host, lost: readonly string[], candidate: readonly CandidateBundle[]): boolean {
@@ -248,19 +228,15 @@ function keepsItsBundles(host: Host, active: ActivePolicy | undefined): boolean 
   return [...(active?.bundles.keys() ?? [])].every((name) => names.includes(name));
 }
 
-interface Moved {
-  readonly selections: readonly Selection[];
-  readonly result: Awaited<ReturnType<typeof performMove>>;
-  /** Bundles that a worker's refusal falls on. */
-  readonly blamed: readonly string[];
-}
-
-function settleResults(cycle: Cycle, moved: Moved): 'ended' | 'again' {
-  const { result, blamed } = moved;
+function settleResults(
+  cycle: Cycle,
+  selections: readonly Selection[],
+  { result, blamed }: Swapped,
+): 'ended' | 'again' {
   const { findings, refusedNow } = cycle;
   findings.moves.push(result);
   const problem = isActivation(result.outcome) ? undefined : result.problems[0];
-  const changed = taken(moved.selections);
+  const changed = taken(selections);
   for (const { bundle, result: base } of changed) {
     const entry = { ...base, outcome: result.outcome, ...(problem ? { problem } : {}) };
     findings.bundles.set(bundle.name, entry);
