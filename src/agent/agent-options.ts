@@ -1,5 +1,7 @@
 // What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals.
+import type { AgentConfig } from '../core/config.js';
 import type { AgentState, StatusReport } from '../core/control-protocol.js';
+import type { Work } from './cycle-runner.js';
 import type { HostOptions } from './open-host.js';
 import type { CycleEnd } from './sync-cycle.js';
 
@@ -22,4 +24,8 @@ export interface AgentObserver {
   onStatus?(report: StatusReport): void;
   /** At the end of each cycle, rollback, recovery. */
   onCycle?(end: CycleEnd): void;
+  /** Whenever a job begins, comes to its next step, and ends: who watches for one that hangs knows it by that. */
+  onWork?(work: Work, config: AgentConfig): void;
+  /** A SIGHUP came; later whether the new configuration is in use, or the old one was kept. */
+  onReload?(phase: 'began' | 'reloaded' | 'kept'): void;
 }

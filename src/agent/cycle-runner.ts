@@ -7,6 +7,7 @@
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
 import type { CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
+import type { Step } from '../core/sync-machine.js';
 
 export interface PullRequest {
   readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
@@ -30,6 +31,12 @@ export interface RunOptions {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
+/** That the one job at a time goes on. */
+export type Work =
+  | { readonly kind: 'began' | 'ended' }
+  /** What comes next may take as long as this step. */
+  | { readonly kind: 'step'; readonly step: Step | 'restore' };
+
 interface FollowUp {
   trigger: PullRequest['trigger'];
   by?: string;
@@ -37,13 +44,26 @@ interface FollowUp {
   readonly answer: Promise<CycleResult>;
 }
 
-/** @param run performs one cycle; it never rejects for what a cycle meets */
-export function createCycleRunner(run: (options: RunOptions) => Promise<CycleResult>): CycleRunner {
+/**
+ * @param run performs one cycle; it never rejects for what a cycle meets
+ * @param onWork must neither throw nor delay
+ */
+export function createCycleRunner(
+  run: (options: RunOptions) => Promise<CycleResult>,
+  onWork: (work: Work) => void = () => undefined,
+): CycleRunner {
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: FollowUp | undefined;
 
   const exclusive = <T>(job: () => Promise<T>): Promise<T> => {
-    const mine = tail.then(job);
+    const mine = tail.then(async () => {
+      onWork({ kind: 'began' });
+      try {
+        return await job();
+      } finally {
+        onWork({ kind: 'ended' });
+      }
+    });
     // The next job runs whatever became of this one; its own caller hears of the failure.
     tail = mine.catch(() => undefined);
     return mine;
@@ -55,6 +75,7 @@ export function createCycleRunner(run: (options: RunOptions) => Promise<CycleRes
       waiting = undefined;
       const { trigger, by } = followUp;
       const onEvent = (event: CycleEventLine): void => {
+        if ('step' in event) onWork({ kind: 'step', step: event.step });
         for (const listener of listeners) listener(event);
       };
       return run({ trigger, onEvent, ...(by === undefined ? {} : { by }) });

@@ -5,7 +5,7 @@ import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
 import { readBootId } from '../platform/boot-id.js';
-import type { AgentObserver, AgentOptions } from './agent-options.js';
+import type { AgentOptions } from './agent-options.js';
 import { answerRequest, type RequestDoors, type RequestOf } from './answer-request.js';
 import { type Collector, createCollector, heldNow } from './collector.js';
 import { openControlSocket } from './control-socket.js';
@@ -18,6 +18,7 @@ import type { Host } from './host.js';
 import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
 import { loadAtBoot } from './load-at-boot.js';
 import { loadConfig } from './load-config.js';
+import { allOf, type Observers } from './observers.js';
 import { announceCurrent, closeHost, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
@@ -48,7 +49,7 @@ export class RunningAgent {
   #nextPollAtMs: number | undefined;
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
   readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
-  readonly #observers: readonly AgentObserver[];
+  readonly #observers: Observers;
   readonly #doors: RequestDoors = {
     pull: (request) => this.#runner.pull(request),
     status: async () => this.#status(await heldNow(this.#host)),
@@ -63,7 +64,7 @@ export class RunningAgent {
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
     this.#host = host;
-    this.#observers = options.observers ?? [];
+    this.#observers = allOf(options.observers ?? []);
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#staleWatch = createStaleWatch(readBootId());
@@ -73,16 +74,19 @@ export class RunningAgent {
       onLook: (look) => this.#noteLook(look),
       stop: options.stop,
     });
-    this.#runner = createCycleRunner(async (run) => {
-      // Asked for before the end was: who waits is told, and no server is asked in vain.
-      this.#refuseWhenStopping();
-      const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
-      this.#contact.note(end.refresh);
-      this.#note(end, run.by === undefined ? {} : { by: run.by });
-      // Apart, so that who waits for the cycle does not wait for an operator's command.
-      void this.#runner.exclusive(() => this.#actOn(end));
-      return end.result;
-    });
+    this.#runner = createCycleRunner(
+      async (run) => {
+        // Asked for before the end was: who waits is told, and no server is asked in vain.
+        this.#refuseWhenStopping();
+        const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
+        this.#contact.note(end.refresh);
+        this.#note(end, run.by === undefined ? {} : { by: run.by });
+        // Apart, so that who waits for the cycle does not wait for an operator's command.
+        void this.#runner.exclusive(() => this.#actOn(end));
+        return end.result;
+      },
+      (work) => this.#observers.onWork(work, this.#host.config),
+    );
   }
 
   async run(): Promise<void> {
@@ -123,7 +127,7 @@ export class RunningAgent {
     this.#state = state;
     this.#options.log.info({ state }, 'state');
     this.#publishStatus();
-    for (const observer of this.#observers) observer.onState?.(state);
+    this.#observers.onState(state);
   }
 
   async #recover(): Promise<void> {
@@ -209,7 +213,7 @@ export class RunningAgent {
     this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
-    for (const observer of this.#observers) observer.onCycle?.(end);
+    this.#observers.onCycle(end);
     this.#publishStatus();
   }
 
@@ -252,11 +256,12 @@ export class RunningAgent {
   #publishStatus(): void {
     const report = this.#status();
     writeStatusFile(this.#host, report);
-    for (const observer of this.#observers) observer.onStatus?.(report);
+    this.#observers.onStatus(report);
   }
 
   /** A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so. */
   #reload(): void {
+    this.#observers.onReload('began');
     const reload = async (): Promise<'reloaded' | 'kept'> => {
       try {
         await this.#replaceHost();
@@ -270,6 +275,7 @@ export class RunningAgent {
       }
     };
     void this.#runner.exclusive(reload).then((end) => {
+      this.#observers.onReload(end);
       if (end === 'kept') return undefined;
       this.#scrubber.reloaded();
       this.#polling.abort();

@@ -96,4 +96,19 @@ describe('a cycle runner', () => {
     await Promise.all(both);
     assert.deepEqual(heard, ['a step.started', 'b step.started']);
   });
+
+  it('says when a job begins, comes to its next step, and ends, also when it fails', async () => {
+    const told: unknown[] = [];
+    const runner = createCycleRunner(
+      async ({ onEvent }) => {
+        onEvent({ type: 'cycle.started', cycle: 'c-1', trigger: 'poll', atMs: 0 });
+        onEvent({ type: 'step.started', cycle: 'c-1', step: 'refresh' });
+        return { cycle: 'c-1' } as CycleResult;
+      },
+      (work) => told.push(work.kind === 'step' ? work.step : work.kind),
+    );
+    await runner.pull({ trigger: 'poll' });
+    await assert.rejects(runner.exclusive(() => Promise.reject(new Error('no'))));
+    assert.deepEqual(told, ['began', 'refresh', 'ended', 'began', 'ended']);
+  });
 });
