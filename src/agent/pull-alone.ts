@@ -1,5 +1,6 @@
 // The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
+import { afterExit } from '../core/after-exit.js';
 import { afterRepair } from '../core/after-repair.js';
 import type { AgentConfig } from '../core/config.js';
 import type { ResumeResult } from '../core/control-protocol.js';
@@ -58,7 +59,7 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const left = await createUntrustedExit().afterCycle(host, end, signal);
     if (left !== undefined) createRecorder().record(host, left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
     await createStaleWatch(readBootId()).check(host, contact, signal);
-    const result = afterRepair(end.result, (mended ?? repaired)?.result);
+    const result = afterExit(afterRepair(end.result, (mended ?? repaired)?.result), left?.result);
     const last = left?.result ?? result;
     publishStatus(host, { version: options.version, contact: contact.read(), last });
     const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];

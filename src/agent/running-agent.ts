@@ -1,5 +1,6 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
+import { afterExit } from '../core/after-exit.js';
 import type { AgentState, ControlAnswer, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
@@ -81,9 +82,11 @@ export class RunningAgent {
         const end = await runSync(this.#host, { ...run, signal: this.#options.stop });
         this.#contact.note(end.refresh);
         this.#note(end, run.by === undefined ? {} : { by: run.by });
+        const left = await this.#untrustedExit.afterCycle(this.#host, end, this.#options.stop);
+        if (left !== undefined) this.#note(left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
         // Apart, so that who waits for the cycle does not wait for an operator's command.
-        void this.#runner.exclusive(() => this.#actOn(end));
-        return end.result;
+        void this.#runner.exclusive(() => this.#watchAge());
+        return afterExit(end.result, left?.result);
       },
       (work) => this.#observers.onWork(work, this.#host.config),
     );
@@ -190,13 +193,6 @@ export class RunningAgent {
     const settled = await settleDueApart(this.#host, { cycle: newCycleId(), signal });
     if (settled !== 'nothing-due' || before !== undefined) this.#publishStatus();
     return this.#problems.get('loader') === undefined ? settled : 'still-due';
-  }
-
-  /** What follows from a cycle by the operator's wish. */
-  async #actOn(end: CycleEnd): Promise<void> {
-    const left = await this.#untrustedExit.afterCycle(this.#host, end, this.#options.stop);
-    if (left !== undefined) this.#note(left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
-    await this.#watchAge();
   }
 
   async #watchAge(): Promise<void> {
