@@ -11,6 +11,7 @@ import type { CycleResult } from '../core/cycle-report.js';
 import type { VerifyResult } from '../core/verify-report.js';
 import type { SendAnswer } from './control-socket.js';
 import type { PullRequest } from './cycle-runner.js';
+import type { Watcher } from './status-feed.js';
 
 export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
 
@@ -18,6 +19,8 @@ export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequ
 export interface RequestDoors {
   readonly pull: (request: PullRequest) => Promise<CycleResult>;
   readonly status: () => Promise<StatusReport>;
+  /** Resolves when the agent or who watches it ends. */
+  readonly watch: (watcher: Watcher) => Promise<void>;
   readonly history: (request: RequestOf<'history'>) => readonly HistoryEntry[];
   readonly rollback: (request: RequestOf<'rollback'>, onEvent: OnAnswer) => Promise<CycleResult>;
   readonly verify: (request: RequestOf<'verify'>, onEvent: OnAnswer) => Promise<VerifyResult>;
@@ -31,6 +34,7 @@ export async function answerRequest(
   doors: RequestDoors,
   request: ControlRequest,
   send: SendAnswer,
+  gone: AbortSignal,
 ): Promise<void> {
   const onEvent = (event: ControlAnswer): void => void send(event);
   switch (request.type) {
@@ -40,6 +44,9 @@ export async function answerRequest(
     }
     case 'status':
       return send(await doors.status());
+    case 'watch':
+      await doors.watch({ send, gone });
+      return send({ type: 'end' });
     case 'history':
       for (const entry of doors.history(request)) await send(entry);
       return send({ type: 'end' });

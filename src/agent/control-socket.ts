@@ -20,8 +20,8 @@ import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import { closeWhenIdle, listenUnix, type UnixListener } from '../platform/unix-socket.js';
 
-/** Answers a request through `send`; what it throws is sent as an error. */
-export type ControlHandler = (request: ControlRequest, send: SendAnswer) => Promise<void>;
+/** Answers a request through `send`; what it throws is sent as an error. `gone`: who asked has hung up. */
+export type ControlHandler = (request: ControlRequest, send: SendAnswer, gone: AbortSignal) => Promise<void>;
 
 /** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
 export type SendAnswer = (answer: ControlAnswer) => Promise<void>;
@@ -107,7 +107,9 @@ function answer(socket: Socket, message: SocketMessage, options: ControlSocketOp
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
     await drained(socket);
   };
-  const work = async (): Promise<void> => options.handle(parseControlRequest(message), send);
+  const gone = new AbortController();
+  socket.once('close', () => gone.abort());
+  const work = async (): Promise<void> => options.handle(parseControlRequest(message), send, gone.signal);
   work().then(
     () => socket.end(),
     (error: unknown) => {

@@ -30,6 +30,7 @@ import { createScrubber, type Scrubber } from './scrubber.js';
 import { runSettleLoop, settleDueApart } from './settle-due.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
 import { startHost } from './start-host.js';
+import { createStatusFeed, type StatusFeed } from './status-feed.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -51,9 +52,11 @@ export class RunningAgent {
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
   readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
   readonly #observers: Observers;
+  readonly #feed: StatusFeed;
   readonly #doors: RequestDoors = {
     pull: (request) => this.#runner.pull(request),
     status: async () => this.#status(await heldNow(this.#host)),
+    watch: (watcher) => this.#feed.watch(watcher),
     history: (request) => readHistory(this.#host.paths, request),
     rollback: (request, onEvent) => this.#runner.exclusive(() => this.#rollback(request, onEvent)),
     verify: (request, onEvent) => this.#scrubber.verify(request, onEvent),
@@ -65,7 +68,8 @@ export class RunningAgent {
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
     this.#host = host;
-    this.#observers = allOf(options.observers ?? []);
+    this.#feed = createStatusFeed({ clock: options.clock, now: () => this.#status() });
+    this.#observers = allOf([this.#feed.observer, ...(options.observers ?? [])]);
     // As it was at the last end: the first poll says what has become of it.
     this.#contact = keepContact(readStatusFile(host.paths), options.clock);
     this.#staleWatch = createStaleWatch(readBootId());
@@ -103,7 +107,7 @@ export class RunningAgent {
         version: this.#options.version,
         log,
         durable: this.#host.durable,
-        handle: (request, send) => answerRequest(this.#doors, request, send),
+        handle: (request, send, gone) => answerRequest(this.#doors, request, send, gone),
       });
       log.info({ socket: this.#host.paths.socket }, 'control socket open');
       this.#enter('run');

@@ -5,6 +5,7 @@ import type { StatusReport } from '../core/control-protocol.js';
 import { errorCodes } from '../core/error-codes.js';
 import { isSystemError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
+import { statusNews } from '../core/status-news.js';
 import type { Host } from './host.js';
 import type { HostPaths } from './paths.js';
 
@@ -15,7 +16,7 @@ export function writeStatusFile(host: Pick<Host, 'paths' | 'durable' | 'log'>, r
   const next = publicPart(report);
   try {
     const known = readStatusFile(host.paths);
-    if (known !== undefined && newsOf(known) === newsOf(next)) return;
+    if (known !== undefined && statusNews(known) === statusNews(next)) return;
     host.durable.writeFile('status', host.paths.status, `${JSON.stringify(next)}\n`, 0o644);
   } catch (error) {
     host.log.warn({ err: error }, 'status.json could not be written');
@@ -42,17 +43,6 @@ function publicPart(report: StatusReport): StatusReport {
 
 function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStatus): HeldStatus {
   return one;
-}
-
-/** The report without what changes at every poll. */
-function newsOf(report: StatusReport): string {
-  const { atMs: _, nextPollAtMs: _next, freshness, last, ...rest } = report;
-  const { state, failing, refused, expired, overdueSinceMs } = freshness;
-  // The first failure of a kind is news, the next ones like it are not.
-  const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];
-  const clock = rest.clock === undefined ? 'right' : 'behind';
-  const scrub = rest.scrub === undefined ? [] : [rest.scrub.outcome, rest.scrub.found];
-  return JSON.stringify({ ...rest, scrub, clock, freshness: state, codes, outcome: last?.outcome });
 }
 
 /** @returns the last report, or undefined when there is none that can be read */

@@ -164,8 +164,11 @@ function workerStatuses(ledger: Ledger): WorkerStatus[] {
     group: key.slice(0, key.indexOf('/')),
     worker: key.slice(key.indexOf('/') + 1),
     ...one,
+    ...(reached.has(one.state) ? { told: one.wanted } : {}),
   }));
 }
+
+const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);
 
 const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
 

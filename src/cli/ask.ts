@@ -27,6 +27,8 @@ export function withConfig<T extends { readonly next?: string }>(answer: T, { co
 /** A check or a loader may take an hour; the agent says nothing in between. */
 const cycleSilenceMs = 2 * 3_600_000;
 const answerSilenceMs = 10_000;
+/** The agent sends a status every ten seconds at least. */
+const watchSilenceMs = 60_000;
 
 export interface Question {
   readonly request: ControlRequest;
@@ -42,15 +44,14 @@ export interface Question {
  */
 export async function ask({ request, configPath, context, onMessage }: Question): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
-  const long = ['pull', 'rollback', 'verify'].includes(request.type);
   const answers = askAgent({
     socketPath: agentPlaces(configPath).socket,
     request,
     version,
     clock,
     signal,
-    silenceMs: long ? cycleSilenceMs : answerSilenceMs,
-    commandLine: `writ ${request.type}`,
+    silenceMs: silenceOf(request.type),
+    commandLine: `writ ${request.type === 'watch' ? 'status --watch' : request.type}`,
     onOtherVersion: (other) =>
       reporter.warn(`the agent has version ${other}, this command ${version}; restart it`),
   });
@@ -61,6 +62,11 @@ export async function ask({ request, configPath, context, onMessage }: Question)
   }
   if (last === undefined) throw new WritError('INTERNAL', 'the agent answered nothing');
   return last;
+}
+
+function silenceOf(type: ControlRequest['type']): number {
+  if (type === 'watch') return watchSilenceMs;
+  return ['pull', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
 }
 
 /** True when no agent runs: then, and only then, a command may act alone. */

@@ -30,6 +30,11 @@ export interface CommandContext {
    * answers are one a line, the last is the result.
    */
   announce(answer: Answer): void;
+  /**
+   * Takes the place of the answer shown before, on a terminal; elsewhere it is one line of these fields, and with --json
+   * one object. Without fields there is no news, and a terminal alone is drawn again.
+   */
+  redraw(answer: Answer, fields?: readonly string[]): void;
   readonly clock: Clock;
   /** Version of this program. */
   readonly version: string;

@@ -191,10 +191,10 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
   const canAsk = flags.input && process.stdin.isTTY === true && process.stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
-    const announce = renderer.answer;
+    const { answer: announce, redraw } = renderer;
     const version = readVersion();
     const env = process.env;
-    const context = { reporter, announce, clock: systemClock, version, env, signal, canAsk };
+    const context = { reporter, announce, redraw, clock: systemClock, version, env, signal, canAsk };
     const answer = await definition.run(args, flags, context);
     renderer.answer(answer);
     return answer.exitCode;

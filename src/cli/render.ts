@@ -25,6 +25,7 @@ export interface RenderOptions {
 
 export interface Renderer {
   answer(answer: Answer): void;
+  redraw(answer: Answer, fields?: readonly string[]): void;
   /**
    * @param type type of the JSON object, as `publish.result`
    * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
@@ -44,11 +45,19 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
   const paintOut = painter(options.color, streams.stdout);
   const paintErr = painter(options.color, streams.stderr);
   const live = createLiveLine(streams.stderr);
+  const show = (answer: Answer): void => {
+    live.clear();
+    const lines = options.json ? [JSON.stringify(jsonOfAnswer(answer))] : linesOfAnswer(answer, paintOut);
+    for (const line of lines) out(line);
+  };
   return {
-    answer: (answer) => {
-      live.clear();
-      if (options.json) return out(JSON.stringify(jsonOfAnswer(answer)));
-      for (const line of linesOfAnswer(answer, paintOut)) out(line);
+    answer: show,
+    redraw: (answer, fields) => {
+      const isTerminal = streams.stdout.isTTY === true && !options.json;
+      if (isTerminal) streams.stdout.write(clearScreen);
+      else if (fields === undefined) return;
+      if (isTerminal || options.json) show(answer);
+      else out((fields ?? []).map(printable).join('\t'));
     },
     error: (type, error, exitCode = exitCodeOf(error)) => {
       live.clear();
@@ -142,6 +151,8 @@ interface LiveLine {
 }
 
 const clearLine = '\r\u001b[2K';
+/** To the first place of the screen, and everything behind it away. */
+const clearScreen = '\u001b[H\u001b[2J';
 
 function createLiveLine(stderr: NodeJS.WriteStream): LiveLine {
   let drawn = false;

@@ -62,7 +62,19 @@ export function showStatus(given: Bounded<StatusReport>): Block {
 }
 
 function firstLine(report: StatusReport): string {
-  const { generation, workers, host } = report;
+  const { word, sentence } = headOf(report);
+  return `${word}  ${sentence}    ${report.host}`;
+}
+
+/** @returns time, word and sentence of a report, for one line a change */
+export function statusLine(report: StatusReport): readonly string[] {
+  const { word, sentence } = headOf(report);
+  const codes = [...new Set(report.problems.map((one) => one.code))];
+  return [new Date(report.atMs).toISOString(), word, sentence, codes.join(' ')];
+}
+
+function headOf(report: StatusReport): { readonly word: string; readonly sentence: string } {
+  const { generation, workers } = report;
   const word = statusWord(report);
   const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
@@ -70,7 +82,7 @@ function firstLine(report: StatusReport): string {
   const told = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not told`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
-  return `${word.toUpperCase()}${unconfirmed}  ${stopped}${active}${told}${agent}    ${host}`;
+  return { word: `${word.toUpperCase()}${unconfirmed}`, sentence: `${stopped}${active}${told}${agent}` };
 }
 
 function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
@@ -134,10 +146,16 @@ function answerText(worker: WorkerStatus): string {
     case 'waiting':
       return `not up since ${at}; told when it appears`;
     case 'unreachable':
-      return `WORKER_UNREACHABLE since ${at}`;
+      return `WORKER_UNREACHABLE since ${at}${saidText(worker)}`;
     case 'refused':
-      return `WORKER_REFUSED at ${at}`;
+      return `WORKER_REFUSED at ${at}${saidText(worker)}`;
   }
+}
+
+/** Its own words, or why there are none. */
+function saidText({ text }: WorkerStatus): string {
+  const [first = ''] = indented(text, '', 1);
+  return first === '' ? '' : `: ${first.slice(0, 100)}`;
 }
 
 /** One that lies is an alarm, though another one took its place. */

@@ -2,6 +2,7 @@
 // line, see socket-protocol). Owns shapes, the request parser and the bound on an answer; no socket is opened.
 //
 //   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
+//   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult
 //   verify         -> CycleEventLine* of a repair, then one VerifyResult
 //   anything that cannot be done -> one ControlError
@@ -16,6 +17,7 @@ import type { VerifyResult } from './verify-report.js';
 export type ControlRequest =
   | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
   | { readonly type: 'status' }
+  | { readonly type: 'watch' }
   | { readonly type: 'history'; readonly limit: number; readonly cycle?: string }
   | {
       readonly type: 'rollback';
@@ -97,6 +99,7 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
     case 'pull':
       return { type, force: message['force'] === true, by: text(message, 'by') };
     case 'status':
+    case 'watch':
       return { type };
     case 'history':
       return {

@@ -379,6 +379,7 @@ export const errorCodes = {
   ),
   AGENT_UNREACHABLE: row('failed', 'The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: row('deferred', 'The agent is shutting down.', 'Start it again.'),
+  AGENT_BUSY: row('blocked', 'Too many watch the agent already.', 'End a `writ status --watch`.'),
   INTERRUPTED: row('failed', 'The command was interrupted.', 'Run it again.'),
 
   // publisher

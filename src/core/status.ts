@@ -26,6 +26,8 @@ export interface WorkerStatus {
   readonly wanted?: number;
   /** Generation it last proved; left out when it never did. */
   readonly confirmed?: number;
+  /** Generation it was told last, whatever it made of it; left out where the last tell did not reach it. */
+  readonly told?: number;
   /** `waiting`: not up yet, told when it appears. */
   readonly state: WorkerState | 'waiting';
   readonly text: string;

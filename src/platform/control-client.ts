@@ -42,6 +42,11 @@ const finalTypes: ReadonlySet<string> = new Set([
   'end',
 ]);
 
+/** A watcher is sent one status after the other. */
+function endsAnswer(request: ControlRequest, type: string): boolean {
+  return request.type === 'watch' ? type === 'end' : finalTypes.has(type);
+}
+
 /**
  * Asks the agent; the last message is the one that ends the answer.
  * @throws WritError AGENT_UNREACHABLE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that it answers
@@ -61,7 +66,7 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
       const { type } = message;
       if (type === 'error') throw errorOf(message);
       yield message as unknown as ControlAnswer;
-      if (finalTypes.has(String(type))) return;
+      if (endsAnswer(options.request, String(type))) return;
     }
     throw unreachable('closed', 'it closed the connection before its answer was complete', options);
   } finally {

@@ -55,6 +55,29 @@ describe('answers', () => {
     );
   });
 
+  it('that change are one line each in a pipe, and nothing without news', () => {
+    const { renderer, out } = rendered();
+    renderer.redraw(answer, ['12:00', 'ROLLED BACK', 'by \t a tab']);
+    renderer.redraw(answer);
+    assert.equal(out.text(), '12:00\tROLLED BACK\tby \\u{9} a tab\n');
+  });
+
+  it('that change are one object each with --json, and nothing without news', () => {
+    const { renderer, out } = rendered({ json: true }, { columns: 80 });
+    renderer.redraw(answer, ['12:00']);
+    renderer.redraw(answer);
+    assert.equal(out.text().split('\n').length, 2);
+    assert.equal(JSON.parse(out.text()).outcome, 'rolled-back');
+  });
+
+  it('that change take the place of the one before on a terminal, also where only ages have grown', () => {
+    const { renderer, out } = rendered({}, { columns: 80 });
+    renderer.redraw(answer, ['12:00']);
+    renderer.redraw(answer);
+    const block = 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n';
+    assert.equal(out.text(), `\u001b[H\u001b[2J${block}\u001b[H\u001b[2J${block}`);
+  });
+
   it('colour the outcome word only', () => {
     const { renderer, out } = rendered({ color: 'always' });
     renderer.answer(answer);

@@ -1,22 +1,62 @@
 // `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
+import type { StatusReport } from '../../core/control-protocol.js';
 import { judgeHealth } from '../../core/host-health.js';
 import { addConfigFlag, type ConfigFlags, withConfig } from '../ask.js';
-import type { CommandDefinition } from '../command.js';
+import type { Answer, CommandContext, CommandDefinition } from '../command.js';
 import { readStatus } from '../read-status.js';
-import { showStatus, statusWord } from '../show-status.js';
+import { showStatus, statusLine, statusWord } from '../show-status.js';
 
-export const command: CommandDefinition<ConfigFlags> = {
-  examples: ['writ status', 'writ status --json'],
-  exitCodes: ['0  answered, whatever the state is', '1  no answer', '2  usage or configuration'],
-  onSignal: 'end',
-  configure: (command) => void addConfigFlag(command),
-  run: async (_args, flags, context) => {
-    const report = await readStatus(flags.config, context);
-    const { schema: _schema, type, ...rest } = report;
-    const details = { ...rest, health: judgeHealth(report).level };
-    return withConfig(
-      { type, outcome: statusWord(report), exitCode: 0, details, ...showStatus(report) },
-      flags,
+interface StatusFlags extends ConfigFlags {
+  readonly watch?: boolean;
+}
+
+export const command: CommandDefinition<StatusFlags> = {
+  examples: ['writ status', 'writ status --watch', 'writ status --json'],
+  exitCodes: [
+    '0  answered, whatever the state is',
+    '1  no answer; with --watch: the agent has ended',
+    '2  usage or configuration',
+    '6  --watch: too many watch already',
+    '130  ended by a signal',
+  ],
+  onSignal: 'drain',
+  configure: (command) => {
+    addConfigFlag(command).option(
+      '--watch',
+      'go on: redrawn on a terminal, else one line (or JSON object) a change',
     );
   },
+  run: async (_args, flags, context) => {
+    if (flags.watch) return watch(flags, context);
+    return answerOf(await readStatus(flags.config, context), flags);
+  },
 };
+
+function answerOf(report: StatusReport, flags: ConfigFlags): Answer {
+  const { schema: _schema, type, ...rest } = report;
+  const details = { ...rest, health: judgeHealth(report).level };
+  return withConfig(
+    { type, outcome: statusWord(report), exitCode: 0, details, ...showStatus(report) },
+    flags,
+  );
+}
+
+async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
+  const { watchStatus } = await import('../watch-status.js');
+  const end = await watchStatus({
+    configPath: flags.config,
+    context,
+    onReport: (report, what) => {
+      const answer = answerOf(report, flags);
+      if (what === 'ages') context.redraw(answer);
+      else context.redraw(answer, statusLine(report));
+    },
+  });
+  if (end === 'interrupted')
+    return { type: 'watch.result', outcome: 'interrupted', exitCode: 130, details: {}, lines: [] };
+  const lines = ['ENDED  the agent has ended; what it made active stays active'];
+  return withConfig(
+    { type: 'watch.result', outcome: 'ended', exitCode: 1, details: {}, lines, next: 'writ status' },
+    flags,
+  );
+}

@@ -1,0 +1,14 @@
+// When a status report says something new: the report without what changes at every poll by itself, as ages and times.
+// Pure. Used wherever a report is written or shown only when there is news.
+import type { StatusReport } from './status.js';
+
+/** @returns equal texts for two reports of which the second tells nothing new */
+export function statusNews(report: StatusReport): string {
+  const { atMs: _, nextPollAtMs: _next, freshness, last, ...rest } = report;
+  const { state, failing, refused, expired, overdueSinceMs } = freshness;
+  // The first failure of a kind is news, the next ones like it are not.
+  const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];
+  const clock = rest.clock === undefined ? 'right' : 'behind';
+  const scrub = rest.scrub === undefined ? [] : [rest.scrub.outcome, rest.scrub.found];
+  return JSON.stringify({ ...rest, scrub, clock, freshness: state, codes, outcome: last?.outcome });
+}
