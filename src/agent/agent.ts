@@ -1,12 +1,15 @@
 // Starts the agent: configuration, lock, host, then the running agent, one log line a step. The composition root
 // of the process: clock, log, randomness and signals come in here.
+import { toWritError } from '../core/errors.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { createLog, type LogLevel } from '../platform/log.js';
+import { openNotifier } from '../platform/notify.js';
 import type { AgentObserver, AgentOptions } from './agent-options.js';
 import { loadConfig } from './load-config.js';
 import { lockHost, openHost } from './open-host.js';
 import { RunningAgent } from './running-agent.js';
+import { type ServiceManager, tellServiceManager } from './service-manager.js';
 
 export interface RunAgentOptions {
   readonly configPath: string;
@@ -25,20 +28,36 @@ export interface RunAgentOptions {
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   keepHeapSmall();
-  await startAgent({
-    configPath: options.configPath,
-    version: options.version,
-    clock: systemClock,
-    log: createLog('writ-agent', options.logLevel),
-    random01: Math.random,
-    stop: options.signal,
-    onReload: (reload) => {
-      process.on('SIGHUP', reload);
-      return () => process.off('SIGHUP', reload);
-    },
-    ...(options.observers === undefined ? {} : { observers: options.observers }),
-  });
+  const { configPath, version, signal: stop, observers = [] } = options;
+  const log = createLog('writ-agent', options.logLevel);
+  const notifier = openNotifier({ env: process.env, pid: process.pid, log });
+  const manager = notifier && tellServiceManager({ notifier, clock: systemClock, stop });
+  await untilToldOfEnd(manager, () =>
+    startAgent({
+      configPath,
+      version,
+      clock: systemClock,
+      log,
+      random01: Math.random,
+      stop,
+      onReload: (reload) => {
+        process.on('SIGHUP', reload);
+        return () => process.off('SIGHUP', reload);
+      },
+      observers: manager === undefined ? observers : [...observers, manager.observer],
+    }),
+  );
   return 0;
+}
+
+async function untilToldOfEnd(manager: ServiceManager | undefined, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    await manager?.end(toWritError(error));
+    throw error;
+  }
+  await manager?.end();
 }
 
 /** Runs an agent whose surroundings are given; resolves when it has ended. */

@@ -3,8 +3,10 @@
 import { InvalidArgumentError } from 'commander';
 import { toWritError, WritError } from '../../core/errors.js';
 import { createLog, type Logger } from '../../platform/log.js';
+import { openNotifier } from '../../platform/notify.js';
 import type { OnlineSigner } from '../../server/resigner.js';
 import { type RunningServer, requireRepository, startServer } from '../../server/server.js';
+import { type ServerManager, tellManagerOfServer } from '../../server/service-manager.js';
 import type { TlsFiles } from '../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../passphrase.js';
@@ -60,11 +62,15 @@ export const command: CommandDefinition<ServeFlags> = {
       clock: context.clock,
       processMetrics: 'include',
     });
-    const stopReloading = reloadAtHangup(server, log);
+    const manager = tellManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
+    const stopReloading = reloadAtHangup(server, manager, log);
     context.announce(listening(server.url));
+    manager.listening(server.url);
     await aborted(context);
+    manager.stopping();
     await server.close();
     stopReloading();
+    await manager.end();
     return stopped(server.url);
   },
 };
@@ -101,10 +107,10 @@ function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
 }
 
 /** A renewed certificate must not need a restart, and half of a renewal must not end the server. */
-function reloadAtHangup(server: RunningServer, log: Logger): () => void {
+function reloadAtHangup(server: RunningServer, manager: ServerManager, log: Logger): () => void {
   const reload = (): void => {
     try {
-      server.reloadTls();
+      manager.reloading(() => server.reloadTls());
     } catch (error) {
       const { code, message } = toWritError(error);
       log.error({ code, err: error }, `${message}; the old one stays in use`);

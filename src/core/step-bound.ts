@@ -1,0 +1,59 @@
+// How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
+// generous sum, for an agent that is killed amid honest work would have to recover from it.
+import type { AgentConfig, WorkerGroupConfig } from './config.js';
+import type { Step } from './sync-machine.js';
+
+const slackMs = 600_000;
+/** Workers of a group that are told one after another. */
+const maxInTurn = 256;
+
+/**
+ * @param step the last one that was heard of; `none`: a job that tells no steps, as a recovery or a look over the disk
+ * @returns milliseconds
+ */
+export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {
+  return slackMs + boundOf(step, config);
+}
+
+function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
+  const checksMs = sum(config.bundles.flatMap(({ checks }) => checks.map(({ timeoutMs }) => timeoutMs)));
+  const workersMs = sum(config.workers.map(groupMs));
+  switch (step) {
+    case 'refresh':
+    case 'select':
+    case 'fetch':
+      return wayMs(config);
+    // A step that has ended is followed by the next one's work before its own first word.
+    case 'stage':
+    case 'verify':
+    case 'check':
+    case 'canary':
+    case 'flush':
+      return checksMs + workersMs;
+    case 'swap':
+    case 'load':
+    case 'reset':
+    case 'probe':
+    case 'restore':
+    case 'commit':
+      return 2 * workersMs + wayMs(config);
+    case 'none':
+      return wayMs(config) + checksMs + 2 * workersMs;
+  }
+}
+
+/** From every mirror: one refresh, and one archive a bundle. */
+function wayMs({ repository, transport, bundles }: AgentConfig): number {
+  const { refreshTimeoutMs, archiveTimeoutMs } = transport;
+  return repository.length * (refreshTimeoutMs + bundles.length * archiveTimeoutMs);
+}
+
+function groupMs({ load, reset, probe }: WorkerGroupConfig): number {
+  const tellMs = reset?.timeoutMs ?? 0;
+  const probeMs = probe === undefined ? 0 : probe.timeoutMs * (probe.retry + 1);
+  return (load?.timeoutMs ?? 0) + maxInTurn * (tellMs + probeMs);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((one, other) => one + other, 0);
+}

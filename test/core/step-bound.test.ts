@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AgentConfig, WorkerGroupConfig } from '../../src/core/config.js';
+import { defaultTransportLimits } from '../../src/core/limits.js';
+import { longestSilenceMs } from '../../src/core/step-bound.js';
+import { steps } from '../../src/core/sync-machine.js';
+
+const hour = 3_600_000;
+const group: WorkerGroupConfig = {
+  name: 'resolver',
+  uses: ['dns-edge'],
+  when: [],
+  confirm: 'optional',
+  load: { run: ['load'], timeoutMs: hour },
+  reset: { driver: 'kresd', options: {}, timeoutMs: 5000, min: 0 },
+  probe: { run: ['probe'], timeoutMs: 1000, retry: 3 },
+};
+
+function config(more: Partial<AgentConfig> = {}): AgentConfig {
+  const check = { kind: 'run', name: 'slow', run: ['check'], timeoutMs: 2 * hour } as const;
+  return {
+    repository: [{ url: 'https://a/', redirects: [] }],
+    bundles: [{ name: 'dns-edge', channel: 'stable', checks: [check], mode: 0o644 }],
+    workers: [],
+    transport: defaultTransportLimits,
+    ...more,
+  } as unknown as AgentConfig;
+}
+
+describe('the longest silence of a step', () => {
+  it('is longer than all deadlines of what it does', () => {
+    assert.ok(longestSilenceMs('check', config()) > 2 * hour);
+    const { refreshTimeoutMs, archiveTimeoutMs } = defaultTransportLimits;
+    assert.ok(longestSilenceMs('refresh', config()) > refreshTimeoutMs);
+    assert.ok(longestSilenceMs('fetch', config()) > archiveTimeoutMs);
+  });
+
+  it('grows with mirrors, loaders, members told in turn and tries of a probe', () => {
+    const second = [{ url: 'https://a/' }, { url: 'https://b/' }] as unknown as AgentConfig['repository'];
+    assert.ok(longestSilenceMs('fetch', config({ repository: second })) > 2 * hour);
+    const told = longestSilenceMs('reset', config({ workers: [group] }));
+    assert.ok(told > hour + 256 * (5000 + 4 * 1000));
+  });
+
+  it('is never below that of any step for a job that tells none', () => {
+    const all = config({ workers: [group] });
+    for (const step of [...steps, 'restore'] as const)
+      assert.ok(longestSilenceMs('none', all) >= longestSilenceMs(step, all), step);
+  });
+
+  it('lets a step without deadlines of its own take its time', () => {
+    const bare = config({ bundles: [] });
+    for (const step of ['stage', 'verify', 'flush', 'swap', 'commit'] as const)
+      assert.ok(longestSilenceMs(step, bare) >= 600_000, step);
+  });
+});
