@@ -98,8 +98,12 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
   }
   const problems = results.filter((one) => one.state === 'unreachable').map(unreachable);
   const warnings: Problem[] = [];
-  for (const { group, members } of tellings) {
+  for (const { group, members, unlisted } of tellings) {
     const { name, reset } = group.config;
+    if (unlisted !== undefined) {
+      problems.push(problemOf(unlisted));
+      continue;
+    }
     if (reset === undefined || members.length >= Math.max(reset.min, 1)) continue;
     const facts = { group: name, expected: reset.min, actual: members.length };
     const isEmpty = members.length === 0 && reset.min === 0;

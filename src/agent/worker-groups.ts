@@ -2,11 +2,12 @@
 // each worker said; the caller decides what that means for the policy. Never touches `policy/`.
 import type { WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import type { Answer, Driver, DriverContext, DriverKind, Target } from '../workers/driver.js';
+import { tellWorker } from '../workers/tell-worker.js';
 
 export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
@@ -73,6 +74,8 @@ export interface GroupTelling {
   /** Workers that exist just now, whether or not they were told. */
   readonly members: readonly string[];
   readonly results: readonly WorkerResult[];
+  /** WORKER_UNREACHABLE: nobody could say who the workers are. */
+  readonly unlisted?: WritError;
 }
 
 const maxParallelTells = 32;
@@ -85,26 +88,26 @@ export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions)
 async function tellGroup(group: WorkerGroup, options: TellOptions): Promise<GroupTelling> {
   const { driver, config } = group;
   if (driver === undefined || config.reset === undefined) return { group, members: [], results: [] };
-  const members = await driver.members();
+  const members = await listMembers(driver);
+  if (members instanceof WritError) return { group, members: [], results: [], unlisted: members };
   const wanted = members.filter((worker) => options.only?.has(workerKey(config.name, worker)) ?? true);
   const timeoutMs = config.reset.timeoutMs;
   const { target, signal } = options;
   const results = await mapBounded(wanted, maxParallelTells, async (worker): Promise<WorkerResult> => {
-    const answer = await driver.reset(worker, { target, timeoutMs, ...(signal ? { signal } : {}) });
-    return workerResult(
-      config.name,
-      worker,
-      honest(driver, answer),
-      target.generation,
-      options.clock.nowMs(),
-    );
+    const answer = await tellWorker(driver, worker, { target, timeoutMs, ...(signal ? { signal } : {}) });
+    return workerResult(config.name, worker, answer, target.generation, options.clock.nowMs());
   });
   return { group, members, results };
 }
 
-/** A driver whose answers prove nothing cannot confirm, whatever its file says. */
-function honest(driver: Driver, answer: Answer): Answer {
-  return answer.kind === 'confirmed' && driver.verdictClass !== 'true' ? { ...answer, kind: 'told' } : answer;
+/** Workers that cannot be listed are like workers that cannot be reached: no reason to roll back. */
+async function listMembers(driver: Driver): Promise<readonly string[] | WritError> {
+  try {
+    return await driver.members();
+  } catch (error) {
+    if (isWritError(error) && error.code === 'WORKER_UNREACHABLE') return error;
+    throw error;
+  }
 }
 
 function workerResult(

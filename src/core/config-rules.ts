@@ -243,7 +243,13 @@ function* resetRules(worker: Group, path: ConfigPath, file: Group, options: Rule
   }
 }
 
-/** @returns the drivers that a `reset:` names; exactly one in a valid file */
+/**
+ * A key may name one driver and be an option of another: beside `supervisord`, `signal` is the signal to send.
+ * @returns the drivers that a `reset:` names; exactly one in a valid file
+ */
 export function driversOf(reset: unknown, drivers: readonly DriverSchema[]): DriverSchema[] {
-  return drivers.filter((driver) => Object.hasOwn(group(reset), driver.name));
+  const named = drivers.filter((driver) => Object.hasOwn(group(reset), driver.name));
+  return named.filter(
+    ({ name }) => !named.some((other) => other.name !== name && Object.hasOwn(other.properties, name)),
+  );
 }

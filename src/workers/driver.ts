@@ -74,6 +74,8 @@ export interface DriverContext {
   readonly durable: DurableFs;
   /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
   readonly runDirectory: string;
+  /** Where a driver finds programs of the system, as PATH has it; left out: the fixed places of run-command. */
+  readonly programPath?: string;
   /**
    * Called when a worker answers outside a reset: one that connected between cycles, or one whose answer came
    * after its deadline. Never for an answer that reset() returns.

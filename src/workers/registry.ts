@@ -4,5 +4,6 @@ import type { DriverKind } from './driver.js';
 import { kresd } from './kresd.js';
 import { native } from './native.js';
 import { signal } from './signal.js';
+import { supervisord } from './supervisord.js';
 
-export const driverKinds: readonly DriverKind[] = [kresd, native, signal, command];
+export const driverKinds: readonly DriverKind[] = [kresd, native, signal, supervisord, command];

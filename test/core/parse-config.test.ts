@@ -17,6 +17,11 @@ const drivers = [
     properties: { signal: { enum: ['HUP'] }, pidFile: { type: 'string' } },
     required: ['pidFile'],
   },
+  {
+    name: 'supervisord',
+    properties: { supervisord: { type: 'string' }, signal: { enum: ['HUP'] } },
+    required: [],
+  },
 ];
 
 function parse(text: string): ParsedConfig {
@@ -385,12 +390,17 @@ keep:
     [
       'no driver',
       worker('    uses: [access]\n    reset: {signl: HUP}'),
-      [/exactly one of kresd, native, signal; did you mean "signal"/],
+      [/exactly one of kresd, native, signal, supervisord; did you mean "signal"/],
     ],
     [
       'two drivers',
       worker('    uses: [access]\n    reset: {signal: HUP, native: a}'),
       [/it has native and signal/],
+    ],
+    [
+      'a key of the driver that another key of it would name',
+      worker('    uses: [access]\n    reset: {supervisord: /s, signal: HUP, pidFile: /a}'),
+      [/unknown key "pidFile"/],
     ],
     [
       "a driver's missing key",

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { WritError } from '../../src/core/errors.js';
+import type { Driver } from '../../src/workers/driver.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
@@ -242,6 +244,25 @@ describe('a cycle', () => {
     const healed = await test.pull();
     assert.equal(healed.exitCode, 0);
     assert.deepEqual(driver.told, ['a 1', 'b 1', 'b 1', 'b 1']);
+  });
+
+  it('is degraded while nobody can say who the workers are: no reason to take the policy back', async () => {
+    const driver: Driver = {
+      ...scriptedDriver({}),
+      members: () => Promise.reject(new WritError('WORKER_UNREACHABLE', '/run/control: EACCES')),
+    };
+    using test = testHost({
+      groups: { app: { driver }, other: { driver: scriptedDriver({ a: confirms }) } },
+    });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    const result = await test.pull();
+    assert.equal(result.outcome, 'degraded');
+    assert.deepEqual(codes(result), ['WORKER_UNREACHABLE']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    assert.deepEqual(
+      result.workers.map((one) => one.state),
+      ['confirmed'],
+    );
   });
 
   it('says unconfirmed when workers were only told, and degraded when proof is required', async () => {

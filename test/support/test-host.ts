@@ -25,16 +25,16 @@ import { readSourceTree } from '../../src/publisher/source-tree.js';
 import { openRepositoryClient } from '../../src/trust/repository-client.js';
 import type { RepositorySource } from '../../src/trust/repository-source.js';
 import { openTrustStore } from '../../src/trust/trust-store.js';
+import type { Driver } from '../../src/workers/driver.js';
 import { type FakeClock, fakeClock } from './fake-clock.js';
 import { RepositorySimulator } from './repository-simulator.js';
-import type { ScriptedDriver } from './scripted-driver.js';
 import { tempDir } from './temp-dir.js';
 import { writeTree } from './write-tree.js';
 
 export type Files = Readonly<Record<string, string>>;
 
 export interface TestGroup {
-  readonly driver?: ScriptedDriver;
+  readonly driver?: Driver;
   readonly config?: Partial<WorkerGroupConfig>;
 }
 

@@ -1,0 +1,86 @@
+// The door for one question over HTTP to a program of this host or site: over TCP, TLS or a unix socket. Owns the
+// deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
+// the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
+import { Client } from 'undici';
+import { isSystemError } from '../core/errors.js';
+import type { Clock } from './clock.js';
+
+export interface HttpQuestion {
+  /** http or https; with a unix socket its host is only what the Host header says. */
+  readonly url: URL;
+  readonly unixSocket?: string;
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+}
+
+export type HttpReply =
+  | { readonly kind: 'answered'; readonly status: number; readonly body: string }
+  /** `reason`: an errno name, `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const maxHeaderBytes = 16_384;
+
+/** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
+export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
+  const { clock, timeoutMs, signal, unixSocket } = question;
+  const settled = new AbortController();
+  const stop = new AbortController();
+  const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
+  const deadline = clock.sleep(timeoutMs, waiting).then((): HttpReply => {
+    stop.abort();
+    return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
+  });
+  const client = new Client(question.url.origin, {
+    maxHeaderSize: maxHeaderBytes,
+    ...(unixSocket === undefined ? {} : { socketPath: unixSocket }),
+  });
+  try {
+    return await Promise.race([answerOf(client, question, stop.signal), deadline]);
+  } finally {
+    settled.abort();
+    await client.destroy();
+  }
+}
+
+async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
+  const { url, method, headers, body, maxAnswerBytes } = question;
+  try {
+    const response = await client.request({
+      path: `${url.pathname}${url.search}`,
+      method: method as 'GET',
+      headers: { 'user-agent': 'writ', 'accept-encoding': 'identity', ...headers },
+      signal,
+      ...(body === undefined ? {} : { body }),
+    });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) return failed(`its answer is longer than ${maxAnswerBytes} bytes`);
+    }
+    return {
+      kind: 'answered',
+      status: response.statusCode,
+      body: Buffer.concat(chunks).toString('utf8'),
+    };
+  } catch (error) {
+    return failed(reasonOf(error));
+  }
+}
+
+function failed(reason: string): HttpReply {
+  return { kind: 'failed', reason };
+}
+
+function reasonOf(error: unknown): string {
+  if (!isSystemError(error) || error.code === undefined) return String(error);
+  if (error.code.startsWith('HPE_')) return 'it does not speak HTTP';
+  if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
+  return error.code;
+}

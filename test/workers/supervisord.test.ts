@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { Ajv } from 'ajv';
+import { isWritError } from '../../src/core/errors.js';
+import type { Answer, Driver } from '../../src/workers/driver.js';
+import { supervisord } from '../../src/workers/supervisord.js';
+import { driverContext } from '../support/driver-context.js';
+import { fakeClock } from '../support/fake-clock.js';
+import {
+  type FakeAnswer,
+  startFakeSupervisord,
+  xmlArray,
+  xmlFault,
+  xmlProcess,
+  xmlTrue,
+} from '../support/fake-supervisord.js';
+import { leaveStaleSocket } from '../support/stale-socket.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 5000 };
+const running = { state: 20, stateName: 'RUNNING', pid: 100 };
+const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
+
+function driverOf(socket: string, options: object = { group: 'web', signal: 'HUP' }): Driver {
+  return supervisord.create({ supervisord: socket, ...options }, driverContext());
+}
+
+interface Asked {
+  readonly answer: Answer;
+  readonly calls: readonly string[];
+}
+
+async function ask(
+  answer: (method: string, params: readonly string[]) => FakeAnswer,
+  options: { verb?: 'reset' | 'restart'; timeoutMs?: number; status?: number; driver?: object } = {},
+): Promise<Asked> {
+  using dir = tempDir();
+  const fake = await startFakeSupervisord(dir.join('s'), answer, options);
+  const driver = driverOf(dir.join('s'), options.driver);
+  const timeoutMs = options.timeoutMs ?? reset.timeoutMs;
+  try {
+    return { answer: await tell(driver, options.verb ?? 'reset', timeoutMs), calls: fake.calls };
+  } finally {
+    await fake.close();
+  }
+}
+
+async function tell(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number): Promise<Answer> {
+  const answer = await driver[verb]?.('web:a', { ...reset, timeoutMs });
+  assert.ok(answer !== undefined);
+  return answer;
+}
+
+describe('a signal through supervisord', () => {
+  it('tells one process and claims nothing more', async () => {
+    const { answer, calls } = await ask(() => xmlTrue);
+    assert.deepEqual(answer, { kind: 'told', text: 'SIGHUP sent to web:a' });
+    assert.deepEqual(calls, ['signalProcess web:a HUP']);
+    assert.equal(driverOf('/run/s').verdictClass, 'silent');
+  });
+
+  const entry = (status: number, description: string): string =>
+    `<struct><member><name>status</name><value><int>${status}</int></value></member>` +
+    `<member><name>description</name><value><string>${description}</string></value></member></struct>`;
+
+  it('tells where every entry of a list says so', async () => {
+    const { answer } = await ask(() => xmlArray([entry(80, 'OK'), entry(80, 'OK')]));
+    assert.equal(answer.kind, 'told');
+  });
+
+  const failures: readonly (readonly [string, FakeAnswer, RegExp])[] = [
+    ['an empty list', xmlArray([]), /empty answer/],
+    ['BAD_SIGNAL among its entries', xmlArray([entry(80, 'OK'), entry(11, 'BAD_SIGNAL')]), /11 BAD_SIGNAL/],
+    ['NOT_RUNNING', xmlFault(70, 'NOT_RUNNING: web:a'), /NOT_RUNNING/],
+    ['BAD_NAME', xmlFault(10, 'BAD_NAME: web:a'), /BAD_NAME/],
+    ['false', '<boolean>0</boolean>', /neither yes nor no/],
+    ['a text', '<string>ok</string>', /neither yes nor no/],
+    ['a list of something else', xmlArray(['<string>ok</string>']), /status undefined/],
+    ['a page', Buffer.from('<html>ok</html>'), /does not speak XML-RPC/],
+    ['more than 4 MB', Buffer.alloc(4_000_001, ' '), /longer than/],
+    ['nothing in time', 'hang', /no answer in 50 ms/],
+  ];
+  for (const [what, said, text] of failures) {
+    it(`told nobody when the answer is ${what}`, async () => {
+      const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 50 : 5000 });
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, text);
+    });
+  }
+
+  it('told nobody when the status is not 200, as without a password', async () => {
+    const { answer } = await ask(() => xmlTrue, { status: 401 });
+    assert.equal(answer.kind, 'unreachable');
+    assert.match(answer.text, /status 401/);
+  });
+
+  it('cannot reach a supervisord that is dead or not there', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('stale'));
+    const dead = await driverOf(dir.join('stale')).reset('web:a', reset);
+    assert.deepEqual(dead, { kind: 'unreachable', text: `${dir.join('stale')}: web:a: ECONNREFUSED` });
+    const absent = await driverOf(dir.join('none')).reset('web:a', reset);
+    assert.match(absent.text, /ENOENT/);
+  });
+
+  it('sends the Authorization header of its file, and shows it to nobody', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('secret'), 'Basic d3JpdDpzZWNyZXQ=\n');
+    const options = { group: 'web', signal: 'HUP', authorizationFile: dir.join('secret') };
+    assert.equal((await ask(() => xmlTrue, { driver: options })).answer.kind, 'told');
+    const refusal = await ask(() => xmlTrue, { driver: options, status: 401 });
+    assert.ok(!refusal.answer.text.includes('d3JpdDpzZWNyZXQ'));
+    for (const bad of ['', 'Basic a\nX-Other: b\n', '\u0001']) {
+      writeFileSync(dir.join('secret'), bad);
+      const { answer, calls } = await ask(() => xmlTrue, { driver: options });
+      assert.equal(answer.kind, 'unreachable', JSON.stringify(bad));
+      assert.deepEqual(calls, []);
+    }
+  });
+});
+
+describe('a restart through supervisord', () => {
+  it('stops, waits, starts, waits, and claims nothing of what was read', async () => {
+    const { answer, calls } = await ask(() => xmlTrue, { verb: 'restart' });
+    assert.deepEqual(answer, { kind: 'told', text: 'web:a stopped and started' });
+    assert.deepEqual(calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
+  });
+
+  it('is what a reset does where no signal is configured', async () => {
+    const { calls } = await ask(() => xmlTrue, { driver: { group: 'web' } });
+    assert.deepEqual(calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
+  });
+
+  it('starts a process that was dead, and takes one that somebody else started', async () => {
+    const faults: Record<string, string> = {
+      stopProcess: xmlFault(70, 'NOT_RUNNING: web:a'),
+      startProcess: xmlFault(60, 'ALREADY_STARTED: web:a'),
+    };
+    assert.equal((await ask((method) => faults[method] ?? '', { verb: 'restart' })).answer.kind, 'told');
+  });
+
+  it('is a no when the process ends while it starts, and no verdict when it cannot be started', async () => {
+    const start = (fault: string) => (method: string) => (method === 'startProcess' ? fault : xmlTrue);
+    const ended = await ask(start(xmlFault(40, 'ABNORMAL_TERMINATION: web:a')), { verb: 'restart' });
+    assert.deepEqual(ended.answer, { kind: 'refused', text: 'web:a ended while it started' });
+    const fatal = { group: 'web', name: 'a', state: 200, stateName: 'FATAL', pid: 0 };
+    const spawn = (spawnError: string) => (method: string) => {
+      if (method === 'getProcessInfo') return xmlProcess({ ...fatal, spawnError });
+      return start(xmlFault(50, 'SPAWN_ERROR: web:a'))(method);
+    };
+    const quick = 'Exited too quickly (process log may have details)';
+    assert.equal((await ask(spawn(quick), { verb: 'restart' })).answer.kind, 'refused');
+    const unstartable = await ask(spawn("can't find command"), { verb: 'restart' });
+    assert.equal(unstartable.answer.kind, 'unreachable');
+    assert.match(unstartable.answer.text, /it was stopped, and: SPAWN_ERROR/);
+  });
+
+  it('does not start what it could not stop', async () => {
+    const { answer, calls } = await ask(() => xmlFault(10, 'BAD_NAME: web:a'), { verb: 'restart' });
+    assert.equal(answer.kind, 'unreachable');
+    assert.deepEqual(calls, ['stopProcess web:a 1']);
+  });
+
+  it('starts a process again whose stop took longer than its deadline', async () => {
+    let asked = 0;
+    const { answer, calls } = await ask(
+      (method) => {
+        if (method === 'stopProcess') return 'hang';
+        if (method === 'startProcess') return xmlTrue;
+        asked += 1;
+        const stopping = { state: 40, stateName: 'STOPPING', pid: 100 };
+        return xmlProcess({ group: 'web', name: 'a', ...(asked < 2 ? stopping : stopped) });
+      },
+      { verb: 'restart', timeoutMs: 60 },
+    );
+    assert.equal(answer.kind, 'told');
+    assert.deepEqual(calls, [
+      'stopProcess web:a 1',
+      'getProcessInfo web:a',
+      'getProcessInfo web:a',
+      'startProcess web:a 1',
+    ]);
+  });
+
+  it('gives up on a process that does not stop, and does not start it a second time', async () => {
+    using dir = tempDir();
+    const fake = await startFakeSupervisord(dir.join('s'), () => 'hang');
+    const clock = fakeClock({ mode: 'skip' });
+    const driver = supervisord.create({ supervisord: dir.join('s'), group: 'web' }, driverContext({ clock }));
+    const answer = await tell(driver, 'restart', 60);
+    assert.equal(answer.kind, 'unreachable');
+    assert.match(answer.text, /does not stop/);
+    assert.ok(!fake.calls.some((call) => call.startsWith('startProcess')));
+    await fake.close();
+  });
+
+  it('stops nothing once it was told to end, but starts what it stopped', async () => {
+    using dir = tempDir();
+    const stop = new AbortController();
+    const fake = await startFakeSupervisord(dir.join('s'), (method) => {
+      if (method === 'stopProcess') stop.abort();
+      return xmlTrue;
+    });
+    const driver = driverOf(dir.join('s'), { group: 'web' });
+    const answer = await driver.restart?.('web:a', { ...reset, signal: stop.signal });
+    assert.equal(answer?.kind, 'told');
+    const late = await driver.restart?.('web:a', { ...reset, signal: stop.signal });
+    assert.equal(late?.kind, 'unreachable');
+    assert.deepEqual(fake.calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
+    await fake.close();
+  });
+});
+
+describe('the members of a supervisord group', () => {
+  const list = (...processes: Parameters<typeof xmlProcess>[0][]): string =>
+    xmlArray(processes.map(xmlProcess));
+
+  async function membersOf(said: FakeAnswer, options?: object): Promise<readonly string[]> {
+    using dir = tempDir();
+    const fake = await startFakeSupervisord(dir.join('s'), () => said);
+    try {
+      return await driverOf(dir.join('s'), options).members();
+    } finally {
+      await fake.close();
+    }
+  }
+
+  it('are all its processes, those that do not run among them', async () => {
+    const said = list(
+      { group: 'web', name: 'b', ...running },
+      { group: 'web', name: 'a', ...stopped },
+      { group: 'other', name: 'c', ...running },
+    );
+    assert.deepEqual(await membersOf(said), ['web:a', 'web:b']);
+  });
+
+  it('are those of the configuration where it names them, whatever supervisord says', async () => {
+    const options = { processes: ['web:b', 'web:a'], signal: 'HUP' };
+    assert.deepEqual(await driverOf('/nonexistent/s', options).members(), ['web:a', 'web:b']);
+  });
+
+  it('are none before supervisord is up', async () => {
+    assert.deepEqual(await driverOf('/nonexistent/s').members(), []);
+  });
+
+  const unsayable: readonly (readonly [string, FakeAnswer])[] = [
+    ['it has no such group', list({ group: 'other', name: 'c', ...running })],
+    ['it answers a fault', xmlFault(6, 'SHUTDOWN_STATE')],
+    ['it answers true', xmlTrue],
+    ['a process has no state', xmlArray(['<struct></struct>'])],
+  ];
+  for (const [what, said] of unsayable) {
+    it(`are an error, not none, when ${what}`, async () => {
+      await assert.rejects(
+        membersOf(said),
+        (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
+      );
+    });
+  }
+
+  it('are an error when supervisord died', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('s'));
+    await assert.rejects(
+      driverOf(dir.join('s')).members(),
+      (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
+    );
+  });
+});
+
+describe('whether a process of supervisord lives', () => {
+  const states: readonly (readonly [number, string])[] = [
+    [20, 'alive'],
+    [10, 'unknown'],
+    [40, 'unknown'],
+    [1000, 'unknown'],
+    [0, 'dead'],
+    [30, 'dead'],
+    [100, 'dead'],
+    [200, 'dead'],
+  ];
+  for (const [state, expected] of states) {
+    it(`is ${expected} in state ${state}`, async () => {
+      using dir = tempDir();
+      const one = { group: 'web', name: 'a', state, stateName: 'S', pid: state === 20 ? 100 : 0 };
+      const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+      assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), expected);
+      await fake.close();
+    });
+  }
+
+  it('is unknown when supervisord does not say', async () => {
+    assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
+  });
+});
+
+describe('the options of the supervisord driver', () => {
+  const validate = new Ajv({ strict: true }).compile({
+    type: 'object',
+    properties: supervisord.properties,
+    required: [supervisord.name, ...supervisord.required],
+    additionalProperties: false,
+  });
+  const good = { supervisord: '/run/supervisor.sock', group: 'web', signal: 'HUP' };
+
+  it('take a socket with a group or with processes', () => {
+    assert.ok(validate(good));
+    assert.ok(validate({ supervisord: good.supervisord, processes: ['web:web_0', 'cache'] }));
+  });
+
+  for (const bad of [
+    { ...good, supervisord: 'run/s' },
+    { ...good, signal: 'KILL' },
+    { ...good, group: 'web:*' },
+    { ...good, group: '' },
+    { supervisord: good.supervisord, processes: [] },
+    { supervisord: good.supervisord, processes: ['web:*'] },
+    { ...good, authorizationFile: 'secret' },
+  ]) {
+    it(`refuse ${JSON.stringify(bad)}`, () => assert.equal(validate(bad), false));
+  }
+
+  it('need exactly one of group and processes', () => {
+    for (const options of [{ signal: 'HUP' }, { group: 'web', processes: ['web:a'] }]) {
+      assert.throws(
+        () => driverOf('/run/s', options),
+        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
+      );
+    }
+  });
+});
