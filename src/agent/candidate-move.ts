@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../core/errors.js';
-import type { ActivePolicy } from './active-bundles.js';
+import type { ActiveBundle, ActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
 import { placeGeneration } from './generations.js';
 import type { Host } from './host.js';
@@ -118,22 +118,27 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
   };
 }
 
+/** Paths that the candidate changes, as `bundle:path`. */
+export function changedBy(
+  active: ReadonlyMap<string, Pick<ActiveBundle, 'manifest'>>,
+  candidate: readonly CandidateBundle[],
+): string[] {
+  const names = new Set([...active.keys(), ...candidate.map((one) => one.selection.bundle.name)]);
+  return changedPaths(
+    [...names].map((bundle) => {
+      const before = active.get(bundle)?.manifest;
+      const after = candidate.find((one) => one.selection.bundle.name === bundle)?.manifest;
+      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
+    }),
+  );
+}
+
 /** Groups that use what changed, and groups with a worker that is due: it may hold an older generation still. */
 function concernedGroups(
   host: Host,
   { active, candidate, damaged }: Pick<MovePlanOptions, 'active' | 'candidate' | 'damaged'>,
 ): WorkerGroup[] {
-  const names = new Set([
-    ...(active?.bundles.keys() ?? []),
-    ...candidate.map((one) => one.selection.bundle.name),
-  ]);
-  const changed = changedPaths(
-    [...names].map((bundle) => {
-      const before = active?.bundles.get(bundle)?.manifest;
-      const after = candidate.find((one) => one.selection.bundle.name === bundle)?.manifest;
-      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
-    }),
-  );
+  const changed = changedBy(active?.bundles ?? new Map(), candidate);
   const due = dueGroups(host.ledger.read());
   return host.groups.filter(
     ({ config }) =>

@@ -26,6 +26,8 @@ export interface HookOptions {
   /** An existing private directory; what the command gets in it is removed afterwards. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
+  /** An existing directory in place of a private one, for commands that must meet; its maker removes it. */
+  readonly scratch?: string;
   /** Beside the places. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
@@ -67,14 +69,17 @@ interface PlaceholderValues {
   readonly scratch: string;
 }
 
-function placeholderValues({ places, durable }: HookOptions, home: string): PlaceholderValues {
+function placeholderValues(
+  { places, durable, scratch: shared }: HookOptions,
+  home: string,
+): PlaceholderValues {
   const { candidate, current, bundle } = places;
   const privateDirectory = (name: string): string => {
     const path = join(home, name);
     durable.makeDirectory('hook.scratch', path, 0o700);
     return path;
   };
-  const scratch = privateDirectory('scratch');
+  const scratch = shared ?? privateDirectory('scratch');
   return { candidate, bundle, scratch, current: current ?? privateDirectory('nothing-active') };
 }
 

@@ -157,6 +157,17 @@ export function assembleCandidate(
 export interface CheckAllOptions extends StagingOptions {
   readonly staged: ReadonlyMap<string, StagedBundle>;
   readonly currentPath?: string;
+  /** How many candidates were built before in this attempt: each has a directory of its own. */
+  readonly built?: number;
+}
+
+export interface CheckedCandidate {
+  /** The refused ones are held back. */
+  readonly selections: Selection[];
+  readonly checks: readonly CheckReport[];
+  /** The generation directory that every check has accepted; absent when nothing new is left. */
+  readonly candidatePath?: string;
+  readonly built: number;
 }
 
 /**
@@ -168,28 +179,41 @@ export async function checkAll(
   host: Host,
   selections: readonly Selection[],
   options: CheckAllOptions,
-): Promise<{ selections: Selection[]; checks: readonly CheckReport[] }> {
+): Promise<CheckedCandidate> {
   let left = [...selections];
   const checks: CheckReport[] = [];
-  for (let round = 0; round <= selections.length && taken(left).length > 0; round++) {
-    const refusals = await checkOnce(host, left, options, { round, checks });
-    if (refusals.size === 0) break;
-    left = holdBackSets(
-      left.map((one) => (refusals.has(one.bundle.name) ? refuse(one, refusals.get(one.bundle.name)) : one)),
-      host.config.together,
-    );
+  let built = options.built ?? 0;
+  while (taken(left).length > 0) {
+    const candidatePath = join(options.staging, `candidate-${built}`);
+    built += 1;
+    const refusals = await checkOnce(host, left, options, { candidatePath, checks });
+    if (refusals.size === 0) return { selections: left, checks, candidatePath, built };
+    left = holdBack(host, left, refusals);
   }
-  return { selections: left, checks };
+  return { selections: left, checks, built };
+}
+
+/** @returns the selections in which these bundles, with their sets, keep their active release */
+export function holdBack(
+  host: Host,
+  selections: readonly Selection[],
+  refusals: ReadonlyMap<string, WritError>,
+): Selection[] {
+  return holdBackSets(
+    selections.map((one) =>
+      refusals.has(one.bundle.name) ? refuse(one, refusals.get(one.bundle.name)) : one,
+    ),
+    host.config.together,
+  );
 }
 
 async function checkOnce(
   host: Host,
   selections: readonly Selection[],
   options: CheckAllOptions,
-  story: { readonly round: number; readonly checks: CheckReport[] },
+  { candidatePath, checks }: { readonly candidatePath: string; readonly checks: CheckReport[] },
 ): Promise<ReadonlyMap<string, WritError>> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
-  const candidatePath = join(options.staging, `candidate-${story.round}`);
   host.durable.makeDirectory('check.candidate', candidatePath, 0o755);
   for (const { selection, treePath } of bundles) {
     host.durable.createLink('check.candidate-link', join(candidatePath, selection.bundle.name), treePath);
@@ -208,7 +232,7 @@ async function checkOnce(
     log: host.log,
     signal: options.signal,
     ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
-    onReport: (report) => void story.checks.push(report),
+    onReport: (report) => void checks.push(report),
   });
   return blameNewBundles(problems, bundles);
 }

@@ -5,7 +5,8 @@ import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
 import { isActivation } from '../core/sync-machine.js';
 import { type ActivePolicy, bundlesToKeep, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
-import { type CycleStory, openStory, skipSteps } from './cycle-story.js';
+import { canaryStep } from './canary-step.js';
+import { type CycleStory, openStory } from './cycle-story.js';
 import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
@@ -199,17 +200,23 @@ async function stageAndCheck(
       verdict: files > 0 ? 'ok' : 'skip',
     };
   });
+  const currentPath = active?.generation.path;
+  const checkOptions = {
+    ...options,
+    staged: trees.staged,
+    ...(currentPath === undefined ? {} : { currentPath }),
+  };
   const checked = await story.step('check', async () => {
-    const currentPath = active?.generation.path;
-    const more = currentPath === undefined ? {} : { currentPath };
-    const value = await checkAll(host, trees.selections, { ...options, ...more, staged: trees.staged });
+    const value = await checkAll(host, trees.selections, checkOptions);
     const verdict = stepVerdict({ before: trees.selections, after: value.selections });
     return { value, ...checkStep(value.checks, verdict) };
   });
-  await skipSteps(story, ['canary']);
-  noteResults(findings, checked.selections);
-  const candidate = assembleCandidate(checked.selections, trees.staged, options.active);
-  return { selections: checked.selections, candidate };
+  const { selections } = await story.step('canary', () =>
+    canaryStep(host, checked, { ...checkOptions, force: cycle.request.force }),
+  );
+  noteResults(findings, selections);
+  const candidate = assembleCandidate(selections, trees.staged, options.active);
+  return { selections, candidate };
 }
 
 /** Nothing new is not always nothing to do: workers that could not be told are told now. */

@@ -19,6 +19,7 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
   ['onStale.timeout', 1, hourMs],
   ['onFresh.timeout', 1, hourMs],
   ['bundles.*.checks.*.timeout', 1, hourMs],
+  ['workers.*.canary.timeout', 1, hourMs],
   ['workers.*.load.timeout', 1, hourMs],
   ['workers.*.reset.timeout', 1, hourMs],
   ['workers.*.probe.timeout', 1, hourMs],

@@ -205,18 +205,37 @@ function* hookRules(worker: Group, uses: readonly string[], path: ConfigPath): G
   if (load === undefined && reset === undefined && probe === undefined) {
     yield at(path, 'needs `load`, `reset` or `probe`: nobody would be told');
   }
-  for (const key of ['load', 'probe']) {
-    const { run } = group(worker[key]);
-    yield* programRule(run, [...path, key, 'run']);
+  yield* canaryRules(worker['canary'], [...path, 'canary']);
+  for (const [key, inner] of groupCommands) {
+    const run = group(worker[key])[inner];
+    yield* programRule(run, [...path, key, inner]);
     if (uses.length < 2) continue;
     for (const [index, argument] of list(run).entries()) {
       if (typeof argument !== 'string' || !argument.includes('{bundle}')) continue;
+      const other = key === 'canary' ? '{candidate}' : '{current}';
       yield at(
-        [...path, key, 'run', index],
-        '{bundle} needs `uses` to have a single bundle; use {current}/BUNDLE',
+        [...path, key, inner, index],
+        `{bundle} needs \`uses\` to have a single bundle; use ${other}/BUNDLE`,
       );
     }
   }
+}
+
+const groupCommands = [
+  ['canary', 'run'],
+  ['canary', 'start'],
+  ['canary', 'probe'],
+  ['load', 'run'],
+  ['probe', 'run'],
+] as const;
+
+function* canaryRules(canary: unknown, path: ConfigPath): Generator<Finding> {
+  if (canary === undefined) return;
+  const { run, start, probe } = group(canary);
+  if ((run === undefined) === (start === undefined)) yield at(path, 'needs either `run` or `start`');
+  if (start !== undefined && probe === undefined)
+    yield at(path, 'needs `probe`: who is started must be asked');
+  if (start === undefined && probe !== undefined) yield at([...path, 'probe'], 'is only used with `start`');
 }
 
 function* resetRules(worker: Group, path: ConfigPath, file: Group, options: RuleOptions): Generator<Finding> {

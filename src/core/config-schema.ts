@@ -126,6 +126,7 @@ const worker = object(
     name,
     uses: list(name, { min: 1, max: 256 }),
     when: list(glob, { min: 0, max: 100 }),
+    canary: object({ run: command, start: command, probe: command, timeout: duration }),
     load: object({ run: command, timeout: duration }, ['run']),
     // Judged by driverSchema: which keys it may have depends on the driver that it names.
     reset: { type: 'object', description: 'a group of keys that names a driver, as {signal: HUP}' },

@@ -3,6 +3,7 @@
 import type {
   AgentConfig,
   BundleConfig,
+  CanaryConfig,
   CheckConfig,
   FreshnessConfig,
   HookConfig,
@@ -41,10 +42,18 @@ interface BundleFile {
   readonly group?: string | number;
 }
 
+interface CanaryFile {
+  readonly run?: Command;
+  readonly start?: Command;
+  readonly probe?: Command;
+  readonly timeout?: string;
+}
+
 interface WorkerFile {
   readonly name: string;
   readonly uses: readonly string[];
   readonly when?: readonly string[];
+  readonly canary?: CanaryFile;
   readonly load?: HookFile;
   readonly reset?: Readonly<Record<string, unknown>> & { readonly timeout?: string; readonly min?: number };
   readonly confirm?: 'required' | 'optional';
@@ -97,6 +106,7 @@ export const defaultPlaces: Omit<ConfigDefaults, 'hostId'> = {
 const defaultDurations = {
   every: '5m',
   check: '10s',
+  canary: '30s',
   load: '30s',
   reset: '5s',
   probe: '10s',
@@ -217,18 +227,29 @@ function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
 }
 
 function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {
-  const { load, reset, probe } = worker;
+  const { canary, load, reset, probe } = worker;
   return {
     name: worker.name,
     uses: worker.uses,
     when: worker.when ?? [],
     confirm: worker.confirm ?? 'optional',
+    ...(canary === undefined ? {} : { canary: buildCanary(canary) }),
     ...(load === undefined ? {} : { load: buildHook(load, defaultDurations.load) }),
     ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),
     ...(probe === undefined
       ? {}
       : { probe: { ...buildHook(probe, defaultDurations.probe), retry: probe.retry ?? 0 } }),
   };
+}
+
+function buildCanary({ run, start, probe, timeout }: CanaryFile): CanaryConfig {
+  const hook = (command: Command): HookConfig =>
+    buildHook({ run: command, ...(timeout === undefined ? {} : { timeout }) }, defaultDurations.canary);
+  // Schema and rules: either `run`, or `start` with `probe`.
+  if (run !== undefined || start === undefined || probe === undefined)
+    return { kind: 'run', hook: hook(run ?? ['false']) };
+  const started = hook(start);
+  return { kind: 'start', start: started, probe: hook(probe), timeoutMs: started.timeoutMs };
 }
 
 function buildHook(hook: HookFile, defaultTimeout: string): HookConfig {

@@ -41,11 +41,23 @@ export interface ProbeConfig extends HookConfig {
   readonly retry: number;
 }
 
+/** What is asked on the candidate before the swap: a command, or a worker of its own and a probe that asks it. */
+export type CanaryConfig =
+  | { readonly kind: 'run'; readonly hook: HookConfig }
+  | {
+      readonly kind: 'start';
+      readonly start: HookConfig;
+      /** Tried until it says yes, or `timeoutMs` is over. */
+      readonly probe: HookConfig;
+      readonly timeoutMs: number;
+    };
+
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
   /** Globs of paths inside a bundle, or `bundle:glob`; empty: any change. */
   readonly when: readonly string[];
+  readonly canary?: CanaryConfig;
   readonly load?: HookConfig;
   readonly reset?: {
     /** The driver's key, as `kresd`. */

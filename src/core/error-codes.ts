@@ -259,6 +259,21 @@ export const errorCodes = {
     'A check said "not now" (exit 75).',
     'Nothing: the release is tried again.',
   ),
+  CANARY_FAILED: row(
+    'rejected',
+    'A canary refused the candidate; nothing that workers can see was touched.',
+    'Mend what it names and publish again.',
+  ),
+  CANARY_BROKEN: row(
+    'failed',
+    'A canary could not give a verdict: program missing, time over, or killed.',
+    'Install the program or raise its timeout; the release is tried again.',
+  ),
+  CANARY_DEFERRED: row(
+    'deferred',
+    'A canary said "not now" (exit 75).',
+    'Nothing: the release is tried again.',
+  ),
   CANDIDATE_CHANGED: row(
     'failed',
     'A check changed the candidate it was asked to judge.',

@@ -181,6 +181,7 @@ async function prepareEquipped(world: ReplayWorld): Promise<MatrixExpectation> {
     workers: [
       {
         ...native,
+        canary: { start: ['sleep', '60'], probe: ['true'] },
         load: { run: ['true'] },
         reset: { ...native.reset, socketGroup: group },
       },

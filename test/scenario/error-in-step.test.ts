@@ -9,7 +9,7 @@ const cases: readonly StepCase[] = [
     trouble: { server: { file: 'timestamp', does: 'is away' } },
     interrupted: 'ask root, ask timestamp, history pull failed, status failed, exit 1 SERVER_UNREACHABLE',
     restart: '',
-    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in refresh: the disk is full',
@@ -17,7 +17,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, history pull failed, status failed, exit 1 DISK_FULL',
     restart: '',
-    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in select: the serial is older',
@@ -33,7 +33,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, download, download, download, history pull failed, status failed, exit 1 SERVER_UNREACHABLE',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in stage: the disk is full',
@@ -41,7 +41,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, history pull failed, status failed, exit 1 DISK_FULL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in verify: the manifest is not the signed one',
@@ -73,37 +73,53 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 INTERNAL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+  },
+  {
+    name: 'Error in canary: it says no',
+    trouble: { says: { canary: 1 } },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull rejected, status rejected, exit 3 CANARY_FAILED',
+    restart: '',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Error in canary: it is no program',
+    trouble: { says: { canary: 127 } },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull failed, status failed, exit 1 CANARY_BROKEN',
+    restart: '',
+    next: 'ask root, ask timestamp, download, check new, canary new, history pull failed, exit 1 CANARY_BROKEN',
   },
   {
     name: 'Error in flush: the disk is broken',
     trouble: { at: 'before flush.tree', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 DISK_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in swap: no room for the journal',
     trouble: { at: 'before swap.journal:write', what: 'ENOSPC' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FULL',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FULL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in swap: the link cannot be flushed',
     trouble: { at: 'after swap.link:flush-directory', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in load: it says no',
     trouble: { says: { load: 1 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 LOADER_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 LOADER_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -111,7 +127,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in reset: the worker refuses',
     trouble: { refuses: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -119,7 +135,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in probe: it says no',
     trouble: { says: { probe: 1 } },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -127,7 +143,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in commit: the disk is broken',
     trouble: { at: 'before commit.journal', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, probe 2, history pull failed, status failed, exit 1 DISK_FAILED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull failed, status failed, exit 1 DISK_FAILED',
     restart: '',
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
@@ -135,7 +151,7 @@ const cases: readonly StepCase[] = [
     name: 'Error in restore: the loader says no again',
     trouble: { says: { load: 1 }, always: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, link 1, load 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
     restart: 'link 1, load 1, recovered blocked, history recovery blocked',
     next: 'ask root, ask timestamp, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
   },
@@ -143,9 +159,9 @@ const cases: readonly StepCase[] = [
     name: 'Error in restore: the refusal cannot be noted',
     trouble: { refuses: 'yes', at: 'before refusals:write', what: 'EIO' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, link 3, load 3, tell 3, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
   },
 ];
 

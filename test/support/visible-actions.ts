@@ -22,7 +22,7 @@ import { type TestHost, testHost } from './test-host.js';
 export interface Trouble {
   readonly at?: string;
   readonly what?: 'killed' | 'ENOSPC' | 'EIO' | 'a bug';
-  /** Exit code by command, for generation 2 only: `check`, `load` or `probe`; 1 is a no. */
+  /** Exit code by command, for generation 2 only: `check`, `canary`, `load` or `probe`; 1 is a no. */
   readonly says?: Readonly<Record<string, number>>;
   /** Those say no to generation 1 too. */
   readonly always?: 'yes';
@@ -180,7 +180,11 @@ function hostOptions(
     groups: {
       app: {
         driver: { ...driver, reset: tell },
-        config: { load: hook('load'), probe: { ...hook('probe'), retry: 0 } },
+        config: {
+          canary: { kind: 'run', hook: hook('canary') },
+          load: hook('load'),
+          probe: { ...hook('probe'), retry: 0 },
+        },
       },
     },
     observer: observerOf(story, met),
@@ -190,7 +194,7 @@ function hostOptions(
 
 /** Writes down that it ran, and for which generation; `says/NAME` has its exit code, and whether it is for all. */
 function command(story: Story, script: string, name: string): [string, ...string[]] {
-  const generation = name === 'check' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
+  const generation = name === 'check' || name === 'canary' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
   const verdict = `read code always < ${join(script, name)} 2>/dev/null || exit 0`;
   const spared = `[ "$always" = yes ] || [ ${generation} != 1 ] || exit 0`;
   return ['sh', '-c', `echo "${name} ${generation}" >> ${story.path}; ${verdict}; ${spared}; exit $code`];

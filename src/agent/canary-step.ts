@@ -1,0 +1,104 @@
+// The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
+// the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
+import type { WritError } from '../core/errors.js';
+import { changedBy } from './candidate-move.js';
+import { concernsGroup } from './changed-groups.js';
+import type { StepAnswer } from './cycle-story.js';
+import { failuresOr, stepVerdict } from './cycle-text.js';
+import type { Host } from './host.js';
+import { type CanaryReport, runCanaries } from './run-canaries.js';
+import {
+  assembleCandidate,
+  type CandidateBundle,
+  type CheckAllOptions,
+  type CheckedCandidate,
+  checkAll,
+  holdBack,
+  taken,
+} from './stage-candidates.js';
+
+export interface CanaryStepOptions extends CheckAllOptions {
+  /** `yes`: also groups that the difference does not concern, for `--force` skips no check. */
+  readonly force: 'yes' | 'no';
+}
+
+/** @returns what every canary has accepted, and a line for each that was asked */
+export async function canaryStep(
+  host: Host,
+  checked: CheckedCandidate,
+  options: CanaryStepOptions,
+): Promise<StepAnswer<CheckedCandidate>> {
+  let left = checked;
+  const reports: CanaryReport[] = [];
+  // Each round holds back one bundle at least.
+  while (left.candidatePath !== undefined) {
+    const refusals = await askOnce(host, left, { ...options, reports });
+    if (refusals.size === 0) break;
+    const selections = holdBack(host, left.selections, refusals);
+    left = await checkAll(host, selections, { ...options, built: left.built });
+  }
+  return { value: left, ...textOf(reports, { before: checked, after: left }) };
+}
+
+async function askOnce(
+  host: Host,
+  { selections, candidatePath = '' }: CheckedCandidate,
+  options: CanaryStepOptions & { readonly reports: CanaryReport[] },
+): Promise<ReadonlyMap<string, WritError>> {
+  const bundles = assembleCandidate(selections, options.staged, options.active);
+  const changed = changedBy(options.active, bundles);
+  const fresh = taken(selections).map((one) => one.bundle.name);
+  const groups = host.config.workers.filter(
+    (group) =>
+      concernsGroup(group, changed) ||
+      (options.force === 'yes' && group.uses.some((name) => fresh.includes(name))),
+  );
+  const { reports, problems } = await runCanaries({
+    groups,
+    candidatePath,
+    treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
+    scratchRoot: options.staging,
+    durable: host.durable,
+    clock: host.clock,
+    log: host.log,
+    signal: options.signal,
+    ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
+  });
+  options.reports.push(...reports);
+  return blame(host, problems, bundles);
+}
+
+/** As a worker's refusal: one of the new bundles that the group uses is the culprit, and nobody knows which. */
+function blame(
+  host: Host,
+  problems: ReadonlyMap<string, WritError>,
+  bundles: readonly CandidateBundle[],
+): ReadonlyMap<string, WritError> {
+  const fresh = bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
+  const refusals = new Map<string, WritError>();
+  // A refusal stands over what was broken or only waits, whoever said it.
+  for (const kind of ['deferred', 'failed', 'rejected'] as const) {
+    for (const [group, error] of problems) {
+      if (error.kind !== kind) continue;
+      const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
+      const used = fresh.filter((name) => uses.includes(name));
+      for (const bundle of used.length > 0 ? used : fresh) refusals.set(bundle, error);
+    }
+  }
+  return refusals;
+}
+
+function textOf(
+  reports: readonly CanaryReport[],
+  { before, after }: { readonly before: CheckedCandidate; readonly after: CheckedCandidate },
+): Pick<StepAnswer<unknown>, 'text' | 'verdict'> & { readonly text: string } {
+  if (reports.length === 0) return { text: '', verdict: 'skip' };
+  const change = { before: before.selections, after: after.selections };
+  const lines = reports.map(
+    ({ group, verdict }) =>
+      `${group}: ${verdict.kind === 'ok' ? 'ok' : `${verdict.kind} (${verdict.reason})`}`,
+  );
+  const verdict = stepVerdict(change);
+  const isWarned = verdict === 'ok' && reports.some((one) => one.verdict.kind === 'warned');
+  return { text: failuresOr(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };
+}

@@ -1,0 +1,104 @@
+// The canaries of worker groups on one candidate: before the swap, each group that the candidate concerns is asked
+// whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
+import type { CanaryConfig, WorkerGroupConfig } from '../core/config.js';
+import { type ErrorCode, WritError } from '../core/errors.js';
+import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
+import type { Clock } from '../platform/clock.js';
+import type { DurableFs } from '../platform/durable-fs.js';
+import type { Logger } from '../platform/log.js';
+import { runHook } from './run-hook.js';
+import { runStartedCanary } from './started-canary.js';
+
+export interface CanaryReport {
+  readonly group: string;
+  readonly verdict: HookVerdict;
+  /** Bounded; output of both streams. */
+  readonly text: string;
+  readonly durationMs: number;
+}
+
+export interface CanaryOptions {
+  /** Groups that the candidate concerns; those without a canary are passed over. */
+  readonly groups: readonly WorkerGroupConfig[];
+  /** The candidate generation directory. */
+  readonly candidatePath: string;
+  /** Real path of each bundle's tree in it. */
+  readonly treePaths: ReadonlyMap<string, string>;
+  /** The active generation directory; left out before the first activation. */
+  readonly currentPath?: string;
+  /** An existing private directory in staging. */
+  readonly scratchRoot: string;
+  readonly durable: DurableFs;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal?: AbortSignal;
+}
+
+export interface CanaryResult {
+  readonly reports: readonly CanaryReport[];
+  /** By group: CANARY_FAILED, CANARY_BROKEN, CANARY_DEFERRED. */
+  readonly problems: ReadonlyMap<string, WritError>;
+}
+
+/**
+ * Runs all of them, also after a no: whoever mends a policy wants every mistake at once.
+ * @throws WritError INTERRUPTED when the signal aborts: a canary that we ended has said nothing
+ */
+export async function runCanaries(options: CanaryOptions): Promise<CanaryResult> {
+  const reports: CanaryReport[] = [];
+  const problems = new Map<string, WritError>();
+  for (const group of options.groups) {
+    if (group.canary === undefined) continue;
+    const report = { group: group.name, ...(await runCanary(group.canary, group, options)) };
+    if (options.signal?.aborted) throw new WritError('INTERRUPTED', 'the canaries were interrupted');
+    const { verdict, durationMs } = report;
+    options.log.info({ group: group.name, verdict, durationMs }, 'canary');
+    reports.push(report);
+    const problem = problemWith(report);
+    if (problem !== undefined) problems.set(group.name, problem);
+  }
+  return { reports, problems };
+}
+
+function runCanary(
+  canary: CanaryConfig,
+  group: WorkerGroupConfig,
+  options: CanaryOptions,
+): Promise<Omit<CanaryReport, 'group'>> {
+  const { candidatePath, treePaths, currentPath, scratchRoot, durable, clock, signal } = options;
+  const [onlyBundle = '', ...others] = group.uses;
+  const bundle = others.length === 0 ? treePaths.get(onlyBundle) : undefined;
+  const hookOptions = {
+    places: {
+      generation: candidatePath,
+      candidate: candidatePath,
+      ...(currentPath === undefined ? {} : { current: currentPath }),
+      ...(bundle === undefined ? {} : { bundle }),
+    },
+    scratchRoot,
+    durable,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  if (canary.kind === 'run') return runHook({ ...hookOptions, hook: canary.hook });
+  return runStartedCanary(canary, { ...hookOptions, clock });
+}
+
+const codes: Readonly<
+  Record<Exclude<HookVerdictKind, 'ok' | 'warned'>, readonly [code: ErrorCode, says: string]>
+> = {
+  refused: ['CANARY_FAILED', 'refuses the candidate'],
+  broken: ['CANARY_BROKEN', 'gave no verdict'],
+  deferred: ['CANARY_DEFERRED', 'says "not now"'],
+};
+
+/** Of a canary's output, in an error; the report has more. */
+const maxTextInError = 2000;
+
+function problemWith({ group, verdict, text }: CanaryReport): WritError | undefined {
+  const { kind, reason } = verdict;
+  if (kind === 'ok' || kind === 'warned') return undefined;
+  const [code, says] = codes[kind];
+  return new WritError(code, `${group}: the canary ${says} (${reason})`, {
+    facts: { group, reason, output: text.slice(0, maxTextInError) },
+  });
+}

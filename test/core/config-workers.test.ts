@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WorkerGroupConfig } from '../../src/core/config.js';
+import { mistakeLine } from '../../src/core/config-errors.js';
+import { type ParsedConfig, parseConfig } from '../../src/core/parse-config.js';
+
+/** A file with one group that uses `access`, or what else it says. */
+function parse(keys: string): ParsedConfig {
+  const uses = keys.includes('uses:') ? '' : 'uses: [access], ';
+  const text = `repository: https://a/
+bundles: [{ name: access }, { name: dns-edge }]
+workers:
+  - { name: app, ${uses}${keys} }
+`;
+  return parseConfig(text, {
+    drivers: [{ name: 'signal', properties: { signal: { enum: ['HUP'] } }, required: [] }],
+    validateCron: () => undefined,
+    defaults: { root: '/root.json', state: '/s', run: '/r', hostId: 'host-1' },
+  });
+}
+
+function group(keys: string): WorkerGroupConfig {
+  const parsed = parse(keys);
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  const [first] = parsed.config.workers;
+  assert.ok(first);
+  return first;
+}
+
+function mistakes(keys: string): string[] {
+  const parsed = parse(keys);
+  if (parsed.ok) return [];
+  assert.ok(parsed.mistakes.every((one) => one.code === 'CONFIG_INVALID'));
+  return parsed.mistakes.map(mistakeLine);
+}
+
+function holdTo(cases: readonly (readonly [what: string, keys: string, said: RegExp])[]): void {
+  for (const [what, keys, said] of cases) {
+    it(`refuses ${what}`, () => {
+      const found = mistakes(keys);
+      assert.equal(found.length, 1, found.join('\n'));
+      assert.match(found[0] ?? '', said);
+    });
+  }
+}
+
+describe('a canary in the configuration', () => {
+  it('is a command, or a worker of its own and its probe', () => {
+    assert.deepEqual(group('reset: {signal: HUP}, canary: {run: [try, "{candidate}"]}').canary, {
+      kind: 'run',
+      hook: { run: ['try', '{candidate}'], timeoutMs: 30_000 },
+    });
+    assert.deepEqual(group('reset: {signal: HUP}, canary: {start: [d], probe: [ask], timeout: 2s}').canary, {
+      kind: 'start',
+      start: { run: ['d'], timeoutMs: 2000 },
+      probe: { run: ['ask'], timeoutMs: 2000 },
+      timeoutMs: 2000,
+    });
+    assert.equal(group('reset: {signal: HUP}').canary, undefined);
+  });
+
+  holdTo([
+    ['neither', 'reset: {signal: HUP}, canary: {timeout: 2s}', /needs either `run` or `start`/],
+    ['both', 'reset: {signal: HUP}, canary: {run: [a], start: [b], probe: [c]}', /needs either/],
+    ['one that nobody asks', 'reset: {signal: HUP}, canary: {start: [b]}', /needs `probe`/],
+    [
+      'a question to nobody',
+      'reset: {signal: HUP}, canary: {run: [a], probe: [c]}',
+      /only used with `start`/,
+    ],
+    ['a relative program', 'reset: {signal: HUP}, canary: {start: [./a], probe: [c]}', /absolute path/],
+    ['too long a time', 'reset: {signal: HUP}, canary: {run: [a], timeout: 2h}', /from 0.001 to 3600/],
+    [
+      '{bundle} of several',
+      'uses: [access, dns-edge], reset: {signal: HUP}, canary: {run: [a, "{bundle}"]}',
+      /canary\/run\/1: .*\{candidate\}\/BUNDLE/,
+    ],
+    ['a group that has nothing else', 'canary: {run: [a]}', /nobody would be told/],
+  ]);
+});
