@@ -1,12 +1,23 @@
-// The error that says that the policy on disk is not what it must be. Owns its words.
+// The errors that say that policy on disk is not what it must be. Owns their words.
 import { WritError } from '../core/errors.js';
 import { type DamageFound, damageSummary } from '../core/scrub.js';
+import type { Damage } from './compare-active.js';
 
 const maxShown = 20;
+const hint = '`writ verify --repair` mends it.';
 
 export function damageError(damage: readonly DamageFound[]): WritError {
   return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${damageSummary(damage)}`, {
     facts: { found: damage.length, damage: damage.slice(0, maxShown) },
-    hint: '`writ verify --repair` mends it.',
+    hint,
   });
+}
+
+/** @returns the error for a tree of a generation that is not what its manifest says */
+export function damagedTree(generation: number, { bundle, problems }: Damage): WritError {
+  return new WritError(
+    'STATE_DAMAGED',
+    `generation ${generation}: the tree of ${bundle} is not what was published`,
+    { facts: { generation, bundle, problems: problems.slice(0, maxShown) }, hint },
+  );
 }

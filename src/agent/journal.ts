@@ -1,27 +1,26 @@
 // The journal file: there only between swap and commit. Owns reading, writing and clearing it, durably.
-import * as fs from 'node:fs';
-import { isSystemError, WritError } from '../core/errors.js';
+import { WritError } from '../core/errors.js';
 import type { Journal } from '../core/recovery.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 import type { HostPaths } from './paths.js';
 
 const maxJournalBytes = 65_536;
 
 /**
  * @returns the swap in flight, or undefined
- * @throws WritError STATE_DAMAGED: a journal is written whole or not at all, so a broken one is no crash's work
+ * @throws WritError STATE_DAMAGED: a journal is written whole or not at all, so a broken one is no crash's work; DISK_*
  */
 export function readJournal(paths: HostPaths): Journal | undefined {
-  let text: string;
-  try {
-    if (fs.statSync(paths.journal).size > maxJournalBytes) throw damaged(paths);
-    text = fs.readFileSync(paths.journal, 'utf8');
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return undefined;
-    throw error;
+  const verdict = readSmallFile(paths.journal, { maxBytes: maxJournalBytes });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'refused') {
+    if (verdict.because === 'system')
+      throw diskError(verdict.cause, { op: 'journal:read', path: paths.journal });
+    throw damaged(paths, verdict.why);
   }
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(verdict.bytes.toString('utf8'));
     if (isJournal(value)) return value;
   } catch (error) {
     throw damaged(paths, error);

@@ -9,6 +9,7 @@ import { type Digest, digestFromHex, digestHex, isName } from '../core/names.js'
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
 import { maxVisitedRoles } from '../core/target-search.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../trust/signed-target.js';
 import { listDirectories } from './generations.js';
 import { type HostPaths, releaseName } from './paths.js';
@@ -182,10 +183,12 @@ function readVoucher(directory: string, index: number): Buffer {
 
 /** A file that has grown is damaged, and must not fill the memory to be found so. */
 function readBounded(path: string, maxBytes: number): Buffer {
-  const { size } = fs.statSync(path);
-  if (size > maxBytes)
-    throw new WritError('STATE_DAMAGED', `it has ${size} bytes`, { facts: { path, size } });
-  return fs.readFileSync(path);
+  const verdict = readSmallFile(path, { maxBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  throw new WritError('STATE_DAMAGED', verdict.why, {
+    facts: { path },
+    ...(verdict.kind === 'refused' ? { cause: verdict.cause } : {}),
+  });
 }
 
 interface RecordFile {

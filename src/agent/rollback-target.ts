@@ -3,6 +3,7 @@
 import { isWritError, orUndefined, WritError } from '../core/errors.js';
 import { type ActivePolicy, bundlesOf } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
+import { damagedTree } from './damage-error.js';
 import { listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
 import { untrustedIn } from './untrusted-releases.js';
@@ -59,9 +60,7 @@ async function requireSuitable(
   if (force === 'no') requireNotWithdrawn(host, target);
   const [damage] = await findDamage(host, target);
   if (damage === undefined) return target;
-  throw new WritError('STATE_DAMAGED', `generation ${number}: ${damage.bundle} is not whole any more`, {
-    facts: { generation: number, bundle: damage.bundle, problems: damage.problems.slice(0, 20) },
-  });
+  throw damagedTree(number, damage);
 }
 
 function noPrevious(host: Host, number: number | undefined): WritError {

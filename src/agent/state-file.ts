@@ -1,10 +1,10 @@
 // One way to keep a small JSON document in the state directory: read with a bound, judged by a JSON Schema,
 // written whole through the durable layer and only when its bytes change. Owns no document's meaning: what takes the
 // place of one that is damaged is its owner's to know.
-import * as fs from 'node:fs';
 import { Ajv, type SchemaObject } from 'ajv';
-import { isSystemError, isWritError, WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import { type DurableFs, diskError } from '../platform/durable-fs.js';
+import { readSmallFile } from '../platform/read-file.js';
 
 const maxStateBytes = 16_000_000;
 
@@ -88,15 +88,15 @@ function readDocument<T>(options: StateFileOptions<T>): Opened<T> {
 }
 
 function readBounded(path: string, op: string): string | undefined {
-  try {
-    const { size } = fs.statSync(path);
-    if (size > maxStateBytes)
-      throw new WritError('STATE_DAMAGED', `${path} has ${size} bytes`, { facts: { path } });
-    return fs.readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return undefined;
-    throw diskError(error, { op: `${op}:read`, path });
-  }
+  const verdict = readSmallFile(path, { maxBytes: maxStateBytes });
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  if (verdict.kind === 'absent') return undefined;
+  const { because, why, cause } = verdict;
+  if (because === 'system') throw diskError(cause, { op: `${op}:read`, path });
+  const facts = { path };
+  if (because === 'too-long') throw new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts });
+  // Nothing that could be kept aside as a damaged document: its owner must not take its place.
+  throw new WritError('DISK_FAILED', `${path}: ${why}`, { facts });
 }
 
 function parse<T>(text: string, options: StateFileOptions<T>): T {

@@ -1,11 +1,10 @@
 // /run/writ/status.json (0644): what everybody on the host may know, without a socket. Written only when it says
 // something new, so that a poll with nothing to do writes nothing. Hook output and workers' answers stay out.
-import * as fs from 'node:fs';
 import type { StatusReport } from '../core/control-protocol.js';
 import { errorCodes } from '../core/error-codes.js';
-import { isSystemError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
 import { statusNews } from '../core/status-news.js';
+import { readSmallFile } from '../platform/read-file.js';
 import type { Host } from './host.js';
 import type { HostPaths } from './paths.js';
 
@@ -47,12 +46,13 @@ function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStat
 
 /** @returns the last report, or undefined when there is none that can be read */
 export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport | undefined {
+  const verdict = readSmallFile(paths.status, { maxBytes: maxStatusBytes });
+  if (verdict.kind !== 'read') return undefined;
   try {
-    if (fs.statSync(paths.status).size > maxStatusBytes) return undefined;
-    const value: unknown = JSON.parse(fs.readFileSync(paths.status, 'utf8'));
+    const value: unknown = JSON.parse(verdict.bytes.toString('utf8'));
     return isReport(value) ? value : undefined;
   } catch (error) {
-    if (isSystemError(error) || error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

@@ -1,10 +1,11 @@
 // Which generations are whole, read in full and each once in a start, and where the way back leads when the one
 // before the swap is not. Reads only; what may be trusted is rollback-target's to say.
 
-import { isWritError, WritError } from '../core/errors.js';
+import { isWritError, type WritError } from '../core/errors.js';
 import type { Journal, WayBack } from '../core/recovery.js';
 import { bundlesOf } from './active-bundles.js';
 import { findDamage } from './compare-active.js';
+import { damagedTree } from './damage-error.js';
 import { listGenerations, readGeneration } from './generations.js';
 import type { Host } from './host.js';
 import { chooseTarget } from './rollback-target.js';
@@ -35,18 +36,6 @@ async function readInFull(host: Host, number: number): Promise<WritError | undef
     if (isWritError(error) && error.code === 'STATE_DAMAGED') return error;
     throw error;
   }
-}
-
-/** @returns the error for a tree that is not what its manifest says */
-export function damagedTree(
-  generation: number,
-  { bundle, problems }: Awaited<ReturnType<typeof findDamage>>[number],
-): WritError {
-  const text = `generation ${generation}: the tree of ${bundle} is not what was published`;
-  return new WritError('STATE_DAMAGED', text, {
-    facts: { generation, bundle, problems: problems.slice(0, 20) },
-    hint: '`writ verify --repair` mends it.',
-  });
 }
 
 /**

@@ -13,8 +13,13 @@ export type ReadVerdict =
   | { readonly kind: 'read'; readonly bytes: Buffer }
   /** Nothing has this name. */
   | { readonly kind: 'absent'; readonly why: 'ENOENT' | 'ENOTDIR' }
-  /** `why` for people: the errno name, or what it is not. */
-  | { readonly kind: 'refused'; readonly why: string; readonly cause?: unknown };
+  /** `because` for programs; `why` for people: the errno name, or what it is not. */
+  | {
+      readonly kind: 'refused';
+      readonly because: 'not-regular' | 'too-long' | 'system';
+      readonly why: string;
+      readonly cause?: unknown;
+    };
 
 /** @returns the content of the file, whole, or why not; never throws an error of the system */
 export function readSmallFile(path: string, { maxBytes, links = 'followed' }: ReadOptions): ReadVerdict {
@@ -23,10 +28,10 @@ export function readSmallFile(path: string, { maxBytes, links = 'followed' }: Re
     const flags = O_RDONLY | O_NONBLOCK | (links === 'refused' ? O_NOFOLLOW : 0);
     const descriptor = fs.openSync(path, flags);
     try {
-      if (!fs.fstatSync(descriptor).isFile()) return { kind: 'refused', why: 'it is no regular file' };
+      if (!fs.fstatSync(descriptor).isFile()) return notRegular;
       const bytes = readUpTo(descriptor, maxBytes + 1);
       if (bytes.length <= maxBytes) return { kind: 'read', bytes };
-      return { kind: 'refused', why: `it is longer than ${maxBytes} bytes` };
+      return { kind: 'refused', because: 'too-long', why: `it is longer than ${maxBytes} bytes` };
     } finally {
       fs.closeSync(descriptor);
     }
@@ -34,9 +39,11 @@ export function readSmallFile(path: string, { maxBytes, links = 'followed' }: Re
     if (!isSystemError(cause)) throw cause;
     const { code = 'unknown error' } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'absent', why: code };
-    return { kind: 'refused', why: code, cause };
+    return { kind: 'refused', because: 'system', why: code, cause };
   }
 }
+
+const notRegular: ReadVerdict = { kind: 'refused', because: 'not-regular', why: 'it is no regular file' };
 
 /** The size is not believed: a file may grow while it is read. */
 function readUpTo(descriptor: number, maxBytes: number): Buffer {

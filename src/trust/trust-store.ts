@@ -1,7 +1,7 @@
 // Where a host keeps the metadata it trusts: files byte for byte as received, and every root since the bootstrap
 // root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
 // comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
-import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { roleFileName } from '../core/delegations.js';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
@@ -164,18 +164,17 @@ function readBootstrap(path: string): Buffer {
 
 /** @returns undefined if the file is absent, or larger than anything that was ever put here */
 function readStored(path: string): Buffer | undefined {
-  try {
-    const status = statSync(path);
-    // Reading a FIFO waits for a writer for ever, and nothing can be renamed onto a directory.
-    if (!status.isFile()) throw inTheWay(path);
-    return status.size > maxStoredBytes ? undefined : readFileSync(path);
-  } catch (error) {
-    if (isWritError(error)) throw error;
-    if (isSystemError(error, 'ENOENT')) return undefined;
-    if (isSystemError(error, 'ENOTDIR')) throw inTheWay(dirname(path));
-    if (isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(path));
-    throw diskError(error, { op: 'trust.read', path });
+  const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  if (verdict.kind === 'absent') {
+    if (verdict.why === 'ENOTDIR') throw inTheWay(dirname(path));
+    return undefined;
   }
+  if (verdict.because === 'too-long') return undefined;
+  // Nothing can be renamed onto a directory.
+  if (verdict.because === 'not-regular') throw inTheWay(path);
+  if (verdict.why === 'ELOOP') throw inTheWay(linkAt(path));
+  throw diskError(verdict.cause, { op: 'trust.read', path });
 }
 
 /** Damage that no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */

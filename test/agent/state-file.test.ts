@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { clearJournal, readJournal, writeJournal } from '../../src/agent/journal.js';
@@ -136,8 +137,11 @@ describe('a state file', () => {
   it('that cannot be read is a fault of the disk, with its path', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('ledger.json'));
-    const error = throwsCode('DISK_FAILED', () => openLedger(dir.join('ledger.json'), durable));
-    assert.equal(error.facts['path'], dir.join('ledger.json'));
+    execFileSync('mkfifo', [dir.join('fifo')]);
+    for (const path of [dir.join('ledger.json'), dir.join('fifo')]) {
+      const error = throwsCode('DISK_FAILED', () => openLedger(path, durable));
+      assert.equal(error.facts['path'], path);
+    }
   });
 });
 
@@ -195,5 +199,9 @@ describe('the journal', () => {
       fs.writeFileSync(paths.journal, text);
       throwsCode('STATE_DAMAGED', () => readJournal(paths));
     }
+    // Reading it would wait for a writer for ever.
+    fs.rmSync(paths.journal);
+    execFileSync('mkfifo', [paths.journal]);
+    throwsCode('STATE_DAMAGED', () => readJournal(paths));
   });
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isUnreached, keepContact } from '../../src/agent/freshness.js';
@@ -160,6 +161,9 @@ describe('status.json', () => {
     writeStatusFile(test.host, sampleReport());
     assert.equal(readStatusFile(test.host.paths), undefined);
     fs.rmdirSync(test.host.paths.status);
+    execFileSync('mkfifo', [test.host.paths.status]);
+    assert.equal(readStatusFile(test.host.paths), undefined);
+    fs.rmSync(test.host.paths.status);
     for (const text of ['', '{', 'null', '{"type":"status.result"}', `"${'x'.repeat(1_000_001)}"`]) {
       fs.writeFileSync(test.host.paths.status, text);
       assert.equal(readStatusFile(test.host.paths), undefined);

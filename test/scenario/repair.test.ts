@@ -240,6 +240,20 @@ const keptDamage: Readonly<Record<string, Damage>> = {
     finds: ['manifest changed .'],
   },
   'no manifest': { does: ({ kept }) => fs.rmSync(kept('manifest.json')), finds: ['manifest missing .'] },
+  'a FIFO for the manifest': {
+    does: ({ kept }) => {
+      fs.rmSync(kept('manifest.json'));
+      execFileSync('mkfifo', [kept('manifest.json')]);
+    },
+    finds: ['manifest changed .'],
+  },
+  'a FIFO for the record': {
+    does: ({ kept }) => {
+      fs.rmSync(kept('record.json'));
+      execFileSync('mkfifo', [kept('record.json')]);
+    },
+    finds: ['record changed .'],
+  },
   'half a record': {
     does: ({ kept }) => fs.truncateSync(kept('record.json'), 40),
     finds: ['record changed .'],
