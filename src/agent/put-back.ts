@@ -67,7 +67,9 @@ export async function restore(
   await makeNewer(host, move.from.generation, move.to.generation);
   pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
   announceActive(host.groups, targetOf(move.from));
-  const ledger = { ...withRetired(host, host.ledger.read(), back), settled: move.from.generation };
+  // Not always the one before the swap: where that is damaged, another one takes its place.
+  const good = { settled: move.from.generation, lastKnownGood: move.from.generation };
+  const ledger = { ...withRetired(host, host.ledger.read(), back), ...good };
   host.ledger.write(wantGeneration(ledger, move.groups, move.from.generation, host.clock.nowMs()));
   const moved = `generation ${move.to.generation} -> ${move.from.generation}`;
   if (tell === 'no') {

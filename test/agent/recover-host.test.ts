@@ -202,6 +202,7 @@ describe('recovery', () => {
     spoil(test, 1);
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+    assert.equal(host.ledger.read().lastKnownGood, 2);
     assert.equal((await cycleOn(host)).exitCode, 0);
   });
 

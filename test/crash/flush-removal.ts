@@ -44,12 +44,14 @@ function short(label: string): string {
     .replace(/lib\/writ$/, 'state');
 }
 
-interface FlushRule {
+export interface FlushRule {
   readonly flush: RegExp;
   /** `each` one is needed; `some` are, and others of the same name are not; `spare`: none is. */
   readonly kind: 'each' | 'some' | 'spare';
   /** Of `some`: a cycle in which at least one is needed. */
   readonly neededIn?: string;
+  /** Cycles in which a start makes again what is lost: there the removal breaks nothing. */
+  readonly mendedIn?: readonly string[];
   readonly why: string;
 }
 
@@ -70,6 +72,7 @@ const rules: readonly FlushRule[] = [
   {
     flush: /^fsync state, behind rename TMP -> journal\.json/,
     kind: 'each',
+    mendedIn: ['repair'],
     why: 'a moved link without a journal is not made up for',
   },
   {
@@ -87,6 +90,7 @@ const rules: readonly FlushRule[] = [
     flush:
       /^fsync staging\/CYCLE\/\d+\/record-[\w-]+(?:\/(?:manifest|targets|record)\.json)?, behind (?:write|create)/,
     kind: 'each',
+    mendedIn: ['repair'],
     why: 'the kept proof of the release',
   },
   { flush: /^fsync staging\/CYCLE\/\d+\/generation,/, kind: 'each', why: 'the links of the generation' },
@@ -167,6 +171,12 @@ export function claimsAbout(cycle: RecordedCycle): {
     .map((rule) => flushes.filter((one) => one.rule === rule).map(({ flush }) => flush));
   // The last ones first: what was durable before them may be lost with them alone.
   return { each, oneOf: groups.map((group) => group.reverse()) };
+}
+
+/** Whether a trial agrees with the rule. */
+export function agrees(rule: FlushRule, cycle: string, isNeeded: boolean): boolean {
+  if (rule.kind === 'some' || (!isNeeded && rule.mendedIn?.includes(cycle))) return true;
+  return (rule.kind === 'each') === isNeeded;
 }
 
 /** @throws Error for a flush that no rule judges */

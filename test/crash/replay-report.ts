@@ -3,7 +3,7 @@
 // be. An argument is a part of a cycle's name.
 import { seeded, testSeed } from '../support/seeded.js';
 import { allCycles } from './all-cycles.js';
-import { flushesOf, judgeFlush, knownStates, verdictOf } from './flush-removal.js';
+import { agrees, flushesOf, judgeFlush, knownStates, verdictOf } from './flush-removal.js';
 import { type RecordedCycle, recordCycle } from './record-cycle.js';
 import { type ReplayOptions, replay } from './replay-states.js';
 
@@ -33,14 +33,14 @@ async function reportFlushes(cycle: RecordedCycle): Promise<number> {
   const flushes = flushesOf(cycle.story);
   for (const flush of flushes) {
     const { violation, tried } = await judgeFlush(cycle, flush, { ...common, known });
-    const { kind, why } = verdictOf(flush);
+    const rule = verdictOf(flush);
     const isNeeded = violation !== undefined;
-    const agrees = kind === 'some' || (kind === 'each') === isNeeded;
+    const isAsHeld = agrees(rule, cycle.name, isNeeded);
     if (isNeeded) needed += 1;
-    if (!agrees) wrong += 1;
+    if (!isAsHeld) wrong += 1;
     say(
-      `    ${isNeeded ? 'needed' : 'spare '} ${flush.name}${agrees ? '' : ` (held to be ${kind})`}: ` +
-        (isNeeded ? violation.message.split('\n')[0]?.slice(0, 120) : `${why ?? ''} (${tried} states)`),
+      `    ${isNeeded ? 'needed' : 'spare '} ${flush.name}${isAsHeld ? '' : ` (held to be ${rule.kind})`}: ` +
+        (isNeeded ? violation.message.split('\n')[0]?.slice(0, 120) : `${rule.why} (${tried} states)`),
     );
   }
   say(`  flushes: ${needed} of ${flushes.length} needed`);
