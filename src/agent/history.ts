@@ -46,9 +46,14 @@ export function readHistory(
     if (found.length >= options.limit) break;
     const entry = parseEntry(line);
     if (entry === undefined) continue;
-    if (options.cycle === undefined || entry.result.cycle === options.cycle) found.push(entry);
+    if (options.cycle === undefined || isOf(entry, options.cycle)) found.push(entry);
   }
   return found;
+}
+
+/** A cycle that was cut short is told by the recovery that brought it to its end. */
+function isOf({ result, recovers }: HistoryEntry, cycle: string): boolean {
+  return result.cycle === cycle || recovers === cycle;
 }
 
 function readLines(path: string): string[] {

@@ -31,10 +31,11 @@ export function createRecorder(): Recorder {
 }
 
 function entryOf(
-  { result, story }: CycleEnd,
+  { result, story, recovers }: CycleEnd,
   asked: { readonly by?: string; readonly reason?: string },
 ): HistoryEntry {
-  return { schema: 1, type: 'history.entry', ...asked, result, steps: story.steps };
+  const left = recovers === undefined ? {} : { recovers };
+  return { schema: 1, type: 'history.entry', ...asked, ...left, result, steps: story.steps };
 }
 
 /** What makes two results the same news. */

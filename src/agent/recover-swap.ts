@@ -66,7 +66,7 @@ async function underStory(
   } finally {
     area.remove(host.log);
   }
-  return { result: finishCycle(host, story, findings), story };
+  return { result: finishCycle(host, story, findings), story, recovers: left.journal.cycle };
 }
 
 /** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */

@@ -7,6 +7,7 @@ import { readBootId } from '../platform/boot-id.js';
 import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
 import { loadAtBoot } from './load-at-boot.js';
+import { mendHistory } from './mend-history.js';
 import { sayNotices } from './notices.js';
 import { unboundedPace } from './pace.js';
 import { type RecoveryOptions, recoverHost } from './recover-host.js';
@@ -36,6 +37,7 @@ export interface Started {
 export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
   const end = howItEnded(host);
   const recovered = await recoverHost(host, options);
+  mendHistory(host, recovered);
   const notices = sayNotices(host);
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });

@@ -48,6 +48,8 @@ export interface CycleEnd {
   readonly story: CycleStory;
   /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
   readonly refresh?: Attempt;
+  /** The interrupted cycle whose swap a recovery finished or undid. */
+  readonly recovers?: string;
 }
 
 /** Runs one cycle. Never rejects: whatever happens is in the result. */

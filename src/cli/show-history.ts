@@ -36,13 +36,14 @@ export function showHistory(entries: readonly HistoryEntry[]): Block {
 
 /** All that one cycle said: its steps, its block, every answer of a worker. */
 export function showCycle(entry: HistoryEntry): Block {
-  const { result, steps, by, reason } = entry;
+  const { result, steps, by, reason, recovers } = entry;
   const block = showResult(result);
   const who = by === undefined ? result.trigger : `${result.trigger} by ${by}`;
   return {
     ...block,
     lines: [
       `cycle ${result.cycle}  ${shortTime(result.startedAtMs)} UTC  ${who}${reason === undefined ? '' : `: ${reason}`}`,
+      ...(recovers === undefined ? [] : [`  recovers  cycle ${recovers}, which was cut short`]),
       ...steps.flatMap(({ step, verdict, text, durationMs }) => {
         const [first = '', ...rest] = indented(text, '', 200);
         const word = verdict === 'ok' ? '' : `${verdict === 'fail' ? 'FAIL' : verdict} `;

@@ -67,6 +67,8 @@ export interface HistoryEntry {
   readonly by?: string;
   /** Reason given with a rollback. */
   readonly reason?: string;
+  /** The interrupted cycle that this recovery brought to an end. */
+  readonly recovers?: string;
   readonly result: CycleResult;
   readonly steps: readonly {
     readonly step: Step | 'restore';
