@@ -1,8 +1,10 @@
 // Makes a damaged backup whole: the generation that a rollback would go to, built anew under a number of its own and
-// named in the ledger in the old one's place. `current` does not move, and nobody is told.
+// named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
+// `current` does not move, and nobody is told.
+import type { Problem } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { placeCandidate } from './candidate-move.js';
-import { openStory } from './cycle-story.js';
+import { openStory, problemOf } from './cycle-story.js';
 import { examineGeneration } from './examine-generation.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
@@ -11,19 +13,23 @@ import { unboundedPace } from './pace.js';
 import { stageDamaged } from './repair.js';
 import { failuresIn, keepRecords, partsOf, repairCandidate } from './repair-plan.js';
 import { reserveGeneration } from './reserve-generation.js';
+import { chooseTarget } from './rollback-target.js';
 import { newCycleId } from './run-cycle.js';
 import { openStagingArea } from './staging-area.js';
 
-/**
- * The caller has the host for itself.
- * @returns the generation that is the backup now: the same one where only what is kept was damaged, or where it could
- *   not be made anew
- */
+export type BackupEnd =
+  /** The generation that is the backup now: the same one where only what is kept was damaged. */
+  | { readonly kind: 'made'; readonly generation: number }
+  /** It could not be made anew this time, or a rollback can go to it as it is. */
+  | { readonly kind: 'kept'; readonly generation: number; readonly problem: Problem }
+  | { readonly kind: 'given-up'; readonly problem: Problem };
+
+/** The caller has the host for itself. @throws WritError INTERRUPTED; what is in the way is in the end */
 export async function repairBackup(
   host: Host,
   generation: number,
   { signal }: { readonly signal: AbortSignal },
-): Promise<number> {
+): Promise<BackupEnd> {
   const story = openStory({ cycle: newCycleId(), trigger: 'repair', clock: host.clock, firstStep: 'fetch' });
   const area = openStagingArea(host.paths, host.durable, story.cycle);
   try {
@@ -36,23 +42,27 @@ export async function repairBackup(
     const staging = area.directory(String(reserved.generation));
     const options = { cycle: story.cycle, download: 'yes', signal } as const;
     const made = await stageDamaged({ host, story, options, staging, ...reserved }, parts);
-    const [failure] = failuresIn(made.selections);
-    if (failure !== undefined) {
-      host.log.warn({ generation, failure }, 'a damaged backup could not be made anew');
-      return generation;
+    const failures = failuresIn(made.selections);
+    const [problem] = failures;
+    if (problem !== undefined) {
+      host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
+      if (!(await isLostForGood(host, generation, { failures, signal })))
+        return { kind: 'kept', generation, problem };
+      giveUp(host, generation);
+      return { kind: 'given-up', problem };
     }
     const { candidate, records, replaced } = await repairCandidate(host, parts, made);
     keepRecords(host, records, staging);
-    if (replaced.length === 0 && wanted.links.length === 0) return generation;
+    if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
     await placeCandidate(host, candidate, { staging, generation: reserved.generation });
     const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
     host.ledger.write(noteLinks(host.paths, named, reserved.generation));
     host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
-    return reserved.generation;
+    return { kind: 'made', generation: reserved.generation };
   } catch (error) {
     if (!isWritError(error) || error.code === 'INTERRUPTED') throw error;
     host.log.warn({ err: error, generation }, 'a damaged backup could not be made anew');
-    return generation;
+    return { kind: 'kept', generation, problem: problemOf(error) };
   } finally {
     area.remove(host.log);
   }
@@ -65,4 +75,39 @@ function inPlaceOf(old: number, made: number, ledger: Ledger): Ledger {
     ...(ledger.previous === old ? { previous: made } : {}),
     ...(ledger.lastKnownGood === old ? { lastKnownGood: made } : {}),
   };
+}
+
+/** What nobody knows the signed digests of, or vouches for any more: no repository that comes back mends that. */
+const lostForGood: ReadonlySet<string> = new Set(['STATE_DAMAGED', 'RELEASE_UNTRUSTED']);
+
+/** Only fresh metadata can say so; and a backup that a rollback could go to is one still. */
+async function isLostForGood(
+  host: Host,
+  generation: number,
+  { failures, signal }: { readonly failures: readonly Problem[]; readonly signal: AbortSignal },
+): Promise<boolean> {
+  if (!failures.some(({ code }) => lostForGood.has(code))) return false;
+  try {
+    await host.client.refresh({ signal });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return false;
+  }
+  try {
+    await chooseTarget(host, undefined, { generation, force: 'yes' });
+    return false;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return lostForGood.has(error.code);
+  }
+}
+
+/** From here on it is as any old generation: collected when its time has come. */
+function giveUp(host: Host, generation: number): void {
+  const { previous, lastKnownGood, ...ledger } = host.ledger.read();
+  host.ledger.write({
+    ...ledger,
+    ...(previous === undefined || previous === generation ? {} : { previous }),
+    ...(lastKnownGood === undefined || lastKnownGood === generation ? {} : { lastKnownGood }),
+  });
 }

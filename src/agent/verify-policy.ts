@@ -2,7 +2,12 @@
 // and with a repair asked for mends it. Says how it is in the end, and never more than it has read.
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import type { DamageFound } from '../core/scrub.js';
-import type { VerifiedGeneration, VerifiedRole, VerifyResult } from '../core/verify-report.js';
+import type {
+  UnrepairedBackup,
+  VerifiedGeneration,
+  VerifiedRole,
+  VerifyResult,
+} from '../core/verify-report.js';
 import { examineActive, wantedGeneration } from './examine-active.js';
 import { damageIn, examineGeneration } from './examine-generation.js';
 import type { Host } from './host.js';
@@ -51,6 +56,7 @@ export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult
     found: found.slice(0, maxShown),
     untrusted,
     ...repairOf(look),
+    ...(backups.unrepaired.length === 0 ? {} : { unrepaired: backups.unrepaired }),
     durationMs: Math.round(host().clock.monotonicMs() - startedMs),
   };
 }
@@ -91,11 +97,13 @@ function described(
 interface Backups {
   readonly generations: readonly VerifiedGeneration[];
   readonly found: readonly DamageFound[];
+  readonly unrepaired: readonly UnrepairedBackup[];
 }
 
 async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<Backups> {
   const generations: VerifiedGeneration[] = [];
   const found: DamageFound[] = [];
+  const unrepaired: UnrepairedBackup[] = [];
   const examine = async (number: number): Promise<DamageFound[]> =>
     damageIn(
       await examineGeneration(host(), number, { contents: 'digests', pace: unboundedPace(options.signal) }),
@@ -107,14 +115,17 @@ async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<
       generations.push(described(number, role, damage));
       continue;
     }
+    const end = await options.exclusive(() => repairBackup(host(), number, { signal: options.signal }));
+    if (end.kind !== 'made')
+      unrepaired.push({ generation: number, role, end: end.kind, problem: end.problem });
     // Under the same number where only what is kept of it was damaged: read again in any case.
-    const kept = await options.exclusive(() => repairBackup(host(), number, { signal: options.signal }));
-    generations.push(described(kept, role, await examine(kept)));
+    if (end.kind !== 'given-up')
+      generations.push(described(end.generation, role, await examine(end.generation)));
   }
-  return { generations, found };
+  return { generations, found, unrepaired };
 }
 
-function backupsOf(host: Host): { number: number; role: VerifiedRole }[] {
+function backupsOf(host: Host): { number: number; role: UnrepairedBackup['role'] }[] {
   const { previous, lastKnownGood } = host.ledger.read();
   const active = wantedGeneration(host);
   const all = [

@@ -10,7 +10,7 @@ const maxShown = 20;
 export function showVerified(result: Bounded<VerifyResult>): Block {
   const { outcome, durationMs, generations, found, repair } = result;
   const looked = `${listed(generations)} in ${seconds(durationMs)}`;
-  const more = [...untrustedLines(result), ...truncatedLines(result)];
+  const more = [...backupLines(result), ...untrustedLines(result), ...truncatedLines(result)];
   switch (outcome) {
     case 'empty':
       return { lines: ['EMPTY  no policy is active on this host.', ...more] };
@@ -40,6 +40,16 @@ function damageLines(damage: VerifyResult['found']): string[] {
   return more > 0 ? [...shown, `  ${counted(more, 'thing')} more`] : shown;
 }
 
+function backupLines({ unrepaired = [] }: VerifyResult): string[] {
+  return unrepaired.map(({ generation, role, end, problem: { code, message } }) => {
+    const became =
+      end === 'given-up'
+        ? 'is no backup any more, the next release makes a new one'
+        : 'could not be made anew, and is looked at again';
+    return `  generation ${generation} (${role}) ${became}: ${message} [${code}]`;
+  });
+}
+
 function untrustedLines({ untrusted }: VerifyResult): string[] {
   return untrusted.map(
     ({ bundle, serial, generation, active, reason }) =>
@@ -47,7 +57,8 @@ function untrustedLines({ untrusted }: VerifyResult): string[] {
   );
 }
 
-function nextOf({ generations, repair }: VerifyResult): string {
+function nextOf({ generations, repair, unrepaired }: VerifyResult): string {
   const isDamaged = generations.some((one) => one.damage.length > 0);
-  return isDamaged && repair === undefined ? 'writ verify --repair' : 'writ status';
+  const wasTried = repair !== undefined || unrepaired !== undefined;
+  return isDamaged && !wasTried ? 'writ verify --repair' : 'writ status';
 }

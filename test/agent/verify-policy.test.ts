@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { verifyPolicy } from '../../src/agent/verify-policy.js';
 import type { VerifyResult } from '../../src/core/verify-report.js';
-import { type TestHost, testHost } from '../support/test-host.js';
+import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.js';
 
 /** Generation 1 is the backup of generation 2. */
-async function twoGenerations(): Promise<TestHost> {
-  const test = testHost();
+async function twoGenerations(options: TestHostOptions = {}): Promise<TestHost> {
+  const test = testHost(options);
   for (const serial of [1, 2]) {
     await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
     assert.equal((await test.pull()).outcome, 'activated');
@@ -75,6 +75,68 @@ describe('a damaged backup', () => {
     ]);
     assert.equal(host.ledger.read().previous, 3);
     assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
+  });
+
+  it('that nobody can have again is given up: it is no backup any more, and all that is relied on is whole', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    fs.rmSync(kept(test, 'record.json'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [[2, 'active', 0]]);
+    assert.deepEqual(
+      result.unrepaired?.map(({ generation, role, end, problem }) => [generation, role, end, problem.code]),
+      [[1, 'previous', 'given-up', 'STATE_DAMAGED']],
+    );
+    assert.deepEqual([host.ledger.read().previous, host.ledger.read().lastKnownGood], [undefined, 2]);
+    const again = await verify(test, 'no');
+    assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['whole', 0, undefined]);
+  });
+
+  it('is given up also where it is the last known good one', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    const { previous: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    fs.rmSync(kept(test, 'record.json'));
+    assert.equal((await verify(test, 'yes')).exitCode, 0);
+    assert.equal(host.ledger.read().lastKnownGood, undefined);
+  });
+
+  it('is not given up while the repository does not answer: nobody knows what it lists', async () => {
+    let isUp = true;
+    using test = await twoGenerations({
+      source: (source) => ({
+        ...source,
+        fetch: (path, given) => {
+          if (isUp) return source.fetch(path, given);
+          return Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));
+        },
+      }),
+    });
+    fs.rmSync(kept(test, 'record.json'));
+    isUp = false;
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+    assert.deepEqual(
+      result.unrepaired?.map(({ end }) => end),
+      ['kept'],
+    );
+    assert.equal(test.host.ledger.read().previous, 1);
+  });
+
+  it('that a rollback can go to is kept, though its archive cannot be had again', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(kept(test, 'archive.tar.br'));
+    for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
+      test.repository.files.delete(path);
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+    assert.deepEqual(
+      result.unrepaired?.map(({ end }) => end),
+      ['kept'],
+    );
+    assert.equal(test.host.ledger.read().previous, 1);
   });
 
   it('that is the last known good one is named so again', async () => {

@@ -49,6 +49,30 @@ describe('writ verify', () => {
     assert.equal(tried.next, 'writ status');
   });
 
+  it('says what became of a backup that could not be made anew, and does not send in a circle', () => {
+    const backup = {
+      generation: 1,
+      role: 'previous',
+      problem: problem('STATE_DAMAGED', 'no record'),
+    } as const;
+    const lost = {
+      ...whole,
+      outcome: 'repaired',
+      found: [file],
+      generations: whole.generations.slice(0, 1),
+    } as const;
+    const seen = showVerified({ ...lost, unrepaired: [{ ...backup, end: 'given-up' }] });
+    const line =
+      '  generation 1 (previous) is no backup any more, the next release makes a new one: no record [STATE_DAMAGED]';
+    assert.ok(seen.lines.includes(line), seen.lines.join('\n'));
+    assert.equal(seen.next, undefined);
+    const generations = [{ generation: 1, role: 'previous', damage: [file] }] as const;
+    const kept = { ...whole, outcome: 'damaged', exitCode: 1, generations } as const;
+    const tried = showVerified({ ...kept, unrepaired: [{ ...backup, end: 'kept' }] });
+    assert.ok(tried.lines.some((one) => one.includes('could not be made anew')));
+    assert.equal(tried.next, 'writ status');
+  });
+
   it('names what was mended, and no more lines than anybody reads', () => {
     const found = Array.from({ length: 30 }, () => file);
     const { lines, next } = showVerified({ ...whole, outcome: 'repaired', found });
