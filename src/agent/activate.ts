@@ -59,7 +59,7 @@ function swap(host: Host, story: CycleStory, move: Move): { value: undefined; te
 }
 
 async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
-  const context = contextOf(host, move, move.to);
+  const context = contextOf(host, story, move, move.to);
   await story.step('load', async () => lines(await runLoaders(context)));
   const reset = await story.step('reset', async () => {
     const report = await resetWorkers(host, context);

@@ -38,6 +38,8 @@ export interface CycleStory {
   /** Tells the machine what a step's end means. */
   note(event: CycleEvent): CycleState;
   progress(step: Step, doneBytes: number, totalBytes: number): void;
+  /** @returns an id for one tell of one worker; no other tell ever has it */
+  readonly nextTell: () => string;
   durationMs(): number;
 }
 
@@ -103,6 +105,7 @@ export function openStory(options: StoryOptions): CycleStory {
       return value;
     },
     restore: (act) => run('restore', act),
+    nextTell: tellIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
       const nowMs = clock.monotonicMs();
       if (nowMs - lastProgressMs < progressEveryMs && doneBytes < totalBytes) return;
@@ -110,6 +113,15 @@ export function openStory(options: StoryOptions): CycleStory {
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
     },
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),
+  };
+}
+
+/** @returns ids for the tells of this cycle, in their order: a cycle's own id is never used again */
+export function tellIds(cycle: string): () => string {
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${cycle}.${count}`;
   };
 }
 

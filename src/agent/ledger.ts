@@ -31,6 +31,23 @@ export interface WorkerLedger {
   readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
   readonly text: string;
   readonly atMs: number;
+  /** The process that answered; another one under the same name has confirmed nothing. */
+  readonly process?: string;
+  /** It was not there, or was another process, when the others were told: what it uses is not known. */
+  readonly appeared?: true;
+  /** Id of the last tell. */
+  readonly tell?: string;
+  /** Tells in vain, and when the next one is due. */
+  readonly tries?: number;
+  readonly nextTellAtMs?: number;
+  /** Since when its set does not list it. */
+  readonly goneAtMs?: number;
+}
+
+/** Nobody could say who the workers of a group are. */
+export interface UnreadSet {
+  readonly text: string;
+  readonly sinceMs: number;
 }
 
 /** Policy was older than `maxStale`, and what was done about it. */
@@ -71,6 +88,8 @@ export interface Ledger {
   readonly holds: readonly Hold[];
   /** By `group/worker`. */
   readonly workers: Readonly<Record<string, WorkerLedger>>;
+  /** By group. */
+  readonly unreadSets?: Readonly<Record<string, UnreadSet>>;
   /** Epoch milliseconds; a server that said Retry-After is left alone across restarts too. */
   readonly retryAfterUntilMs?: number;
   /** Boot id of the last full verification of the active trees. */
@@ -138,13 +157,22 @@ const ledgerSchema: object = record(
       ]),
     ),
     workers: objectOf(
-      record({ wanted: number, confirmed: number, state: text, text, atMs: number }, [
-        'wanted',
-        'state',
-        'text',
-        'atMs',
-      ]),
+      record(
+        {
+          ...{ wanted: number, confirmed: number, state: text, text, atMs: number },
+          ...{
+            process: text,
+            appeared: { const: true },
+            tell: text,
+            tries: number,
+            nextTellAtMs: number,
+            goneAtMs: number,
+          },
+        },
+        ['wanted', 'state', 'text', 'atMs'],
+      ),
     ),
+    unreadSets: objectOf(record({ text, sinceMs: number }, ['text', 'sinceMs'])),
     retryAfterUntilMs: number,
     verifiedBootId: text,
     spaceNeeded: objectOf(

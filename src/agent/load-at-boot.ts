@@ -4,7 +4,7 @@
 import type { Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import { readBootId } from '../platform/boot-id.js';
-import { problemOf } from './cycle-story.js';
+import { problemOf, tellIds } from './cycle-story.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
@@ -38,7 +38,8 @@ export async function loadAtBoot(
     const target = { generation: active.number, path: active.path };
     const { groups, durable } = host;
     const staging = area.path();
-    const lines = await runLoaders({ groups, target, staging, durable, signal: options.signal });
+    const { cycle, signal } = options;
+    const lines = await runLoaders({ groups, target, staging, durable, signal, nextTell: tellIds(cycle) });
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
     host.ledger.write({ ...host.ledger.read(), loadedBootId: bootId });
     return undefined;

@@ -60,8 +60,13 @@ export function targetOf(target: TellTarget): { generation: number; path: string
   return { generation: target.generation, path: target.path };
 }
 
-export function contextOf({ durable }: Host, move: Move, target: TellTarget): TellContext {
-  return { groups: move.groups, target, staging: move.staging, durable, signal: move.signal };
+export function contextOf(
+  { durable }: Host,
+  { nextTell }: Pick<CycleStory, 'nextTell'>,
+  { groups, staging, signal }: Move,
+  target: TellTarget,
+): TellContext {
+  return { groups, target, staging, durable, signal, nextTell };
 }
 
 /** How many answered, in a line for people. */

@@ -49,7 +49,7 @@ function refusingGroups(error: WritError): readonly string[] {
  */
 export async function restore(
   host: Host,
-  story: Pick<CycleStory, 'cycle'>,
+  story: Pick<CycleStory, 'cycle' | 'nextTell'>,
   move: Move,
   { tell }: { readonly tell: 'yes' | 'no' } = { tell: 'yes' },
 ): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
@@ -76,7 +76,7 @@ export async function restore(
     clearJournal(paths, durable);
     return { value: [], text: `${moved}; workers are told later`, verdict: 'warn' };
   }
-  const context = { ...contextOf(host, move, move.from), signal: new AbortController().signal };
+  const context = { ...contextOf(host, story, move, move.from), signal: new AbortController().signal };
   await runLoaders(context);
   noteLoaded(host, move.groups);
   const { results, problems } = await resetWorkers(host, context);

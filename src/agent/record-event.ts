@@ -1,6 +1,6 @@
 // Notes in log and history what this host did apart from a cycle: policy grew too old or is fresh again, or
 // was damaged on disk. An entry looks like a cycle without steps, so that every reader of the history can read it.
-import type { Problem, Trigger } from '../core/cycle-report.js';
+import type { Problem, Trigger, WorkerResult } from '../core/cycle-report.js';
 import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
@@ -15,14 +15,20 @@ export interface HostEvent {
   readonly reason: string;
   /** What it belongs to. */
   readonly trigger: Trigger;
+  /** Who was told. */
+  readonly workers?: readonly WorkerResult[];
+  /** Its id; a new one when it is left out. */
+  readonly cycle?: string;
 }
 
 /** Never throws: reporting changes no outcome. */
-export function recordEvent(host: Host, { problems, reason, trigger }: HostEvent): void {
+export function recordEvent(host: Host, event: HostEvent): void {
+  const { problems, reason, trigger, workers = [], cycle = newCycleId() } = event;
   try {
-    const story = openStory({ cycle: newCycleId(), trigger, clock: host.clock });
+    const story = openStory({ cycle, trigger, clock: host.clock });
     const findings = emptyFindings(activeGenerationNumber(host.paths));
     findings.problems.push(...problems);
+    findings.workers.push(...workers);
     const result = finishCycle(host, story, findings);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
     const entry = { schema: 1, type: 'history.entry', reason, result, steps: [] } as const;

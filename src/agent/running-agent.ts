@@ -17,7 +17,6 @@ import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
 import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
-import { loadAtBoot } from './load-at-boot.js';
 import { loadConfig } from './load-config.js';
 import { allOf, type Observers } from './observers.js';
 import { announceCurrent, closeHost, replaceHost } from './open-host.js';
@@ -27,7 +26,7 @@ import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import type { Look } from './scrub.js';
 import { createScrubber, type Scrubber } from './scrubber.js';
-import { runSettleLoop, settleDueApart } from './settle-due.js';
+import { createSettler, runSettleLoop, type Settler } from './settler.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
 import { startHost } from './start-host.js';
 import { createStatusFeed, type StatusFeed } from './status-feed.js';
@@ -47,6 +46,7 @@ export class RunningAgent {
   readonly #staleWatch: StaleWatch;
   readonly #scrubber: Scrubber;
   readonly #collector: Collector = createCollector();
+  readonly #settler: Settler = createSettler();
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
@@ -185,18 +185,15 @@ export class RunningAgent {
     return runSettleLoop({
       ...{ clock, stop },
       before: () => exclusive(() => this.#collector.collectWhenDue(this.#host, () => this.#publishStatus())),
-      settle: () => exclusive(() => this.#settle(stop)),
+      turn: () => exclusive(() => this.#settle(stop)),
       after: () => exclusive(() => this.#watchAge()),
     });
   }
 
-  async #settle(signal: AbortSignal): ReturnType<typeof settleDueApart> {
-    const before = this.#problems.get('loader');
-    if (before !== undefined)
-      this.#problems.set('loader', await loadAtBoot(this.#host, { cycle: newCycleId(), signal }));
-    const settled = await settleDueApart(this.#host, { cycle: newCycleId(), signal });
-    if (settled !== 'nothing-due' || before !== undefined) this.#publishStatus();
-    return this.#problems.get('loader') === undefined ? settled : 'still-due';
+  async #settle(signal: AbortSignal): Promise<void> {
+    const turn = await this.#settler.turn(this.#host, { signal, loader: this.#problems.get('loader') });
+    this.#problems.set('loader', turn.loader);
+    if (turn.news === 'yes') this.#publishStatus();
   }
 
   async #watchAge(): Promise<void> {

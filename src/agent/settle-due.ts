@@ -1,126 +1,95 @@
-// Tells the workers that could not be told before what they are to use: a failed tell stays due until it is
-// confirmed or superseded. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
+// Tells the workers that are due what they are to use: a failed tell stays due until it is confirmed or superseded,
+// and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
-import { toWritError } from '../core/errors.js';
-import type { Clock } from '../platform/clock.js';
+import { toWritError, type WritError } from '../core/errors.js';
 import { problemOf } from './cycle-story.js';
+import { dueProblems } from './due-problems.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
-import { openStagingArea } from './staging-area.js';
+import { proveByProbe } from './prove-first.js';
+import { readSets } from './read-sets.js';
 import { judgeProof, resetWorkers, runProbes, type TellContext } from './tell-steps.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
-import { dueWorkers, forgetWorkers, noteWorkers } from './worker-ledger.js';
+import type { WorkerGroup } from './worker-groups.js';
+import { dueWorkers, groupOf, noteWorkers, tellableWorkers } from './worker-ledger.js';
+
+export interface SettleOptions {
+  /** Makes the directory for scratch when a probe needs it. */
+  readonly staging: () => string;
+  readonly signal: AbortSignal;
+  /** Names each tell. */
+  readonly nextTell: () => string;
+  /** `all`: also those whose next try is later, since a person asked. */
+  readonly who: 'all' | 'whose-turn-it-is';
+  /** Groups whose sets are read anew; all of them when it is left out. */
+  readonly groups?: readonly WorkerGroup[];
+  /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
+  readonly onRefused?: (refusal: WritError) => Promise<void>;
+}
 
 export interface SettleResult {
+  /** What those said that were told now, or whose probe answered. */
   readonly results: readonly WorkerResult[];
+  /** What is wrong still; none when every worker there is was told. */
   readonly problems: readonly Problem[];
 }
 
 const nothing: SettleResult = { results: [], problems: [] };
 
-/**
- * @param options.staging makes the directory for scratch when a probe needs it
- * @returns what the due workers said; no problem is left when all of them are told
- */
-export async function settleDue(
-  host: Host,
-  options: { readonly staging: () => string; readonly signal: AbortSignal },
-): Promise<SettleResult> {
-  if (dueWorkers(host.ledger.read()).size === 0) return nothing;
-  await forgetAbsent(host);
-  const due = dueWorkers(host.ledger.read());
+/** Reads the sets anew, then tells who is due. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED */
+export async function settleDue(host: Host, options: SettleOptions): Promise<SettleResult> {
   const active = readActive(host.paths);
-  if (due.size === 0 || active === undefined) return nothing;
-  const groups = groupsOf(host, due);
+  if (active === undefined) return nothing;
+  const { groups } = options;
+  await readSets(host, { active: active.number, ...(groups === undefined ? {} : { groups }) });
+  const target = { generation: active.number, path: active.path };
+  const proven = await proveByProbe(host, { ...options, target });
+  const told = await tellDue(host, { ...options, target });
+  const problems = [...told.problems, ...dueProblems(host)];
+  if (told.refusal !== undefined) await options.onRefused?.(told.refusal);
+  return { results: [...proven, ...told.results], problems };
+}
+
+interface Told extends SettleResult {
+  readonly refusal?: WritError;
+}
+
+async function tellDue(
+  host: Host,
+  options: SettleOptions & { readonly target: TellContext['target'] },
+): Promise<Told> {
+  const only = whoseTurn(host, options.who);
+  if (only.size === 0) return nothing;
+  const { target, signal, nextTell } = options;
+  const groups = host.groups.filter(({ config }) => [...only].some((key) => groupOf(key) === config.name));
   const context: TellContext = {
-    groups,
-    target: { generation: active.number, path: active.path },
+    ...{ groups, target, signal, nextTell, only },
     staging: options.staging(),
     durable: host.durable,
-    signal: options.signal,
-    only: due,
   };
-  return tellDue(host, context);
+  return judged(host, context);
 }
 
-function groupsOf(host: Host, due: ReadonlySet<string>): WorkerGroup[] {
-  return host.groups.filter(({ config }) =>
-    [...due].some((key) => key.startsWith(workerKey(config.name, ''))),
-  );
+function whoseTurn(host: Host, who: SettleOptions['who']): ReadonlySet<string> {
+  const ledger = host.ledger.read();
+  return who === 'all' ? dueWorkers(ledger) : tellableWorkers(ledger, host.clock.nowMs());
 }
 
-async function tellDue(host: Host, context: TellContext): Promise<SettleResult> {
+/** What was said before somebody said no counts too. */
+async function judged(host: Host, context: TellContext): Promise<Told> {
+  let results: readonly WorkerResult[] = [];
   try {
     const reset = await resetWorkers(host, context);
-    const probed = reset.results.length > 0 ? await runProbes(host, context) : new Set<string>();
-    const proof = judgeProof(context.groups, reset.results, probed);
+    results = reset.results;
+    noteWorkers(host, results);
+    const probed = results.length > 0 ? await runProbes(host, context) : new Set<string>();
+    const proof = judgeProof(context.groups, results, probed);
     noteWorkers(host, proof.results);
-    return { results: proof.results, problems: [...reset.problems, ...proof.problems] };
+    return { results: proof.results, problems: proof.problems };
   } catch (error) {
     const refusal = toWritError(error);
-    const { results } = refusal.facts as { results?: readonly WorkerResult[] };
-    noteWorkers(host, results ?? []);
-    return { results: results ?? [], problems: [problemOf(refusal)] };
-  }
-}
-
-/** A worker that its driver does not list any more is not due: it is gone. */
-async function forgetAbsent(host: Host): Promise<void> {
-  const present = new Set<string>();
-  for (const { config, driver } of host.groups) {
-    for (const worker of (await driver?.members()) ?? []) present.add(workerKey(config.name, worker));
-  }
-  forgetWorkers(host, (group, worker) => present.has(workerKey(group, worker)));
-}
-
-const firstDelayMs = 5000;
-const maxDelayMs = 300_000;
-
-/** @returns milliseconds to wait before due workers are told again after so many tries: 5 s doubling to 5 min */
-export function dueDelayMs(tries: number): number {
-  return Math.min(firstDelayMs * 2 ** Math.min(tries, 10), maxDelayMs);
-}
-
-/** Apart from cycles. @returns `nothing-due` without a write when every worker has been told */
-export async function settleDueApart(
-  host: Host,
-  options: { readonly cycle: string; readonly signal: AbortSignal },
-): Promise<'nothing-due' | 'told' | 'still-due'> {
-  if (dueWorkers(host.ledger.read()).size === 0) return 'nothing-due';
-  const area = openStagingArea(host.paths, host.durable, options.cycle);
-  try {
-    const { results, problems } = await settleDue(host, {
-      staging: () => area.path(),
-      signal: options.signal,
-    });
-    host.log.info({ results, problems }, 'workers that were due');
-    return dueWorkers(host.ledger.read()).size === 0 ? 'told' : 'still-due';
-  } catch (error) {
-    host.log.warn({ err: error }, 'due workers could not be told');
-    return 'still-due';
-  } finally {
-    area.remove(host.log);
-  }
-}
-
-export interface SettleLoopOptions {
-  readonly clock: Pick<Clock, 'sleep'>;
-  readonly stop: AbortSignal;
-  /** What else is done between polls, before each wait and after each tell. */
-  readonly before: () => Promise<void>;
-  readonly after: () => Promise<void>;
-  readonly settle: () => ReturnType<typeof settleDueApart>;
-}
-
-/** Workers that could not be told stay due: they are told apart from the cycles, later and later. */
-export async function runSettleLoop(options: SettleLoopOptions): Promise<void> {
-  const { clock, stop, before, after, settle } = options;
-  for (let tries = 0; !stop.aborted; ) {
-    await before();
-    await clock.sleep(dueDelayMs(tries), stop);
-    if (stop.aborted) return;
-    const settled = await settle();
-    tries = settled === 'still-due' ? tries + 1 : 0;
-    await after();
+    const said = (refusal.facts as { results?: readonly WorkerResult[] }).results ?? results;
+    noteWorkers(host, said);
+    const isNo = refusal.kind === 'rolled-back';
+    return { results: said, problems: [problemOf(refusal)], ...(isNo ? { refusal } : {}) };
   }
 }

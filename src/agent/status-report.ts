@@ -17,12 +17,14 @@ import type { HeldStatus } from '../core/status.js';
 import { clockWarnings } from '../trust/trust-report.js';
 import { readActiveReleases } from './active-bundles.js';
 import { problemOf } from './cycle-story.js';
+import { dueProblems } from './due-problems.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
+import { groupOf, workerOf } from './worker-ledger.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -75,7 +77,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     atMs: host.clock.nowMs(),
     agent: facts.state,
     ...lastOf(facts.last),
-    confirmed: active !== undefined && workers.every((one) => one.state === 'confirmed'),
+    confirmed: active !== undefined && isConfirmed(ledger),
     ...(active ? { generation: active.generation.number, activeSinceMs: activeSince(host) } : {}),
     bundles: host.config.bundles.map((one) =>
       bundleStatus(
@@ -103,6 +105,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     problems: distinct([
       ...problems,
       ...blockedProblem(ledger),
+      ...(active === undefined ? [] : dueProblems(host)),
       ...attempt(() => damageProblems(host), []),
       ...presentProblems(host, { freshness, clock, untrusted }),
     ]),
@@ -160,12 +163,20 @@ function bundleStatus(
 }
 
 function workerStatuses(ledger: Ledger): WorkerStatus[] {
-  return Object.entries(ledger.workers).map(([key, one]) => ({
-    group: key.slice(0, key.indexOf('/')),
-    worker: key.slice(key.indexOf('/') + 1),
+  return Object.entries(ledger.workers).map(([key, { process: _, appeared: _appeared, ...one }]) => ({
+    group: groupOf(key),
+    worker: workerOf(key),
     ...one,
     ...(reached.has(one.state) ? { told: one.wanted } : {}),
+    // What it last said is in the history; now it is awaited.
+    ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
   }));
+}
+
+/** Who is gone uses nothing; of a set that nobody can read nothing is known. */
+function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
+  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
+  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
 }
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);
@@ -205,7 +216,14 @@ interface Present {
 /** Told as it is now, and not as the last cycle met it. */
 function isNotJudgedAnew({ code, facts }: Problem): boolean {
   const isOfALook = code === 'REPAIRED_BY_PREVIOUS' || (code === 'STATE_DAMAGED' && 'damage' in facts);
-  return !isOfALook && code !== 'UNTRUSTED_ACTIVE' && code !== 'POLICY_STALE' && code !== 'CLOCK_BEHIND';
+  const isOfWorkers = code === 'WORKER_UNREACHABLE' || code === 'WORKERS_MISSING';
+  return (
+    !isOfALook &&
+    !isOfWorkers &&
+    code !== 'UNTRUSTED_ACTIVE' &&
+    code !== 'POLICY_STALE' &&
+    code !== 'CLOCK_BEHIND'
+  );
 }
 
 /** What is true now, whatever the last cycle met. */

@@ -224,7 +224,11 @@ async function stageAndCheck(
 /** Nothing new is not always nothing to do: workers that could not be told are told now. */
 async function nothingNew(cycle: Cycle): Promise<'ended'> {
   const { host, story, findings, area, request } = cycle;
-  const due = await settleDue(host, { staging: () => area.path(), signal: request.signal });
+  const due = await settleDue(host, {
+    ...{ staging: () => area.path(), signal: request.signal, nextTell: story.nextTell },
+    // A person is told how it is now; a poll leaves each worker its time.
+    who: request.trigger === 'poll' ? 'whose-turn-it-is' : 'all',
+  });
   findings.workers.push(...due.results);
   findings.problems.push(...due.problems);
   story.note({ type: 'nothing', outcome: 'unchanged' });

@@ -6,6 +6,7 @@ import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
+import { workersMissing } from './due-problems.js';
 import type { Host } from './host.js';
 import { type HookReport, runHook } from './run-hook.js';
 import { tellGroups, type WorkerGroup, workerKey } from './worker-groups.js';
@@ -26,6 +27,8 @@ export interface TellContext {
   readonly signal: AbortSignal;
   /** Only these workers are told (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string>;
+  /** Names each tell. */
+  readonly nextTell: () => string;
 }
 
 /**
@@ -81,9 +84,10 @@ export interface ResetReport {
  * @throws WritError WORKER_REFUSED naming each worker that said no; `facts.results` has every answer
  */
 export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
-  const { target, signal, only } = context;
+  const { target, signal, only, nextTell } = context;
   const tellings = await tellGroups(context.groups, {
     target,
+    nextTell,
     clock: host.clock,
     signal,
     ...(only === undefined ? {} : { only }),
@@ -105,12 +109,7 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
       continue;
     }
     if (reset === undefined || members.length >= Math.max(reset.min, 1)) continue;
-    const facts = { group: name, expected: reset.min, actual: members.length };
-    const isEmpty = members.length === 0 && reset.min === 0;
-    const text = isEmpty
-      ? `group ${name} has no worker just now`
-      : `group ${name} has ${members.length} workers just now, ${reset.min} must be there`;
-    const problem = problemOf(new WritError('WORKERS_MISSING', text, { facts }));
+    const problem = problemOf(workersMissing(name, { expected: reset.min, actual: members.length }));
     (members.length < reset.min ? problems : warnings).push(problem);
   }
   return { results, problems, warnings };
@@ -148,14 +147,19 @@ async function probeWithRetries(
   config: WorkerGroupConfig,
   context: TellContext,
 ): Promise<HookReport> {
-  const { probe } = config;
-  if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
-  let report = await groupHook(config, probe, context);
-  for (let tries = 0; tries < probe.retry && report.verdict.kind !== 'ok'; tries++) {
+  let report = await askProbe(config, context);
+  for (let tries = 0; tries < (config.probe?.retry ?? 0) && report.verdict.kind !== 'ok'; tries++) {
     await host.clock.sleep(probeRetryMs, context.signal);
-    report = await groupHook(config, probe, context);
+    report = await askProbe(config, context);
   }
   return report;
+}
+
+/** Asks the probe of a group once. */
+export async function askProbe(config: WorkerGroupConfig, context: TellContext): Promise<HookReport> {
+  const { probe } = config;
+  if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
+  return groupHook(config, probe, context);
 }
 
 /**

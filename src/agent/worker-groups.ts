@@ -3,6 +3,7 @@
 import type { WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
+import { readBootId } from '../platform/boot-id.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
@@ -67,6 +68,8 @@ export interface TellOptions {
   readonly signal?: AbortSignal;
   /** Only these workers (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string>;
+  /** Names each tell. */
+  readonly nextTell: () => string;
 }
 
 export interface GroupTelling {
@@ -78,6 +81,38 @@ export interface GroupTelling {
   readonly unlisted?: WritError;
 }
 
+/** A worker that exists just now. */
+export interface Member {
+  readonly worker: string;
+  /** Its process in this boot; only of this boot where its driver cannot tell one process from another. */
+  readonly process: string;
+}
+
+/**
+ * Reads the set of a group anew.
+ * @returns its workers, or the reason why nobody can say who they are: then they are neither gone nor confirmed
+ */
+export async function readMembers({ driver, config }: WorkerGroup): Promise<readonly Member[] | WritError> {
+  if (driver === undefined) return [];
+  try {
+    const boot = readBootId().slice(0, bootCharacters);
+    const workers = await driver.members();
+    return await mapBounded(workers, maxParallelTells, async (worker) => {
+      const identity = await driver.identity?.(worker);
+      return { worker, process: `${boot}:${identity ?? ''}` };
+    });
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'WORKER_UNREACHABLE') throw error;
+    return new WritError('WORKER_UNREACHABLE', `group ${config.name}: ${error.message}`, {
+      facts: { ...error.facts, group: config.name },
+      cause: error,
+    });
+  }
+}
+
+/** Pids and inodes are used again after a boot. */
+const bootCharacters = 8;
+
 const maxParallelTells = 32;
 
 /** Tells the workers of the groups, all at once within a bound, and waits for every answer or deadline. */
@@ -88,26 +123,17 @@ export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions)
 async function tellGroup(group: WorkerGroup, options: TellOptions): Promise<GroupTelling> {
   const { driver, config } = group;
   if (driver === undefined || config.reset === undefined) return { group, members: [], results: [] };
-  const members = await listMembers(driver);
-  if (members instanceof WritError) return { group, members: [], results: [], unlisted: members };
-  const wanted = members.filter((worker) => options.only?.has(workerKey(config.name, worker)) ?? true);
+  const found = await readMembers(group);
+  if (found instanceof WritError) return { group, members: [], results: [], unlisted: found };
+  const wanted = found.filter(({ worker }) => options.only?.has(workerKey(config.name, worker)) ?? true);
   const timeoutMs = config.reset.timeoutMs;
-  const { target, signal } = options;
-  const results = await mapBounded(wanted, maxParallelTells, async (worker): Promise<WorkerResult> => {
+  const { target, signal, clock } = options;
+  const results = await mapBounded(wanted, maxParallelTells, async ({ worker, process }) => {
+    const tell = options.nextTell();
     const answer = await tellWorker(driver, worker, { target, timeoutMs, ...(signal ? { signal } : {}) });
-    return workerResult(config.name, worker, answer, target.generation, options.clock.nowMs());
+    return { ...workerResult(config.name, worker, answer, target.generation, clock.nowMs()), tell, process };
   });
-  return { group, members, results };
-}
-
-/** Workers that cannot be listed are like workers that cannot be reached: no reason to roll back. */
-async function listMembers(driver: Driver): Promise<readonly string[] | WritError> {
-  try {
-    return await driver.members();
-  } catch (error) {
-    if (isWritError(error) && error.code === 'WORKER_UNREACHABLE') return error;
-    throw error;
-  }
+  return { group, members: found.map((one) => one.worker), results };
 }
 
 function workerResult(

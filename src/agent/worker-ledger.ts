@@ -1,11 +1,18 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
-// failed stays due across restarts. Owns this part of the ledger; tells nobody.
+// failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
 import type { WorkerResult } from '../core/cycle-report.js';
 import type { Host } from './host.js';
 import type { Ledger, WorkerLedger } from './ledger.js';
 import { type WorkerGroup, workerKey } from './worker-groups.js';
 
 const maxTextCharacters = 500;
+const firstDelayMs = 5000;
+const maxDelayMs = 300_000;
+
+/** @returns milliseconds until a worker is told again after so many tries in vain: 5 s doubling to 5 min */
+export function dueDelayMs(tries: number): number {
+  return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
+}
 
 /** @returns the ledger in which every known worker of the groups is to use this generation */
 export function wantGeneration(
@@ -17,9 +24,26 @@ export function wantGeneration(
   const names = groups.map((one) => one.config.name);
   const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
     if (!names.includes(groupOf(key)) || entry.wanted === generation) return [key, entry];
-    return [key, { ...entry, wanted: generation, state: 'waiting', text: 'not told yet', atMs: nowMs }];
+    return [key, waiting(entry, { wanted: generation, text: 'not told yet', nowMs })];
   });
   return { ...ledger, workers: Object.fromEntries(workers) };
+}
+
+/** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */
+export function waiting(
+  known: WorkerLedger | undefined,
+  now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
+): WorkerLedger {
+  const { confirmed, process, goneAtMs } = known ?? {};
+  return {
+    wanted: now.wanted,
+    state: 'waiting',
+    text: now.text,
+    atMs: now.nowMs,
+    ...(confirmed === undefined ? {} : { confirmed }),
+    ...(process === undefined ? {} : { process }),
+    ...(goneAtMs === undefined ? {} : { goneAtMs }),
+  };
 }
 
 /** Notes what workers said; a worker that was never seen before is added. */
@@ -40,46 +64,76 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
  * @param active number of the active generation: what a worker that was never seen is to use
  */
 export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
-  const wanted = host.ledger.read().workers[workerKey(result.group, result.worker)]?.wanted ?? active;
-  if (wanted === result.generation) noteWorkers(host, [result]);
+  const known = host.ledger.read().workers[workerKey(result.group, result.worker)];
+  // A driver hands on the answer to its last tell alone, so that it is that one which is answered.
+  const { tell, process } = known ?? {};
+  const own = { ...(tell === undefined ? {} : { tell }), ...(process === undefined ? {} : { process }) };
+  if ((known?.wanted ?? active) === result.generation) noteWorkers(host, [{ ...own, ...result }]);
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
-  const confirmed = result.state === 'confirmed' ? result.generation : known?.confirmed;
-  const same = known?.state === result.state && known.wanted === result.generation;
+  const { state, generation, atMs, tell, process } = result;
+  const confirmed = state === 'confirmed' ? generation : known?.confirmed;
+  const isSame = known?.state === state && known.wanted === generation;
   return {
-    wanted: result.generation,
-    state: result.state,
+    wanted: generation,
+    state,
     text: result.text.slice(0, maxTextCharacters),
-    atMs: same ? known.atMs : result.atMs,
+    atMs: isSame ? known.atMs : atMs,
     ...(confirmed === undefined ? {} : { confirmed }),
+    ...(process === undefined ? {} : { process }),
+    ...(tell === undefined ? {} : { tell }),
+    ...(state === 'unreachable' ? nextTry(result, known) : {}),
   };
 }
 
-/** @returns keys of the workers that could not be told what they are to use */
+/** The same tell may be noted more than once, as by the step and by the commit: it was one try. */
+function nextTry(
+  { atMs, generation, tell }: WorkerResult,
+  known: WorkerLedger | undefined,
+): Pick<WorkerLedger, 'tries' | 'nextTellAtMs'> {
+  const before = known?.wanted === generation ? known : undefined;
+  if (before?.tries !== undefined && before.nextTellAtMs !== undefined && before.tell === tell) {
+    return { tries: before.tries, nextTellAtMs: before.nextTellAtMs };
+  }
+  const tries = (before?.tries ?? 0) + 1;
+  return { tries, nextTellAtMs: atMs + dueDelayMs(tries) };
+}
+
+/** @returns keys of the workers that could not be told what they are to use; who is gone is told when it is back */
 export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
-  const due = Object.entries(ledger.workers).filter(
-    ([, one]) => one.state === 'unreachable' || one.state === 'waiting',
-  );
+  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one));
   return new Set(due.map(([key]) => key));
 }
 
-/** @returns names of the groups with such a worker: it may hold an older generation still */
-export function dueGroups(ledger: Ledger): ReadonlySet<string> {
-  return new Set([...dueWorkers(ledger)].map(groupOf));
+export function isDue(worker: WorkerLedger): boolean {
+  return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
 }
 
-/** Forgets workers that are gone: their group is not configured any more, or no longer lists them. */
-export function forgetWorkers(host: Host, isThere: (group: string, worker: string) => boolean): void {
-  const ledger = host.ledger.read();
-  const entries = Object.entries(ledger.workers).filter(([key]) => {
-    const group = groupOf(key);
-    return isThere(group, key.slice(group.length + 1));
+/** @returns those of them whose turn it is */
+export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
+  const due = [...dueWorkers(ledger)].filter((key) => {
+    const { nextTellAtMs = nowMs } = ledger.workers[key] ?? {};
+    // A time further away than any wait was noted by a clock that was set back since.
+    return nextTellAtMs <= nowMs || nextTellAtMs > nowMs + maxDelayMs;
   });
-  if (entries.length === Object.keys(ledger.workers).length) return;
-  host.ledger.write({ ...ledger, workers: Object.fromEntries(entries) });
+  return new Set(due);
 }
 
-function groupOf(key: string): string {
+/** @returns names of the groups with a due worker, also a gone one: it may hold an older generation still */
+export function dueGroups(ledger: Ledger): ReadonlySet<string> {
+  const due = Object.entries(ledger.workers).filter(
+    ([, one]) => one.state === 'unreachable' || one.state === 'waiting',
+  );
+  return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
+}
+
+/** @returns the name of the group in a key of `workers` */
+export function groupOf(key: string): string {
   return key.slice(0, key.indexOf('/'));
+}
+
+/** @returns the name of the worker in a key of `workers` */
+export function workerOf(key: string): string {
+  return key.slice(key.indexOf('/') + 1);
 }

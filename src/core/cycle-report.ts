@@ -5,7 +5,7 @@ import type { Outcome, Step } from './sync-machine.js';
 
 /**
  * Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. `repair`: policy on disk was not
- * what was signed.
+ * what was signed. `due` is none either: workers were told apart from the cycles.
  */
 export type Trigger =
   | 'start'
@@ -16,7 +16,8 @@ export type Trigger =
   | 'recovery'
   | 'reload'
   | 'stale'
-  | 'repair';
+  | 'repair'
+  | 'due';
 
 export interface Problem {
   readonly code: ErrorCode;
@@ -51,6 +52,10 @@ export interface WorkerResult {
   readonly generation: number;
   readonly text: string;
   readonly atMs: number;
+  /** Names the tell that this answers, as `c-7f20c1aa.3`; left out where nobody was told. */
+  readonly tell?: string;
+  /** The process that was told, where its driver can tell one from another. */
+  readonly process?: string;
 }
 
 export interface CycleResult {

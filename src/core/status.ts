@@ -33,6 +33,13 @@ export interface WorkerStatus {
   readonly text: string;
   /** Since when it is in this state. */
   readonly atMs: number;
+  /** Id of the last tell; left out when it was never told. */
+  readonly tell?: string;
+  /** Tells in vain, and when the next one is due, in epoch milliseconds; left out while nothing is due. */
+  readonly tries?: number;
+  readonly nextTellAtMs?: number;
+  /** Since when its set does not list it. */
+  readonly goneAtMs?: number;
 }
 
 export interface RefusalStatus {

@@ -59,6 +59,11 @@ export interface Driver {
    * Whether one worker lives just now: a zombie does not. Left out where the driver cannot see it.
    */
   liveness?(worker: string): Promise<Liveness>;
+  /**
+   * What tells the process behind a worker from another one under the same name, as pid and start time: one that was
+   * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
+   */
+  identity?(worker: string): Promise<string | undefined>;
   /** Told after every swap and at start: what a worker that connects later is to use. */
   activeChanged?(target: Target | undefined): void;
   /** Frees sockets; left out where there are none. */

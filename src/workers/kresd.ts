@@ -9,6 +9,7 @@ import { exchange, requireSocketPath } from '../platform/unix-socket.js';
 import { confirmed, refused, unreachable } from './answer.js';
 import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from './kresd-protocol.js';
+import { socketIdentity } from './socket-identity.js';
 
 const maxSockets = 1024;
 const maxDirectoryEntries = 16_384;
@@ -54,6 +55,7 @@ function createKresdDriver(options: KresdOptions, context: DriverContext): Drive
     verdictClass: 'true',
     members: () => socketsIn(directory, isWanted),
     reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
+    identity: (worker) => socketIdentity(join(directory, worker)),
   };
 }
 

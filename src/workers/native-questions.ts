@@ -59,6 +59,8 @@ export function createQuestions(): Questions {
       if (question === undefined) return undefined;
       open.delete(message.id);
       const answer = message.type === 'ack' ? confirmed('ack') : refused(message.reason);
+      // A worker that was taken back and forth may answer an old question about the generation it is to use again.
+      if (message.id !== lastId) return undefined;
       if (question.waiting.size === 0) return answer;
       for (const settle of question.waiting) settle(answer);
       return undefined;

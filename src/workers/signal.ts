@@ -49,6 +49,10 @@ function createSignalDriver(options: SignalOptions): Driver {
       return [basename(options.pidFile)];
     },
     reset: async () => tell(options, seen),
+    identity: async () => {
+      const found = findWorker(options.pidFile);
+      return typeof found === 'string' ? undefined : `${found.pid}@${found.startTicks}`;
+    },
   };
 }
 

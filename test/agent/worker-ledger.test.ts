@@ -1,77 +1,19 @@
 import assert from 'node:assert/strict';
-import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { dueDelayMs, settleDueApart } from '../../src/agent/settle-due.js';
-import { dueWorkers, noteLateAnswer, noteWorkers, wantGeneration } from '../../src/agent/worker-ledger.js';
-import type { WorkerResult } from '../../src/core/cycle-report.js';
-import { directoryState } from '../support/directory-state.js';
 import {
-  confirms,
-  refuses,
-  type ScriptedDriver,
-  scriptedDriver,
-  unreachable,
-} from '../support/scripted-driver.js';
+  dueDelayMs,
+  dueGroups,
+  dueWorkers,
+  noteLateAnswer,
+  noteWorkers,
+  tellableWorkers,
+  wantGeneration,
+} from '../../src/agent/worker-ledger.js';
+import type { WorkerResult } from '../../src/core/cycle-report.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
-const signal = new AbortController().signal;
-const settle = (test: TestHost) => settleDueApart(test.host, { cycle: 'c-1', signal });
 const stateOf = (test: TestHost, key: string): string | undefined =>
   test.host.ledger.read().workers[key]?.state;
-
-async function withDueWorker(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
-  const driver = scriptedDriver({ a: confirms, b: unreachable });
-  const test = testHost({ groups: { app: { driver } } });
-  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
-  assert.equal((await test.pull()).exitCode, 4);
-  driver.told.length = 0;
-  return { test, driver };
-}
-
-describe('workers that are due', () => {
-  it('are told apart from the cycles, they alone, until they confirm', async () => {
-    const { test, driver } = await withDueWorker();
-    using _ = test;
-    assert.equal(await settle(test), 'still-due');
-    driver.workers.set('b', confirms);
-    assert.equal(await settle(test), 'told');
-    assert.deepEqual(driver.told, ['b 1', 'b 1']);
-    assert.deepEqual([stateOf(test, 'app/a'), stateOf(test, 'app/b')], ['confirmed', 'confirmed']);
-    assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
-  });
-
-  it('cost no write when there are none', async () => {
-    const { test, driver } = await withDueWorker();
-    using _ = test;
-    driver.workers.set('b', confirms);
-    await settle(test);
-    const before = directoryState(test.host.paths.state);
-    assert.equal(await settle(test), 'nothing-due');
-    assert.deepEqual(directoryState(test.host.paths.state), before);
-  });
-
-  it('are forgotten when they are gone', async () => {
-    const { test, driver } = await withDueWorker();
-    using _ = test;
-    driver.workers.delete('b');
-    assert.equal(await settle(test), 'told');
-    assert.deepEqual(Object.keys(test.host.ledger.read().workers), ['app/a']);
-    assert.deepEqual(driver.told, []);
-  });
-
-  it('are due no more when they refuse: that is an answer', async () => {
-    const { test, driver } = await withDueWorker();
-    using _ = test;
-    driver.workers.set('b', refuses('no view eu'));
-    await settle(test);
-    assert.equal(stateOf(test, 'app/b'), 'refused');
-    assert.equal(dueWorkers(test.host.ledger.read()).size, 0);
-  });
-
-  it('are told later and later, at last every five minutes', () => {
-    assert.deepEqual([0, 1, 2, 5, 6, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
-  });
-});
 
 describe('the ledger of workers', () => {
   const result = (generation: number, state: WorkerResult['state']): WorkerResult => ({
@@ -128,5 +70,48 @@ describe('the ledger of workers', () => {
     assert.equal(stateOf(test, 'app/a'), undefined);
     noteLateAnswer(test.host, result(2, 'confirmed'), 2);
     assert.equal(stateOf(test, 'app/a'), 'confirmed');
+  });
+
+  it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
+    assert.deepEqual([1, 2, 3, 6, 7, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
+    using test = testHost();
+    const entry = () => test.host.ledger.read().workers['app/a'];
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
+    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs, entry()?.tell], [1, 5007, 'c-1.1']);
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.2' }]);
+    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs], [2, 10_007]);
+    noteWorkers(test.host, [{ ...result(1, 'confirmed'), tell: 'c-1.3' }]);
+    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs], [undefined, undefined]);
+  });
+
+  it('counts one tell once, by whomever it is noted', () => {
+    using test = testHost();
+    const missed = { ...result(1, 'unreachable'), tell: 'c-1.1' };
+    noteWorkers(test.host, [missed]);
+    noteWorkers(test.host, [missed]);
+    assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
+  });
+
+  it('begins to count anew with each generation', () => {
+    using test = testHost();
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
+    noteWorkers(test.host, [{ ...result(2, 'unreachable'), tell: 'c-2.1' }]);
+    assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
+  });
+
+  it('knows whose turn it is, also when the clock was set back since', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(1, 'unreachable')]);
+    const turn = (nowMs: number): string[] => [...tellableWorkers(test.host.ledger.read(), nowMs)];
+    assert.deepEqual([turn(5006), turn(5007), turn(-400_000)], [[], ['app/a'], ['app/a']]);
+  });
+
+  it('does not wait for who is gone, and remembers its group', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(1, 'unreachable')]);
+    const ledger = test.host.ledger.read();
+    const workers = { 'app/a': { ...ledger.workers['app/a']!, goneAtMs: 8 } };
+    assert.deepEqual([...dueWorkers({ ...ledger, workers })], []);
+    assert.deepEqual([...dueGroups({ ...ledger, workers })], ['app']);
   });
 });

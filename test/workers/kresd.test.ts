@@ -106,6 +106,21 @@ describe('the kresd driver', () => {
 });
 
 describe('the members of a kresd group', () => {
+  it('that bind their socket anew are other processes', async () => {
+    using dir = tempDir();
+    const driver = driverOf(dir.join('*'));
+    const first = await startFakeKresd(dir.join('1'));
+    const seen = [await driver.identity?.('1'), await driver.identity?.('1')];
+    await first.close();
+    assert.equal(await driver.identity?.('1'), undefined);
+    await leaveStaleSocket(dir.join('other'));
+    const second = await startFakeKresd(dir.join('1'));
+    seen.push(await driver.identity?.('1'));
+    await second.close();
+    assert.equal(seen[0], seen[1]);
+    assert.notEqual(seen[0], seen[2]);
+  });
+
   it('are the sockets that the glob names, sorted; files, directories and links are none', async () => {
     using dir = tempDir();
     const workers = [];

@@ -95,6 +95,27 @@ describe('the native driver', () => {
     worker.end();
   });
 
+  it('hears no answer to an older tell of the generation that the worker is to use again', async () => {
+    using dir = tempDir();
+    await using setup = await setUp(dir);
+    const worker = await joinAs(setup.path, 'a');
+    await membersAre(setup.driver, ['a']);
+    for (const target of [seven, eight]) {
+      const ended = new AbortController();
+      const asked = setup.driver.reset('a', { target, timeoutMs, signal: ended.signal });
+      await worker.line();
+      ended.abort();
+      await asked;
+    }
+    const asked = setup.driver.reset('a', { target: seven, timeoutMs });
+    assert.equal(JSON.parse(await worker.line()).id, 3);
+    worker.send({ type: 'ack', id: 1, generation: 7 });
+    worker.send({ type: 'nack', id: 3, generation: 7, reason: 'half way' });
+    assert.deepEqual(await asked, { kind: 'refused', text: 'half way' });
+    assert.deepEqual(setup.late, []);
+    worker.end();
+  });
+
   it('does not ask twice when a worker that has just come was told already', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);

@@ -66,6 +66,21 @@ describe('the signal driver', () => {
     await second.kill();
   });
 
+  it('tells one process from another that takes its place, and says nothing of a dead one', async () => {
+    using dir = tempDir();
+    const driver = driverOf(dir.join('pid'));
+    const seen: (string | undefined)[] = [];
+    for (const name of ['log1', 'log2']) {
+      const worker = await startFakeWorker(dir.join(name));
+      writeFileSync(dir.join('pid'), `${worker.pid}`);
+      seen.push(await driver.identity?.('pid'), await driver.identity?.('pid'));
+      await worker.kill();
+    }
+    assert.deepEqual([seen[0], seen[2]], [seen[1], seen[3]]);
+    assert.notEqual(seen[0], seen[2]);
+    assert.equal(await driver.identity?.('pid'), undefined);
+  });
+
   it('does not signal a process of somebody else because a worker wrote its pid down', {
     skip: !isRoot,
   }, async () => {

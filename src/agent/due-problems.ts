@@ -1,0 +1,54 @@
+// What is wrong with the workers just now, read from the ledger: who was not told, whose set nobody could read, and
+// where somebody is missing. Reads only; a cycle and the status say the same by it.
+import type { Problem } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import { problemOf } from './cycle-story.js';
+import type { Host } from './host.js';
+import type { Ledger } from './ledger.js';
+import { dueWorkers, groupOf, workerOf } from './worker-ledger.js';
+
+/** @returns WORKER_UNREACHABLE and WORKERS_MISSING as they are now; none when everybody there was told */
+export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
+  const read = ledger.read();
+  return [...unreadSets(read), ...notTold(read), ...missing(read, config.workers)];
+}
+
+function unreadSets({ unreadSets: sets = {} }: Ledger): Problem[] {
+  return Object.entries(sets).map(([group, { text, sinceMs }]) => unreachable(text, { group, sinceMs }));
+}
+
+function notTold(ledger: Ledger): Problem[] {
+  return [...dueWorkers(ledger)].flatMap((key) => {
+    const entry = ledger.workers[key];
+    if (entry === undefined) return [];
+    const { wanted: generation, text, tries, nextTellAtMs } = entry;
+    const facts = { group: groupOf(key), worker: workerOf(key), generation, tries, nextTellAtMs };
+    return [unreachable(`${key}: ${text}`, facts)];
+  });
+}
+
+function unreachable(message: string, facts: Record<string, unknown>): Problem {
+  return problemOf(new WritError('WORKER_UNREACHABLE', message, { facts }));
+}
+
+/** A set that nobody could read is another problem than one with too few workers. */
+function missing({ workers, unreadSets: unread = {} }: Ledger, groups: Host['config']['workers']): Problem[] {
+  const there = Object.entries(workers).filter(([, one]) => one.goneAtMs === undefined);
+  return groups.flatMap(({ name, reset }) => {
+    const actual = there.filter(([key]) => groupOf(key) === name).length;
+    if (reset === undefined || actual >= reset.min || unread[name] !== undefined) return [];
+    return [problemOf(workersMissing(name, { expected: reset.min, actual }))];
+  });
+}
+
+/** A group with fewer workers than its `min`, or with none where nobody must be there. */
+export function workersMissing(
+  group: string,
+  { expected, actual }: { readonly expected: number; readonly actual: number },
+): WritError {
+  const text =
+    actual === 0 && expected === 0
+      ? `group ${group} has no worker just now`
+      : `group ${group} has ${actual} workers just now, ${expected} must be there`;
+  return new WritError('WORKERS_MISSING', text, { facts: { group, expected, actual } });
+}

@@ -1,0 +1,66 @@
+// Asks a group's probe before its workers are told: after a restart of the agent, or of a worker, it may show the wanted
+// generation already, and nobody is told in vain. Only a yes counts: a no says that they are still to be told.
+import type { WorkerResult } from '../core/cycle-report.js';
+import type { Host } from './host.js';
+import type { WorkerLedger } from './ledger.js';
+import type { SettleOptions } from './settle-due.js';
+import { askProbe, type TellContext } from './tell-steps.js';
+import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { groupOf, isDue, noteWorkers, tellableWorkers, workerOf } from './worker-ledger.js';
+
+interface ProveOptions extends Pick<SettleOptions, 'staging' | 'signal' | 'nextTell' | 'who'> {
+  readonly target: TellContext['target'];
+}
+
+/** @returns the workers that a probe has confirmed, without a tell */
+export async function proveByProbe(host: Host, options: ProveOptions): Promise<WorkerResult[]> {
+  const proven: WorkerResult[] = [];
+  for (const group of host.groups) {
+    if (group.config.probe === undefined || !isProbeDue(host, group, options)) continue;
+    const { target, signal, nextTell } = options;
+    const context = { groups: [group], target, signal, nextTell, durable: host.durable };
+    const report = await askProbe(group.config, { ...context, staging: options.staging() });
+    if (report.verdict.kind === 'ok') proven.push(...confirmAll(host, group, target.generation));
+  }
+  noteWorkers(host, proven);
+  return proven;
+}
+
+/**
+ * A probe asks the group and not one worker: only where nobody in it has confirmed the generation can its answer not
+ * come from somebody else.
+ */
+function isProbeDue(host: Host, { config }: WorkerGroup, { who }: ProveOptions): boolean {
+  const ledger = host.ledger.read();
+  const isTheirTurn = who === 'all' ? undefined : tellableWorkers(ledger, host.clock.nowMs());
+  const there = membersOf(host, config.name);
+  return (
+    there.length > 0 &&
+    there.every(([, one]) => isDue(one) && isUnknown(one)) &&
+    there.every(([key]) => isTheirTurn?.has(key) ?? true)
+  );
+}
+
+/** Whom a move did not come to tell is told in full: a refusal before may have left it half way. */
+function isUnknown({ appeared, state }: WorkerLedger): boolean {
+  return appeared === true || state === 'unreachable';
+}
+
+function confirmAll(host: Host, { config }: WorkerGroup, generation: number): WorkerResult[] {
+  return membersOf(host, config.name).map(([key, { process }]) => ({
+    group: config.name,
+    worker: workerOf(key),
+    state: 'confirmed',
+    generation,
+    text: 'its probe shows the generation; nobody had to tell it',
+    atMs: host.clock.nowMs(),
+    ...(process === undefined ? {} : { process }),
+  }));
+}
+
+function membersOf(host: Host, group: string): [string, WorkerLedger][] {
+  return Object.entries(host.ledger.read().workers).filter(
+    ([key, one]) =>
+      key.startsWith(workerKey(group, '')) && groupOf(key) === group && one.goneAtMs === undefined,
+  );
+}

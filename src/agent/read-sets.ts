@@ -1,0 +1,103 @@
+// Who is there just now: the sets of all groups read anew and laid over the ledger. A worker that appears, or that is
+// another process than the one that answered, is `waiting`; one that is gone is kept for a while. Tells nobody.
+
+import { WritError } from '../core/errors.js';
+import type { Host } from './host.js';
+import type { Ledger, UnreadSet, WorkerLedger } from './ledger.js';
+import { type Member, readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
+import { groupOf, waiting, workerOf } from './worker-ledger.js';
+
+/** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
+const keepGoneMs = 600_000;
+
+export interface SetsOptions {
+  /** Number of the active generation: what a worker that appears is to use. */
+  readonly active: number;
+  /** Only these; all of them when it is left out. */
+  readonly groups?: readonly WorkerGroup[];
+}
+
+/** Reads the sets and notes what has changed; without a change nothing is written. */
+export async function readSets(host: Host, { active, groups = host.groups }: SetsOptions): Promise<void> {
+  const found = await Promise.all(
+    groups.map(async (group) => [group.config.name, await readMembers(group)] as const),
+  );
+  // Read before, written after: an answer that came meanwhile must not be lost.
+  const before = host.ledger.read();
+  const look = { active, nowMs: host.clock.nowMs() };
+  const sets = new Map(found);
+  const workers = { ...configured(host, before.workers) };
+  const unread: Record<string, UnreadSet> = { ...before.unreadSets };
+  for (const [name, members] of sets) {
+    if (members instanceof WritError) {
+      unread[name] = { text: members.message, sinceMs: unread[name]?.sinceMs ?? look.nowMs };
+      continue;
+    }
+    delete unread[name];
+    for (const [key, entry] of Object.entries(setOf(name, members, { workers, look }))) {
+      if (entry === undefined) delete workers[key];
+      else workers[key] = entry;
+    }
+  }
+  const { unreadSets: _, ...ledger } = before;
+  const names = host.groups.map((one) => one.config.name);
+  const left = Object.entries(unread).filter(([name]) => names.includes(name));
+  host.ledger.write({
+    ...ledger,
+    workers,
+    ...(left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) }),
+  });
+}
+
+/** A group that is not configured any more, or tells nobody, has no workers. */
+function configured(host: Host, workers: Ledger['workers']): Ledger['workers'] {
+  const names = host.groups.filter((one) => one.driver !== undefined).map((one) => one.config.name);
+  return Object.fromEntries(Object.entries(workers).filter(([key]) => names.includes(groupOf(key))));
+}
+
+interface Look {
+  readonly active: number;
+  readonly nowMs: number;
+}
+
+/** @returns what has changed in one set; undefined for who is forgotten */
+function setOf(
+  group: string,
+  members: readonly Member[],
+  { workers, look }: { readonly workers: Ledger['workers']; readonly look: Look },
+): Record<string, WorkerLedger | undefined> {
+  const there = new Map(members.map((one) => [one.worker, one]));
+  const changes: Record<string, WorkerLedger | undefined> = {};
+  for (const [key, entry] of Object.entries(workers)) {
+    if (groupOf(key) === group && !there.has(workerOf(key))) changes[key] = gone(entry, look);
+  }
+  for (const { worker, process } of members) {
+    const key = workerKey(group, worker);
+    changes[key] = present(workers[key], process, look);
+  }
+  return changes;
+}
+
+function gone(entry: WorkerLedger, { nowMs }: Look): WorkerLedger | undefined {
+  const { goneAtMs = nowMs } = entry;
+  return nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
+}
+
+function present(entry: WorkerLedger | undefined, process: string, { active, nowMs }: Look): WorkerLedger {
+  const due = (text: string): WorkerLedger => {
+    const { goneAtMs: _, ...rest } = waiting(entry, { wanted: active, text, nowMs });
+    return { ...rest, process, appeared: true };
+  };
+  if (entry === undefined) return due('has appeared');
+  const { goneAtMs, ...known } = entry;
+  // Told by an older version, or by itself: whose answer it was is not known, and asked from now on.
+  const isSame = (entry.process ?? process) === process;
+  if (!isSame) return due('is another process than before');
+  if (goneAtMs !== undefined && !isNamed(process)) return due('was gone, and is back');
+  return { ...known, process };
+}
+
+/** A process that its driver can tell from another. */
+function isNamed(process: string): boolean {
+  return !process.endsWith(':');
+}
