@@ -104,12 +104,25 @@ function tryConnect(path: string): Promise<string> {
   });
 }
 
+/** @returns whether anybody listens there just now; `unknown` where this process may not ask */
+export async function isListening(path: string): Promise<'yes' | 'no' | 'unknown'> {
+  const answer = await tryConnect(path);
+  if (answer === 'connected') return 'yes';
+  return answer === 'ECONNREFUSED' || answer === 'ENOENT' ? 'no' : 'unknown';
+}
+
 export interface ExchangeOptions<T> {
   readonly path: string;
   /** Sent at once, whether or not the other end speaks first. */
   readonly request: Uint8Array | string;
   /** Takes the next bytes; anything but undefined is the answer and ends the exchange. */
   readonly read: (chunk: Uint8Array) => T | undefined;
+  /** For protocols whose answer ends with the connection: gives the answer, if it is whole. */
+  readonly readEnd?: () => T | undefined;
+  /** `after-request`: for the rare listener that answers only when its client has shut its side. */
+  readonly halfClose?: 'never' | 'after-request';
+  /** `until-deadline`: for listeners whose socket is away for a moment while they reload. */
+  readonly connect?: 'once' | 'until-deadline';
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly signal?: AbortSignal;
@@ -117,28 +130,61 @@ export interface ExchangeOptions<T> {
 
 export type ExchangeResult<T> =
   | { readonly kind: 'answered'; readonly value: T }
-  /** `reason`: an errno name, `no answer in N ms`, `closed before its answer was complete`, or `aborted`. */
+  /**
+   * `reason`: an errno name, `no answer in N ms`, `ERRNO for N ms`, `closed before its answer was complete`, or
+   * `aborted`.
+   */
   | { readonly kind: 'failed'; readonly reason: string };
 
 /**
- * Asks one question and waits for its answer. Never throws for what the other end does, and never half-closes:
- * some daemons drop the answer when their client shuts its side.
+ * Asks one question and waits for its answer. Never throws for what the other end does, and half-closes only when
+ * it is told to: some daemons drop the answer when their client shuts its side.
  */
 export async function exchange<T>(options: ExchangeOptions<T>): Promise<ExchangeResult<T>> {
-  if (Buffer.byteLength(options.path) > maxSocketPathBytes)
-    return failed('the path is too long for a socket');
+  const { path, timeoutMs, signal, clock } = options;
+  if (Buffer.byteLength(path) > maxSocketPathBytes) return failed('the path is too long for a socket');
   const settled = new AbortController();
-  const signals = options.signal === undefined ? [] : [options.signal];
-  const timer = options.clock.sleep(options.timeoutMs, AbortSignal.any([settled.signal, ...signals]));
-  const socket = createConnection({ path: options.path });
-  const deadline = timer.then(() =>
-    failed(options.signal?.aborted ? 'aborted' : `no answer in ${options.timeoutMs} ms`),
-  );
+  const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
+  const attempt: Attempt = { over: waiting };
+  const deadline = clock.sleep(timeoutMs, waiting).then(() => {
+    if (signal?.aborted) return failed('aborted');
+    return failed(
+      attempt.errno === undefined ? `no answer in ${timeoutMs} ms` : `${attempt.errno} for ${timeoutMs} ms`,
+    );
+  });
   try {
-    return await Promise.race([answerOf(socket, options), deadline]);
+    return await Promise.race([connectAndAsk(options, attempt), deadline]);
   } finally {
     settled.abort();
-    socket.destroy();
+    attempt.socket?.destroy();
+  }
+}
+
+interface Attempt {
+  /** Nobody waits any more. */
+  readonly over: AbortSignal;
+  socket?: Socket;
+  /** Why the last try to connect failed. */
+  errno?: string;
+}
+
+const connectAgainMs = 50;
+/**
+ * Nobody can have read the request: nobody listens, or the other end closed with it unread, which Linux says by
+ * ECONNRESET (af_unix, unix_release_sock), as for a connection that waited to be accepted by a process that ends.
+ */
+const notRead: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN', 'ECONNRESET', 'EPIPE']);
+
+async function connectAndAsk<T>(options: ExchangeOptions<T>, attempt: Attempt): Promise<ExchangeResult<T>> {
+  for (;;) {
+    const socket = createConnection({ path: options.path });
+    attempt.socket = socket;
+    const result = await answerOf(socket, options);
+    const mayTryAgain =
+      options.connect === 'until-deadline' && socket.bytesRead === 0 && !attempt.over.aborted;
+    if (!mayTryAgain || result.kind === 'answered' || !notRead.has(result.reason)) return result;
+    attempt.errno = result.reason;
+    await options.clock.sleep(connectAgainMs, attempt.over);
   }
 }
 
@@ -148,9 +194,14 @@ function answerOf<T>(socket: Socket, options: ExchangeOptions<T>): Promise<Excha
       const value = options.read(chunk);
       if (value !== undefined) resolve({ kind: 'answered', value });
     });
+    socket.on('end', () => {
+      const value = options.readEnd?.();
+      if (value !== undefined) resolve({ kind: 'answered', value });
+    });
     socket.on('error', (error) => resolve(failed(reasonOf(error))));
     socket.on('close', () => resolve(failed('closed before its answer was complete')));
-    socket.write(options.request);
+    if (options.halfClose === 'after-request') socket.end(options.request);
+    else socket.write(options.request);
   });
 }
 

@@ -1,18 +1,12 @@
 // Knot Resolver workers, found by their control sockets. Each is told by one command and believed by one exact
 // answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
-import type { Dirent } from 'node:fs';
-import { opendir } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import picomatch from 'picomatch';
-import { isSystemError, WritError } from '../core/errors.js';
+import { dirname, join } from 'node:path';
 import { exchange, requireSocketPath } from '../platform/unix-socket.js';
 import { confirmed, refused, unreachable } from './answer.js';
 import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from './kresd-protocol.js';
 import { socketIdentity } from './socket-identity.js';
-
-const maxSockets = 1024;
-const maxDirectoryEntries = 16_384;
+import { listByGlob, pathGlobPattern, socketLiveness } from './socket-set.js';
 
 interface KresdOptions {
   readonly kresd: string;
@@ -25,8 +19,7 @@ export const kresd: DriverKind = {
   properties: {
     kresd: {
       type: 'string',
-      // Wildcards in the last component only: the directory is a fixed place that can be checked.
-      pattern: '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$',
+      pattern: pathGlobPattern,
       maxLength: 255,
       description:
         'a glob of control sockets, with wildcards in its last part only, as /run/knot-resolver/control/*',
@@ -49,47 +42,15 @@ export const kresd: DriverKind = {
 
 function createKresdDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
-  const isWanted = picomatch(basename(options.kresd), { dot: true });
   requireSocketPath(join(directory, 'x'));
   return {
     verdictClass: 'true',
-    members: () => socketsIn(directory, isWanted),
+    members: () => listByGlob(options.kresd, 'socket'),
     reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
     identity: (worker) => socketIdentity(join(directory, worker)),
+    // A worker that loads rules answers nobody, but the kernel still takes connections for it.
+    liveness: (worker) => socketLiveness(join(directory, worker), { clock: context.clock, graceMs: 0 }),
   };
-}
-
-async function socketsIn(directory: string, isWanted: (name: string) => boolean): Promise<readonly string[]> {
-  const names: string[] = [];
-  let entries = 0;
-  try {
-    for await (const entry of await opendir(directory)) {
-      entries += 1;
-      if (isSocket(entry) && isWanted(entry.name)) names.push(entry.name);
-      if (entries > maxDirectoryEntries || names.length > maxSockets) throw tooMany(directory);
-    }
-  } catch (error) {
-    // The directory of a resolver that is not up yet.
-    if (isSystemError(error, 'ENOENT')) return [];
-    if (!isSystemError(error) || error instanceof WritError) throw error;
-    throw new WritError('WORKER_UNREACHABLE', `${directory} cannot be listed: ${error.code}`, {
-      facts: { directory, errno: error.code },
-      cause: error,
-    });
-  }
-  return names.sort();
-}
-
-/** A link could lead to the socket of another program. */
-function isSocket(entry: Dirent): boolean {
-  return entry.isSocket();
-}
-
-/** A worker left out in silence would go on with the old policy, and nobody would know. */
-function tooMany(directory: string): WritError {
-  return new WritError('WORKER_UNREACHABLE', `${directory} holds too many sockets or files to tell`, {
-    facts: { directory, expected: maxSockets },
-  });
 }
 
 async function tell(

@@ -2,8 +2,9 @@
 import { command } from './command.js';
 import type { DriverKind } from './driver.js';
 import { kresd } from './kresd.js';
+import { line } from './line.js';
 import { native } from './native.js';
 import { signal } from './signal.js';
 import { supervisord } from './supervisord.js';
 
-export const driverKinds: readonly DriverKind[] = [kresd, native, signal, supervisord, command];
+export const driverKinds: readonly DriverKind[] = [kresd, native, signal, supervisord, line, command];

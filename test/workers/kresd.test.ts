@@ -84,6 +84,19 @@ describe('the kresd driver', () => {
     assert.deepEqual(absent, { kind: 'unreachable', text: `${dir.join('3')}: ENOENT` });
   });
 
+  it('lives as long as somebody listens for it', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('2'));
+    const worker = await startFakeKresd(dir.join('1'), { behaviour: 'hang' });
+    const driver = driverOf(dir.join('*'));
+    assert.deepEqual(await Promise.all(['1', '2', '3'].map((id) => driver.liveness?.(id))), [
+      'alive',
+      'dead',
+      'dead',
+    ]);
+    await worker.close();
+  });
+
   it('stops asking when it is told to', async () => {
     using dir = tempDir();
     const worker = await startFakeKresd(dir.join('1'), { behaviour: 'hang' });

@@ -1,0 +1,61 @@
+// The answer that a user takes for a yes: an exact text or a regular expression, for drivers whose protocol has no
+// verdict of its own. Never takes an answer that only contains or resembles the expected text.
+import { WritError } from '../core/errors.js';
+import { type BoundedPattern, boundedPattern } from '../platform/bounded-pattern.js';
+
+export interface ExpectOptions {
+  readonly expect?: string;
+  readonly expectMatch?: string;
+}
+
+export type Met = 'yes' | 'no' | 'no-verdict';
+
+export interface Expectation {
+  /** False where nothing is expected: then every answer will do. */
+  readonly isGiven: boolean;
+  /** Line ends at the end of the answer do not count. */
+  judge(answer: string): Met;
+}
+
+export const expectProperties = {
+  expect: {
+    type: 'string',
+    maxLength: 4096,
+    description: 'a text (put it in quotes): the one answer that means yes, as "ok"',
+  },
+  expectMatch: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 1000,
+    description: 'a regular expression, as "^0003 "',
+  },
+} as const;
+
+/** @throws WritError CONFIG_INVALID */
+export function createExpectation({ expect, expectMatch }: ExpectOptions): Expectation {
+  if (expect !== undefined && expectMatch !== undefined)
+    throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: only one can hold');
+  if (expectMatch !== undefined) {
+    const pattern = patternOf('expectMatch', expectMatch);
+    return { isGiven: true, judge: (answer) => pattern.test(answer) };
+  }
+  const wanted = expect === undefined ? undefined : withoutLineEnd(expect);
+  return {
+    isGiven: wanted !== undefined,
+    judge: (answer) => (wanted === undefined || withoutLineEnd(answer) === wanted ? 'yes' : 'no'),
+  };
+}
+
+/** @throws WritError CONFIG_INVALID when it is no regular expression */
+export function patternOf(key: string, source: string): BoundedPattern {
+  try {
+    return boundedPattern(source);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new WritError('CONFIG_INVALID', `reset.${key}: ${cause.message}`, { cause });
+  }
+}
+
+function withoutLineEnd(text: string): string {
+  return text.replace(/(?:\r?\n)+$/, '');
+}

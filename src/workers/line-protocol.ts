@@ -1,0 +1,91 @@
+// Answers of daemons that speak lines over a unix socket, each with its own end: the connection's (unbound, NSD,
+// HAProxy), one line, or a line that looks like an end (BIRD). Pure; what an answer means is the driver's.
+
+/** Far above any verdict; some daemons list all they did. */
+export const maxLineAnswerBytes = 64_000;
+const maxLines = 2000;
+
+type LineTest = (line: string) => 'yes' | 'no' | 'no-verdict';
+
+export interface LineRules {
+  /** `eof`: all until the other end closes. A test: up to and with the first line that it holds for. */
+  readonly end: 'eof' | 'line' | LineTest;
+  /** Lines at the beginning that are no part of the answer. */
+  readonly greeting?: LineTest;
+}
+
+export type LineAnswer =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'malformed'; readonly reason: string };
+
+export interface LineReader {
+  /** Takes the next bytes. @returns the answer once it is whole; what follows it is not ours */
+  push(chunk: Uint8Array): LineAnswer | undefined;
+  /** The other end closed. @returns the answer, where that is its end */
+  end(): LineAnswer | undefined;
+}
+
+export function createLineReader(rules: LineRules): LineReader {
+  let bytes = 0;
+  let lineCount = 0;
+  let greeted = rules.greeting === undefined;
+  let rest: Buffer = Buffer.alloc(0);
+  /** Without a line end: joined only when one comes, or bytes sent one by one would be copied again and again. */
+  let pending: Uint8Array[] = [];
+  const lines: string[] = [];
+
+  const take = (line: string): LineAnswer | undefined => {
+    lineCount += 1;
+    if (lineCount > maxLines) return malformed(`an answer of more than ${maxLines} lines`);
+    if (!greeted) {
+      const isGreeting = rules.greeting?.(line);
+      if (isGreeting === 'yes') return undefined;
+      if (isGreeting === 'no-verdict') return malformed('`greeting` takes too long on its first line');
+      greeted = true;
+    }
+    lines.push(line);
+    return isEnd(rules.end, line, lines);
+  };
+  const join = (): void => {
+    rest = Buffer.concat([rest, ...pending]);
+    pending = [];
+  };
+  const takeLines = (): LineAnswer | undefined => {
+    for (let at = rest.indexOf(0x0a); at >= 0; at = rest.indexOf(0x0a)) {
+      const line = rest.subarray(0, at).toString('utf8').replace(/\r$/, '');
+      rest = rest.subarray(at + 1);
+      const answer = take(line);
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
+  };
+  return {
+    push: (chunk) => {
+      bytes += chunk.length;
+      if (bytes > maxLineAnswerBytes) return malformed(`an answer of more than ${maxLineAnswerBytes} bytes`);
+      pending.push(chunk);
+      if (!chunk.includes(0x0a)) return undefined;
+      join();
+      return takeLines();
+    },
+    end: () => {
+      if (rules.end !== 'eof') return undefined;
+      join();
+      const last = rest.length === 0 ? undefined : take(rest.toString('utf8'));
+      return last ?? { kind: 'text', text: lines.join('\n') };
+    },
+  };
+}
+
+function isEnd(end: LineRules['end'], line: string, lines: readonly string[]): LineAnswer | undefined {
+  const whole: LineAnswer = { kind: 'text', text: lines.join('\n') };
+  if (end === 'eof') return undefined;
+  if (end === 'line') return whole;
+  const verdict = end(line);
+  if (verdict === 'no-verdict') return malformed('`until` takes too long on a line of its answer');
+  return verdict === 'yes' ? whole : undefined;
+}
+
+function malformed(reason: string): LineAnswer {
+  return { kind: 'malformed', reason };
+}

@@ -1,0 +1,136 @@
+// Daemons with a control socket of text lines, as BIRD, unbound, NSD or HAProxy: sends a text, reads to the
+// protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
+// tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
+import { basename, dirname, join } from 'node:path';
+import { WritError } from '../core/errors.js';
+import { exchange, requireSocketPath } from '../platform/unix-socket.js';
+import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
+import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
+import {
+  createExpectation,
+  type Expectation,
+  type ExpectOptions,
+  expectProperties,
+  patternOf,
+} from './expectation.js';
+import { createLineReader, type LineAnswer, type LineRules } from './line-protocol.js';
+import { fillPlaceholders, isWorkerName, requireKnownPlaceholders, usesWorkerName } from './placeholders.js';
+import { isGlob, listByGlob, pathGlobPattern, socketLiveness } from './socket-set.js';
+
+interface LineOptions extends ExpectOptions {
+  readonly line: string;
+  readonly send: string;
+  readonly end?: 'eof' | 'line';
+  readonly until?: string;
+  readonly greeting?: string;
+  readonly halfClose?: boolean;
+  readonly confirms?: boolean;
+}
+
+const maxTailCharacters = 1000;
+/** HAProxy's master socket is away for 80 ms and more in a reload. */
+const livenessGraceMs = 1000;
+
+const regularExpression = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 1000,
+  description: 'a regular expression, as "^[0-9]{4} "',
+} as const;
+
+export const line: DriverKind = {
+  name: 'line',
+  properties: {
+    line: {
+      type: 'string',
+      pattern: pathGlobPattern,
+      maxLength: 255,
+      description:
+        'a path or glob of unix sockets, with wildcards in its last part only, as /run/bird/bird.ctl',
+    },
+    send: {
+      type: 'string',
+      pattern: '^[^\\u0000]+$',
+      maxLength: 4096,
+      description: 'a text (put it in quotes) to send; a line end is added where it has none',
+    },
+    end: { type: 'string', enum: ['eof', 'line'], description: 'eof or line' },
+    until: regularExpression,
+    greeting: regularExpression,
+    halfClose: { type: 'boolean', description: 'true (for a daemon that answers only then) or false' },
+    confirms: {
+      type: 'boolean',
+      description: 'true (the daemon answers after it uses the generation, and right both ways) or false',
+    },
+    ...expectProperties,
+  },
+  required: ['send'],
+  create: (options, context) => createLineDriver(options as unknown as LineOptions, context),
+};
+
+function createLineDriver(options: LineOptions, context: DriverContext): Driver {
+  const directory = dirname(options.line);
+  requireSocketPath(join(directory, 'x'));
+  requireKnownPlaceholders('reset.send', [options.send]);
+  const expectation = createExpectation(options);
+  if (options.confirms === true && !expectation.isGiven)
+    throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
+  const rules = rulesOf(options);
+  return {
+    verdictClass: options.confirms === true ? 'true' : 'early',
+    members: async () =>
+      isGlob(options.line) ? listByGlob(options.line, 'socket') : [basename(options.line)],
+    reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, context }),
+    liveness: (worker) =>
+      socketLiveness(join(directory, worker), { clock: context.clock, graceMs: livenessGraceMs }),
+  };
+}
+
+function rulesOf({ end, until, greeting }: LineOptions): LineRules {
+  if (end !== undefined && until !== undefined)
+    throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: only one can hold');
+  return {
+    end: until === undefined ? (end ?? 'eof') : patternOf('until', until).test,
+    ...(greeting === undefined ? {} : { greeting: patternOf('greeting', greeting).test }),
+  };
+}
+
+interface LineDriver {
+  readonly options: LineOptions;
+  readonly rules: LineRules;
+  readonly expectation: Expectation;
+  readonly context: DriverContext;
+}
+
+async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Promise<Answer> {
+  const { options, rules, context } = driver;
+  const path = join(dirname(options.line), worker);
+  if (dirname(path) !== dirname(options.line))
+    return unreachable(`${path} is outside the configured directory`);
+  if (usesWorkerName([options.send]) && !isWorkerName(worker))
+    return unreachable(`${path}: a socket of this name cannot stand in \`send\``);
+  const reader = createLineReader(rules);
+  const request = fillPlaceholders(options.send, reset.target, worker);
+  const result = await exchange({
+    path,
+    request: request.endsWith('\n') ? request : `${request}\n`,
+    read: reader.push,
+    readEnd: reader.end,
+    halfClose: options.halfClose === true ? 'after-request' : 'never',
+    connect: 'until-deadline',
+    timeoutMs: reset.timeoutMs,
+    clock: context.clock,
+    ...(reset.signal === undefined ? {} : { signal: reset.signal }),
+  });
+  if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
+  return judge(path, result.value, driver);
+}
+
+function judge(path: string, answer: LineAnswer, { expectation, options }: LineDriver): Answer {
+  if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
+  const text = tailOf(answer.text, maxTailCharacters) || 'an empty answer';
+  const met = expectation.judge(answer.text);
+  if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
+  if (met === 'no') return refused(text);
+  return options.confirms === true ? confirmed(text) : told(text);
+}

@@ -1,0 +1,72 @@
+// Workers found by a glob of paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
+// Never follows a link, which could lead to another program, and never takes a directory it can't read for empty.
+import type { Dirent } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import picomatch from 'picomatch';
+import { isSystemError, WritError } from '../core/errors.js';
+import type { Clock } from '../platform/clock.js';
+import { isListening } from '../platform/unix-socket.js';
+import type { Liveness } from './driver.js';
+
+const maxMembers = 1024;
+const maxDirectoryEntries = 16_384;
+
+/** Wildcards in the last component only: the directory is a fixed place that can be checked. */
+export const pathGlobPattern = '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$';
+
+/** @returns whether it stands for a set; a path without a wildcard is one worker, there or not */
+export function isGlob(path: string): boolean {
+  return /[*?[\]{}]/.test(basename(path));
+}
+
+/**
+ * @returns names in the directory of the glob that it matches, sorted; none when the directory is not there yet
+ * @throws WritError WORKER_UNREACHABLE when nobody can say
+ */
+export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise<readonly string[]> {
+  const directory = dirname(glob);
+  const isWanted = picomatch(basename(glob), { dot: true });
+  const isKind = (entry: Dirent): boolean => (kind === 'socket' ? entry.isSocket() : entry.isFile());
+  const names: string[] = [];
+  let entries = 0;
+  try {
+    for await (const entry of await opendir(directory)) {
+      entries += 1;
+      if (isKind(entry) && isWanted(entry.name)) names.push(entry.name);
+      if (entries > maxDirectoryEntries || names.length > maxMembers) throw tooMany(directory);
+    }
+  } catch (error) {
+    // The directory of a daemon that is not up yet.
+    if (isSystemError(error, 'ENOENT')) return [];
+    if (!isSystemError(error) || error instanceof WritError) throw error;
+    throw new WritError('WORKER_UNREACHABLE', `${directory} cannot be listed: ${error.code}`, {
+      facts: { directory, errno: error.code },
+      cause: error,
+    });
+  }
+  return names.sort();
+}
+
+/** A worker left out in silence would go on with the old policy, and nobody would know. */
+function tooMany(directory: string): WritError {
+  return new WritError('WORKER_UNREACHABLE', `${directory} holds too many entries to tell`, {
+    facts: { directory, expected: maxMembers },
+  });
+}
+
+const lookAgainMs = 50;
+
+/** @param options.graceMs how long the socket of a live daemon may be away, as in a reload */
+export async function socketLiveness(
+  path: string,
+  options: { readonly clock: Clock; readonly graceMs: number },
+): Promise<Liveness> {
+  const endMs = options.clock.monotonicMs() + options.graceMs;
+  for (;;) {
+    const listens = await isListening(path);
+    if (listens !== 'no') return listens === 'yes' ? 'alive' : 'unknown';
+    if (options.clock.monotonicMs() >= endMs) return 'dead';
+    await options.clock.sleep(lookAgainMs);
+  }
+}
