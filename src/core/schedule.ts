@@ -2,6 +2,7 @@
 // restarts and failures: a million hosts that start in the same second still ask one after the other.
 // Pure: times come in, a time goes out. Epoch milliseconds throughout.
 import { createHash } from 'node:crypto';
+import { maxRetryAfterMs } from './limits.js';
 
 /**
  * @param hostId any text that is stable for the host
@@ -77,4 +78,25 @@ function notBefore(atMs: number, options: PhaseOptions & { readonly retryAfterUn
   const { retryAfterUntilMs } = options;
   if (retryAfterUntilMs === undefined || atMs >= retryAfterUntilMs) return atMs;
   return nextPollAt({ ...options, nowMs: retryAfterUntilMs - 1 });
+}
+
+export interface WaitDelayOptions {
+  /** Tries so far, at least 1. */
+  readonly tries: number;
+  /** From 0 to below 1, drawn anew each time. */
+  readonly random01: number;
+  /** What the server has asked for, if it did. */
+  readonly retryAfterMs?: number;
+}
+
+const firstWaitMs = 5000;
+const longestWaitMs = 60_000;
+
+/**
+ * For somebody who waits for policy: @returns milliseconds to the next try, 5 s doubling to a minute, half to the whole of
+ * it (a thousand containers start in one second), never before a Retry-After
+ */
+export function waitDelayMs({ tries, random01, retryAfterMs = 0 }: WaitDelayOptions): number {
+  const wholeMs = Math.min(firstWaitMs * 2 ** Math.min(tries - 1, 10), longestWaitMs);
+  return Math.max(Math.ceil((wholeMs * (1 + random01)) / 2), Math.min(retryAfterMs, maxRetryAfterMs));
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { firstPollAt, nextDelay, nextPollAt, phaseMs } from '../../src/core/schedule.js';
+import { firstPollAt, nextDelay, nextPollAt, phaseMs, waitDelayMs } from '../../src/core/schedule.js';
 
 const everyMs = 300_000;
 const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
@@ -126,5 +126,19 @@ describe('the delay after a poll', () => {
         assert.ok(at <= Math.max(retryAfterUntilMs, given.nowMs + 4 * given.everyMs) + given.everyMs);
       }),
     );
+  });
+});
+
+describe('the next try of somebody who waits', () => {
+  it('is after half to the whole of 5 s, doubling to a minute', () => {
+    const delays = (random01: number) => [1, 2, 3, 4, 5, 60].map((tries) => waitDelayMs({ tries, random01 }));
+    assert.deepEqual(delays(0), [2500, 5000, 10_000, 20_000, 30_000, 30_000]);
+    assert.deepEqual(delays(1), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+  });
+
+  it('is not before a Retry-After, which counts for an hour at most', () => {
+    assert.equal(waitDelayMs({ tries: 1, random01: 0, retryAfterMs: 90_000 }), 90_000);
+    assert.equal(waitDelayMs({ tries: 1, random01: 0, retryAfterMs: 1e12 }), 3_600_000);
+    assert.equal(waitDelayMs({ tries: 1, random01: 0, retryAfterMs: 1 }), 2500);
   });
 });
