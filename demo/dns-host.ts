@@ -62,11 +62,13 @@ root: ${stage.path('repo', 'metadata', '1.root.json')}
 state: ${stage.path('dns-state')}
 run: ${stage.path('dns-run')}
 host: { id: demo-dns }
+sandbox: auto
 bundles:
   - name: dns-edge
     checks:
       - name: block.rpz parses
         run: [kresd, -n, -c, ${join(samples, 'rpz-check.conf')}, -c, "-", "{scratch}"]
+        binds: [${join(samples, 'rpz-check.conf')}]
 workers:
   - name: resolver
     uses: [dns-edge]

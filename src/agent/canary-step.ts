@@ -2,10 +2,12 @@
 // the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
 import type { WritError } from '../core/errors.js';
 import { changedBy } from './candidate-move.js';
+import { candidateView } from './candidate-view.js';
 import { concernsGroup } from './changed-groups.js';
 import type { StepAnswer } from './cycle-story.js';
 import { failuresOr, stepVerdict } from './cycle-text.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
 import {
   assembleCandidate,
@@ -62,7 +64,8 @@ async function askOnce(
     clock: host.clock,
     log: host.log,
     signal: options.signal,
-    ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
+    ...(options.current === undefined ? {} : { currentPath: options.current.path }),
+    confine: { ...confineOn(host), view: candidateView(bundles, options) },
   });
   options.reports.push(...reports);
   return blame(host, problems, bundles);

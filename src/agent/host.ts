@@ -9,6 +9,7 @@ import type { Logger } from '../platform/log.js';
 import type { RepositoryClient } from '../trust/repository-client.js';
 import type { Ledger } from './ledger.js';
 import type { HostPaths } from './paths.js';
+import type { Sandbox } from './sandbox.js';
 import type { StateFile } from './state-file.js';
 import type { WorkerGroup } from './worker-groups.js';
 
@@ -27,6 +28,8 @@ export interface Host {
   readonly log: Logger;
   readonly client: RepositoryClient;
   readonly groups: readonly WorkerGroup[];
+  /** For commands that judge policy. */
+  readonly sandbox: Sandbox;
   readonly ledger: StateFile<Ledger>;
   readonly refusals: StateFile<Refusals>;
 }

@@ -7,6 +7,7 @@ import { readBootId } from '../platform/boot-id.js';
 import { problemOf, tellIds } from './cycle-story.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import type { Ledger } from './ledger.js';
 import { openStagingArea } from './staging-area.js';
 import { runLoaders } from './tell-steps.js';
@@ -39,7 +40,8 @@ export async function loadAtBoot(
     const { groups, durable } = host;
     const staging = area.path();
     const { cycle, signal } = options;
-    const lines = await runLoaders({ groups, target, staging, durable, signal, nextTell: tellIds(cycle) });
+    const context = { target, staging, durable, signal, confine: confineOn(host), nextTell: tellIds(cycle) };
+    const lines = await runLoaders({ ...context, groups });
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
     host.ledger.write({ ...host.ledger.read(), loadedBootId: bootId });
     return undefined;

@@ -27,7 +27,11 @@ export function loadConfig(path: string): LoadedConfig {
   const parsed = parseConfig(readConfigFile(path), {
     drivers: driverKinds,
     validateCron,
-    defaults: { ...defaultPlaces, hostId: hostId('/etc/machine-id') },
+    defaults: {
+      ...defaultPlaces,
+      hostId: hostId('/etc/machine-id'),
+      sandbox: process.getuid?.() === 0 ? 'required' : 'auto',
+    },
   });
   if (!parsed.ok) throw configError(path, parsed.mistakes);
   const { config, warnings, given } = parsed;

@@ -7,6 +7,7 @@ import type { Outcome } from '../core/sync-machine.js';
 import type { CycleStory } from './cycle-story.js';
 import { countText } from './cycle-text.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import type { Ledger } from './ledger.js';
 import type { NewRelease } from './remember-refusals.js';
 import type { TellContext, TellTarget } from './tell-steps.js';
@@ -61,12 +62,13 @@ export function targetOf(target: TellTarget): { generation: number; path: string
 }
 
 export function contextOf(
-  { durable }: Host,
+  host: Host,
   { nextTell }: Pick<CycleStory, 'nextTell'>,
   { groups, staging, signal }: Move,
   target: TellTarget,
 ): TellContext {
-  return { groups, target, staging, durable, signal, nextTell };
+  const { durable } = host;
+  return { groups, target, staging, durable, signal, nextTell, confine: confineOn(host) };
 }
 
 /** How many answered, in a line for people. */

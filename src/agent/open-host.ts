@@ -19,6 +19,7 @@ import { type HostPaths, hostPaths } from './paths.js';
 import { prepareHost } from './prepare-host.js';
 import { openRefusals } from './refusals-file.js';
 import { retryRefusals } from './remember-refusals.js';
+import { createSandbox } from './sandbox.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
 import { noteLateAnswer } from './worker-ledger.js';
 
@@ -105,7 +106,8 @@ function makeHost(
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });
-  return { config, clock, log, client, groups, ...state };
+  const sandbox = createSandbox({ mode: config.sandbox, log });
+  return { config, clock, log, client, groups, sandbox, ...state };
 }
 
 /** Before the sockets open: a worker that connects at once is told what it is to use. */

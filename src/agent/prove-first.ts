@@ -2,6 +2,7 @@
 // generation already, and nobody is told in vain. Only a yes counts: a no says that they are still to be told.
 import type { WorkerResult } from '../core/cycle-report.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import type { WorkerLedger } from './ledger.js';
 import type { SettleOptions } from './settle-due.js';
 import { askProbe, type TellContext } from './tell-steps.js';
@@ -18,7 +19,8 @@ export async function proveByProbe(host: Host, options: ProveOptions): Promise<W
   for (const group of host.groups) {
     if (group.config.probe === undefined || !isProbeDue(host, group, options)) continue;
     const { target, signal, nextTell } = options;
-    const context = { groups: [group], target, signal, nextTell, durable: host.durable };
+    const { durable } = host;
+    const context = { groups: [group], target, signal, nextTell, durable, confine: confineOn(host) };
     const report = await askProbe(group.config, { ...context, staging: options.staging() });
     if (report.verdict.kind === 'ok') proven.push(...confirmAll(host, group, target.generation));
   }

@@ -2,19 +2,16 @@
 // whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
 import type { CanaryConfig, WorkerGroupConfig } from '../core/config.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
-import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
+import type { HookVerdictKind } from '../core/hook-verdict.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
-import { runHook } from './run-hook.js';
+import { type CandidateSandbox, confinedTo } from './policy-view.js';
+import { type HookReport, runHook } from './run-hook.js';
 import { runStartedCanary } from './started-canary.js';
 
-export interface CanaryReport {
+export interface CanaryReport extends HookReport {
   readonly group: string;
-  readonly verdict: HookVerdict;
-  /** Bounded; output of both streams. */
-  readonly text: string;
-  readonly durationMs: number;
 }
 
 export interface CanaryOptions {
@@ -26,6 +23,8 @@ export interface CanaryOptions {
   readonly treePaths: ReadonlyMap<string, string>;
   /** The active generation directory; left out before the first activation. */
   readonly currentPath?: string;
+  /** Left out: no canary is confined. */
+  readonly confine?: CandidateSandbox;
   /** An existing private directory in staging. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
@@ -36,7 +35,7 @@ export interface CanaryOptions {
 
 export interface CanaryResult {
   readonly reports: readonly CanaryReport[];
-  /** By group: CANARY_FAILED, CANARY_BROKEN, CANARY_DEFERRED. */
+  /** By group: CANARY_FAILED, CANARY_BROKEN, CANARY_DEFERRED, SANDBOX_MISSING, SANDBOX_BROKEN. */
   readonly problems: ReadonlyMap<string, WritError>;
 }
 
@@ -65,7 +64,7 @@ function runCanary(
   group: WorkerGroupConfig,
   options: CanaryOptions,
 ): Promise<Omit<CanaryReport, 'group'>> {
-  const { candidatePath, treePaths, currentPath, scratchRoot, durable, clock, signal } = options;
+  const { candidatePath, treePaths, currentPath, scratchRoot, durable, clock, signal, confine } = options;
   const [onlyBundle = '', ...others] = group.uses;
   const bundle = others.length === 0 ? treePaths.get(onlyBundle) : undefined;
   const hookOptions = {
@@ -75,6 +74,7 @@ function runCanary(
       ...(currentPath === undefined ? {} : { current: currentPath }),
       ...(bundle === undefined ? {} : { bundle }),
     },
+    ...confinedTo(confine, others.length === 0 ? onlyBundle : undefined),
     scratchRoot,
     durable,
     ...(signal === undefined ? {} : { signal }),
@@ -94,11 +94,12 @@ const codes: Readonly<
 /** Of a canary's output, in an error; the report has more. */
 const maxTextInError = 2000;
 
-function problemWith({ group, verdict, text }: CanaryReport): WritError | undefined {
+function problemWith({ group, verdict, text, code: ours, hint }: CanaryReport): WritError | undefined {
   const { kind, reason } = verdict;
   if (kind === 'ok' || kind === 'warned') return undefined;
   const [code, says] = codes[kind];
-  return new WritError(code, `${group}: the canary ${says} (${reason})`, {
+  return new WritError(ours ?? code, `${group}: the canary ${says} (${reason})`, {
     facts: { group, reason, output: text.slice(0, maxTextInError) },
+    ...(hint === undefined ? {} : { hint }),
   });
 }

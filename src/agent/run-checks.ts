@@ -10,7 +10,8 @@ import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import { runParseCheck } from './parse-check.js';
-import { runHook } from './run-hook.js';
+import { type CandidateSandbox, confinedTo } from './policy-view.js';
+import { type HookReport, runHook } from './run-hook.js';
 import { walkTree } from './walk-tree.js';
 
 export interface CheckSubject {
@@ -28,11 +29,17 @@ export interface CheckReport {
   /** Bounded; output of both streams, or the mistakes. */
   readonly text: string;
   readonly durationMs: number;
+  /** Why there was no verdict, where it was the sandbox. */
+  readonly code?: ErrorCode;
+  readonly hint?: string;
 }
 
 export interface CheckResult {
   readonly reports: readonly CheckReport[];
-  /** The worst problem of each bundle that has one: CHECK_FAILED, CHECK_BROKEN, CHECK_DEFERRED, CANDIDATE_CHANGED. */
+  /**
+   * The worst problem of each bundle that has one: CHECK_FAILED, CHECK_BROKEN, CHECK_DEFERRED, CANDIDATE_CHANGED,
+   * SANDBOX_MISSING, SANDBOX_BROKEN.
+   */
   readonly problems: ReadonlyMap<string, WritError>;
 }
 
@@ -42,6 +49,8 @@ export interface CheckOptions {
   readonly candidatePath: string;
   /** The active generation directory; left out before the first activation. */
   readonly currentPath?: string;
+  /** Left out: no check is confined. */
+  readonly confine?: CandidateSandbox;
   /** An existing private directory in staging. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
@@ -80,10 +89,10 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
   const reports: CheckReport[] = [];
   for (const check of subject.config.checks) {
     const startedMs = options.clock.monotonicMs();
-    const { verdict, text } = await runCheck(check, subject, options);
+    const { verdict, text, ...more } = await runCheck(check, subject, options);
     if (options.signal?.aborted) throw new WritError('INTERRUPTED', 'the checks were interrupted');
     const durationMs = options.clock.monotonicMs() - startedMs;
-    const report = { name: check.name, bundle: subject.config.name, verdict, text, durationMs };
+    const report = { name: check.name, bundle: subject.config.name, verdict, text, durationMs, ...more };
     options.log.info({ check: report.name, bundle: report.bundle, verdict, durationMs }, 'check');
     options.onReport?.(report);
     reports.push(report);
@@ -93,20 +102,36 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
 
 async function runCheck(
   check: Check,
-  { treePath, manifest }: CheckSubject,
-  { candidatePath, currentPath, scratchRoot, durable, clock, signal }: CheckOptions,
-): Promise<Pick<CheckReport, 'verdict' | 'text'>> {
+  { config, treePath, manifest }: CheckSubject,
+  { candidatePath, currentPath, scratchRoot, durable, clock, signal, confine }: CheckOptions,
+): Promise<Omit<CheckReport, 'name' | 'bundle' | 'durationMs'>> {
   const ending = signal === undefined ? {} : { signal };
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, ...ending });
   const current = currentPath === undefined ? {} : { current: currentPath };
   const places = { generation: candidatePath, candidate: candidatePath, bundle: treePath, ...current };
-  const { verdict, text } = await runHook({ hook: check, places, scratchRoot, durable, ...ending });
-  return { verdict, text: withoutPlaces(text, [treePath, candidatePath]) };
+  const confined = confinedTo(confine, config.name);
+  const report = await runHook({
+    hook: check,
+    places,
+    scratchRoot,
+    durable,
+    ...confined,
+    ...ending,
+  });
+  const inside = confined.confine?.places;
+  const names = [treePath, candidatePath, inside?.bundle, inside?.candidate];
+  return withoutDuration({ ...report, text: withoutPlaces(report.text, names) });
 }
 
-/** Staging paths mean nothing to people, and are gone when they read them: `block.rpz:10` says it. */
-function withoutPlaces(text: string, places: readonly string[]): string {
-  return places.reduce((short, place) => short.replaceAll(`${place}/`, ''), text);
+function withoutDuration({ durationMs: _, ...report }: HookReport): Omit<HookReport, 'durationMs'> {
+  return report;
+}
+
+/** These paths mean nothing to people, and are gone when they read them: `block.rpz:10` says it. */
+function withoutPlaces(text: string, places: readonly (string | undefined)[]): string {
+  return places
+    .filter((place) => place !== undefined)
+    .reduce((short, place) => short.replaceAll(`${place}/`, ''), text);
 }
 
 /** A refusal is a verdict on authentic bytes, whatever else was broken; the last of this list is the worst. */
@@ -129,16 +154,21 @@ function worstProblem(
   const report = reports.find(({ verdict }) => verdict.kind === kind);
   if (kind === undefined || report === undefined) return undefined;
   const [code, says] = codes[kind];
-  const { name, verdict, text } = report;
-  return new WritError(code, `${config.name}: the check "${name}" ${says} (${verdict.reason})`, {
-    facts: {
-      bundle: config.name,
-      check: name,
-      reason: verdict.reason,
-      changed,
-      output: text.slice(0, maxTextInError),
+  const { name, verdict, text, hint } = report;
+  return new WritError(
+    report.code ?? code,
+    `${config.name}: the check "${name}" ${says} (${verdict.reason})`,
+    {
+      facts: {
+        bundle: config.name,
+        check: name,
+        reason: verdict.reason,
+        changed,
+        output: text.slice(0, maxTextInError),
+      },
+      ...(hint === undefined ? {} : { hint }),
     },
-  });
+  );
 }
 
 type Fingerprint = ReadonlyMap<string, string>;

@@ -1,12 +1,17 @@
-// Runs one user's command (check, loader, probe) with its placeholders, its cleared environment and a private
-// empty directory, and judges its end. Knows no bundle and no generation: its caller says which paths to show.
+// Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
+// empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
+// caller says which paths to show, and what lies at the live policy path.
 import { join } from 'node:path';
 import type { HookConfig } from '../core/config.js';
-import { isWritError } from '../core/errors.js';
+import { type ErrorCode, isWritError, type WritError } from '../core/errors.js';
 import { type HookVerdict, judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
+import type { BoxResult } from '../platform/bubblewrap.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { type CommandResult, runCommand } from '../platform/run-command.js';
+import { matchText } from '../platform/match-text.js';
+import { type CommandOptions, type CommandResult, runCommand } from '../platform/run-command.js';
+import { type Confinement, type ConfineOptions, confine } from './confine.js';
+import type { Sandbox } from './sandbox.js';
 
 /** What a command is shown. */
 export interface HookPlaces {
@@ -20,9 +25,22 @@ export interface HookPlaces {
   readonly bundle?: string;
 }
 
+/** How a command is to be confined. */
+export interface HookSandbox extends Omit<ConfineOptions, 'hook'> {
+  readonly sandbox: Sandbox;
+  /** Paths that hold inside of it (confinedTo makes them); left out: the same as outside. */
+  readonly places?: HookPlaces;
+}
+
 export interface HookOptions {
   readonly hook: HookConfig;
+  /** As they are on the host: for a command that is not confined. */
   readonly places: HookPlaces;
+  /**
+   * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
+   * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
+   */
+  readonly confine?: HookSandbox;
   /** An existing private directory; what the command gets in it is removed afterwards. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
@@ -38,28 +56,68 @@ export interface HookReport {
   /** Output of both streams, bounded, without control characters. */
   readonly text: string;
   readonly durationMs: number;
+  /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
+  readonly code?: ErrorCode;
+  /** What a person may want to change. */
+  readonly hint?: string;
 }
 
 /** Never rejects for what the command does. @throws WritError DISK_* when its directory cannot be made */
 export async function runHook(options: HookOptions): Promise<HookReport> {
-  const { hook, scratchRoot, durable, signal } = options;
+  const { hook, scratchRoot, durable } = options;
+  const confined = await openConfinement(options);
+  if (isWritError(confined)) return unconfined(confined.code, confined.message);
   const home = durable.makeScratch('hook.home', join(scratchRoot, 'hook-'));
   try {
-    const values = placeholderValues(options, home);
+    const places = (confined && options.confine?.places) ?? options.places;
+    const values = placeholderValues(places, home, options);
+    // Its home stays ours, and out of reach of anybody else who runs as that user.
+    if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
     const argv = expand(hook.run, values);
     if (typeof argv === 'string') return unset(argv);
-    const result = await runCommand({
-      argv,
-      env: { ...environmentOf(options.places, values.scratch), ...options.env },
-      cwd: values.scratch,
-      timeoutMs: hook.timeoutMs,
-      maxOutputBytes: maxHookOutputBytes,
-      ...(signal === undefined ? {} : { signal }),
-    });
-    return reportOf(result);
+    const env = { ...environmentOf(places, values.scratch), ...options.env };
+    const result = await runEither(options, { argv, env, scratch: values.scratch, confined });
+    if (result.kind === 'not-boxed') {
+      options.confine?.sandbox.forget();
+      return unconfined('SANDBOX_BROKEN', `the sandbox could not be set up: ${result.reason}`);
+    }
+    return withHint(await rejectOutput(hook, reportOf(result)), argv, confined);
   } finally {
     removeHome(durable, home);
   }
+}
+
+/** @returns undefined for a command that runs as it is, or why it must not */
+async function openConfinement({
+  hook,
+  confine: wanted,
+}: HookOptions): Promise<Confinement | WritError | undefined> {
+  if (wanted === undefined || hook.sandbox === 'off') return undefined;
+  try {
+    const means = await wanted.sandbox.open();
+    return means === undefined ? undefined : confine(means, { ...wanted, hook });
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
+}
+
+interface Run {
+  readonly argv: [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+  readonly scratch: string;
+  readonly confined: Confinement | undefined;
+}
+
+function runEither({ hook, signal }: HookOptions, { argv, env, scratch, confined }: Run): Promise<BoxResult> {
+  const command: Omit<CommandOptions, 'argv' | 'env' | 'cwd'> = {
+    timeoutMs: hook.timeoutMs,
+    maxOutputBytes: maxHookOutputBytes,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  if (confined === undefined) return runCommand({ ...command, argv, env, cwd: scratch });
+  // The one place it can write: what would be in /tmp goes there.
+  return confined.run(scratch, { ...command, argv, env: { TMPDIR: scratch, ...env } });
 }
 
 interface PlaceholderValues {
@@ -70,8 +128,9 @@ interface PlaceholderValues {
 }
 
 function placeholderValues(
-  { places, durable, scratch: shared }: HookOptions,
+  places: HookPlaces,
   home: string,
+  { durable, scratch: shared }: HookOptions,
 ): PlaceholderValues {
   const { candidate, current, bundle } = places;
   const privateDirectory = (name: string): string => {
@@ -111,6 +170,11 @@ function unset(placeholder: string): HookReport {
   return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
 }
 
+/** Our failure, and no verdict on anybody's policy. */
+function unconfined(code: ErrorCode, reason: string): HookReport {
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code };
+}
+
 function reportOf(result: CommandResult): HookReport {
   const verdict = judgeHook(result);
   if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0 };
@@ -122,6 +186,40 @@ function reportOf(result: CommandResult): HookReport {
 
 /** Output is shown on terminals: escape sequences and characters that turn the reading direction stay out. */
 const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+
+const rejectTimeoutMs = 2000;
+
+/** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
+async function rejectOutput({ reject }: HookConfig, report: HookReport): Promise<HookReport> {
+  const { kind } = report.verdict;
+  if (reject === undefined || (kind !== 'ok' && kind !== 'warned')) return report;
+  const found = await matchText({ pattern: reject, text: report.text }, { timeoutMs: rejectTimeoutMs });
+  switch (found.kind) {
+    case 'none':
+      return report;
+    case 'matched':
+      return { ...report, verdict: { kind: 'refused', reason: `it wrote "${found.line}"` } };
+    case 'timed-out':
+      return { ...report, verdict: { kind: 'broken', reason: '`reject` took too long on its output' } };
+    case 'failed':
+      return { ...report, verdict: { kind: 'broken', reason: `\`reject\`: ${found.reason}` } };
+  }
+}
+
+/** Of a command's output, searched for paths; a path in its arguments is found in any case. */
+const maxHintCharacters = 4000;
+
+/** What is hidden looks as if it were missing: who reads "No such file" looks in the wrong place. */
+function withHint(
+  report: HookReport,
+  argv: readonly string[],
+  confined: Confinement | undefined,
+): HookReport {
+  if (confined === undefined || report.verdict.kind === 'ok') return report;
+  const hidden = confined.hiddenIn([...argv, report.text.slice(0, maxHintCharacters)].join('\n'));
+  if (hidden === undefined) return report;
+  return { ...report, hint: `The sandbox hides ${hidden}: name it in \`binds\` of this command.` };
+}
 
 /** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
 function removeHome(durable: DurableFs, home: string): void {

@@ -6,6 +6,7 @@ import { problemOf } from './cycle-story.js';
 import { dueProblems } from './due-problems.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import { proveByProbe } from './prove-first.js';
 import { readSets } from './read-sets.js';
 import { judgeProof, resetWorkers, runProbes, type TellContext } from './tell-steps.js';
@@ -65,6 +66,7 @@ async function tellDue(
     ...{ groups, target, signal, nextTell, only },
     staging: options.staging(),
     durable: host.durable,
+    confine: confineOn(host),
   };
   return judged(host, context);
 }

@@ -8,9 +8,12 @@ import type { Manifest } from '../core/manifest.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { ActiveBundle } from './active-bundles.js';
+import { candidateView } from './candidate-view.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
+import type { Generation } from './generations.js';
 import type { Host } from './host.js';
+import { confineOn } from './host-sandbox.js';
 import { type CheckReport, runChecks } from './run-checks.js';
 import { holdBackSets, type Selection } from './select-releases.js';
 import { type StagedBundle, stageBundle } from './stage-bundle.js';
@@ -28,6 +31,11 @@ export interface StagingOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
   readonly mtimeSeconds: number;
   readonly signal: AbortSignal;
+}
+
+export interface CandidateOptions extends StagingOptions {
+  /** The number that the candidate will have. */
+  readonly generation: number;
 }
 
 type Taken = Extract<Selection, { kind: 'take' }>;
@@ -154,9 +162,10 @@ export function assembleCandidate(
   });
 }
 
-export interface CheckAllOptions extends StagingOptions {
+export interface CheckAllOptions extends CandidateOptions {
   readonly staged: ReadonlyMap<string, StagedBundle>;
-  readonly currentPath?: string;
+  /** The active generation; left out before the first activation. */
+  readonly current?: Generation;
   /** How many candidates were built before in this attempt: each has a directory of its own. */
   readonly built?: number;
 }
@@ -231,7 +240,8 @@ async function checkOnce(
     clock: host.clock,
     log: host.log,
     signal: options.signal,
-    ...(options.currentPath === undefined ? {} : { currentPath: options.currentPath }),
+    ...(options.current === undefined ? {} : { currentPath: options.current.path }),
+    confine: { ...confineOn(host), view: candidateView(bundles, options) },
     onReport: (report) => void checks.push(report),
   });
   return blameNewBundles(problems, bundles);

@@ -36,6 +36,7 @@ export interface Started {
  */
 export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
   const end = howItEnded(host);
+  await lookForSandbox(host);
   const recovered = await recoverHost(host, options);
   mendHistory(host, recovered);
   const notices = sayNotices(host);
@@ -44,6 +45,15 @@ export async function startHost(host: Host, options: RecoveryOptions): Promise<S
   const verified = await verifyActive(host, { ...options, bootId, end });
   const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
+}
+
+/** So that status tells from the first. A start needs none: what is active was judged before it. */
+async function lookForSandbox({ sandbox, log }: Host): Promise<void> {
+  try {
+    await sandbox.open();
+  } catch (error) {
+    log.warn({ err: error }, 'no command can be confined');
+  }
 }
 
 interface Verify {

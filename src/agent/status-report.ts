@@ -42,6 +42,7 @@ export interface AgentFacts {
 /** The parts of a host that a report is made of; a host without an agent has them too. */
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
+  readonly sandbox?: Pick<Host['sandbox'], 'status'>;
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
     Partial<Pick<Host['client'], 'mirrors'>>;
 }
@@ -95,6 +96,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     ...(untrusted.length === 0 ? {} : { untrusted }),
     ...(facts.held === undefined || facts.held.length === 0 ? {} : { held: facts.held }),
     ...scrubOf(host, ledger),
+    ...sandboxOf(host),
     refusals: host.refusals
       .read()
       .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
@@ -131,6 +133,11 @@ function lastOf(last: CycleResult | undefined): Pick<StatusReport, 'last'> {
 /** The link's own time is the time of the swap. */
 function activeSince(host: HostView): number {
   return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
+}
+
+function sandboxOf({ sandbox }: HostView): Pick<StatusReport, 'sandbox'> {
+  const status = sandbox?.status();
+  return status === undefined || status.state === 'unknown' ? {} : { sandbox: status };
 }
 
 function scrubOf(host: HostView, { scrub }: Ledger): Pick<StatusReport, 'scrub'> {

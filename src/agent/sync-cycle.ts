@@ -23,9 +23,9 @@ import { noteSpaceNeeded } from './space-memory.js';
 import {
   assembleCandidate,
   type CandidateBundle,
+  type CandidateOptions,
   checkAll,
   fetchAll,
-  type StagingOptions,
   stageAll,
   taken,
 } from './stage-candidates.js';
@@ -120,7 +120,8 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   }
 
   const reserved = reserveGeneration(host);
-  const options: StagingOptions = {
+  const options: CandidateOptions = {
+    generation: reserved.generation,
     staging: cycle.area.directory(String(reserved.generation)),
     active: bundlesToKeep(host, left),
     mtimeSeconds: reserved.mtimeSeconds,
@@ -175,7 +176,7 @@ async function stageAndCheck(
   cycle: Cycle,
   selected: readonly Selection[],
   { policy: active, lost }: PolicyLeft,
-  options: StagingOptions,
+  options: CandidateOptions,
 ): Promise<{ selections: Selection[]; candidate: CandidateBundle[] }> {
   const { host, story, findings } = cycle;
   // What is lost may lie here still; `--force` fetches everything again.
@@ -202,11 +203,10 @@ async function stageAndCheck(
       verdict: files > 0 ? 'ok' : 'skip',
     };
   });
-  const currentPath = active?.generation.path;
   const checkOptions = {
     ...options,
     staged: trees.staged,
-    ...(currentPath === undefined ? {} : { currentPath }),
+    ...(active === undefined ? {} : { current: active.generation }),
   };
   const checked = await story.step('check', async () => {
     const value = await checkAll(host, trees.selections, checkOptions);

@@ -8,7 +8,7 @@ import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
 import { workersMissing } from './due-problems.js';
 import type { Host } from './host.js';
-import { type HookReport, runHook } from './run-hook.js';
+import { type HookReport, type HookSandbox, runHook } from './run-hook.js';
 import { tellGroups, type WorkerGroup, workerKey } from './worker-groups.js';
 
 /** The generation that workers are moved to. */
@@ -24,6 +24,8 @@ export interface TellContext {
   /** The cycle's staging directory, for scratch directories. */
   readonly staging: string;
   readonly durable: DurableFs;
+  /** For loaders and probes: they find the live policy, for they run after the swap. */
+  readonly confine: Omit<HookSandbox, 'view' | 'places'>;
   readonly signal: AbortSignal;
   /** Only these workers are told (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string>;
@@ -56,6 +58,7 @@ function groupHook(group: WorkerGroupConfig, hook: HookConfig, context: TellCont
     places: { generation: path, candidate: path, current: path, ...bundle },
     scratchRoot: context.staging,
     durable: context.durable,
+    confine: { ...context.confine, view: { kind: 'live' } },
     signal: context.signal,
   });
 }
@@ -67,9 +70,10 @@ function requireVerdict(
 ): void {
   const { kind, reason } = report.verdict;
   if (kind === 'ok' || kind === 'warned') return;
-  const code = kind === 'refused' ? codes.refused : codes.broken;
+  const code = kind === 'refused' ? codes.refused : (report.code ?? codes.broken);
   throw new WritError(code, `${group}: ${reason}${report.text === '' ? '' : `: ${report.text.trim()}`}`, {
     facts: { groups: [group], reason, output: report.text },
+    ...(report.hint === undefined ? {} : { hint: report.hint }),
   });
 }
 

@@ -33,6 +33,10 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
 /** The trust store takes a metadata file of more than 16 MB for one that was never put there. */
 const sizeBounds: readonly (readonly [place: string, minBytes: number, maxBytes: number])[] = [
   ['scrub.rate', 100_000, 10e9],
+  ['bundles.*.checks.*.memory', 1e6, 1e12],
+  ['workers.*.canary.memory', 1e6, 1e12],
+  ['workers.*.load.memory', 1e6, 1e12],
+  ['workers.*.probe.memory', 1e6, 1e12],
   ['limits.metadata.root', 1000, 16e6],
   ['limits.metadata.timestamp', 1000, 16e6],
   ['limits.metadata.snapshot', 1000, 16e6],

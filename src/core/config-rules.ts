@@ -5,6 +5,7 @@ import type { ConfigPath, Finding } from './config-errors.js';
 import { nearest, unknownText } from './config-errors.js';
 import type { DriverSchema } from './config-schema.js';
 import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
+import { boxRules } from './hook-rules.js';
 import { maxSocketPathBytes } from './limits.js';
 
 export interface RuleOptions {
@@ -26,6 +27,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...bundleRules(file),
     ...togetherRules(file),
     ...workerRules(file, options),
+    ...boxRules(file, options.defaults),
   ];
 }
 
@@ -130,12 +132,10 @@ function bundleNames(file: Group): string[] {
 function* bundleRules(file: Group): Generator<Finding> {
   yield* namedTwice(file, 'bundles');
   for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'], [])) {
-    const { run, parse, schema, memory } = group(value);
+    const { run, parse, schema } = group(value);
     if ((run === undefined) === (parse === undefined)) yield at(path, 'needs either `run` or `parse`');
     if (parse === undefined && schema !== undefined)
       yield at([...path, 'schema'], 'is only used with `parse`');
-    if (parse === undefined && memory !== undefined)
-      yield at([...path, 'memory'], 'is only used with `parse`');
     yield* programRule(run, [...path, 'run']);
   }
 }

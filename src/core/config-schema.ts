@@ -1,6 +1,7 @@
 // The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds. A key
 // whose feature does not exist is not here, and so refused as unknown. What a schema cannot say is in
 // config-rules. Each `description` completes the sentence "must be ...".
+import { boxKeys, rejectSchema } from './hook-box.js';
 import { durationPattern, namePattern, sizePattern } from './names.js';
 
 /** A JSON Schema (draft 7) as far as this file uses it. */
@@ -82,10 +83,24 @@ function object(properties: Record<string, Schema>, required: readonly string[] 
   return { type: 'object', additionalProperties: false, required, properties, description };
 }
 
+/** What every command that judges a policy may have. */
+const judgeKeys: Record<string, Schema> = {
+  run: command,
+  timeout: duration,
+  memory: size,
+  reject: rejectSchema,
+  ...boxKeys,
+};
+/** Of commands that may also act on the host. */
+const groupHookKeys: Record<string, Schema> = {
+  ...judgeKeys,
+  sandbox: { type: 'string', enum: ['off'], description: 'off, or left out' },
+};
+
 const check = object(
   {
+    ...judgeKeys,
     name: title,
-    run: command,
     parse: list(glob, { min: 1, max: 100 }),
     schema: {
       type: 'string',
@@ -93,8 +108,6 @@ const check = object(
       maxLength: 4000,
       description: 'an absolute path, or bundle:PATH for a file of the bundle',
     },
-    memory: size,
-    timeout: duration,
   },
   ['name'],
 );
@@ -126,12 +139,12 @@ const worker = object(
     name,
     uses: list(name, { min: 1, max: 256 }),
     when: list(glob, { min: 0, max: 100 }),
-    canary: object({ run: command, start: command, probe: command, timeout: duration }),
-    load: object({ run: command, timeout: duration }, ['run']),
+    canary: object({ ...judgeKeys, start: command, probe: command }),
+    load: object(groupHookKeys, ['run']),
     // Judged by driverSchema: which keys it may have depends on the driver that it names.
     reset: { type: 'object', description: 'a group of keys that names a driver, as {signal: HUP}' },
     confirm: { type: 'string', enum: ['required', 'optional'], description: 'required or optional' },
-    probe: object({ run: command, timeout: duration, retry: whole(0, 100) }, ['run']),
+    probe: object({ ...groupHookKeys, retry: whole(0, 100) }, ['run']),
   },
   ['name', 'uses'],
 );
@@ -206,6 +219,7 @@ export const configSchema: Schema = object(
     bundles: list(bundle, { min: 1, max: 256 }),
     together: list(list(name, { min: 2, max: 256 }), { min: 0, max: 100 }),
     workers: list(worker, { min: 0, max: 256 }),
+    sandbox: { type: 'string', enum: ['required', 'auto', 'off'], description: 'required, auto or off' },
     keep: object({ generations: whole(2, 1000), grace: duration }),
     refusals: object({ retry: duration }),
     scrub: object({

@@ -10,28 +10,29 @@ import type {
   MirrorConfig,
   ParseCheckConfig,
   PollConfig,
+  SandboxMode,
   ScrubConfig,
   WorkerGroupConfig,
 } from './config.js';
 import { buildLimits, type LimitsFile } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { DriverSchema } from './config-schema.js';
+import { buildHookBox, type HookBoxFile } from './hook-box.js';
 import { parseDuration, parseSize } from './names.js';
 
 type Command = readonly [string, ...string[]];
 
-interface HookFile {
+interface HookFile extends HookBoxFile {
   readonly run: Command;
   readonly timeout?: string;
+  readonly reject?: string;
+  readonly sandbox?: 'off';
 }
 
-interface CheckFile {
+interface CheckFile extends Partial<HookFile> {
   readonly name: string;
-  readonly run?: Command;
   readonly parse?: readonly string[];
   readonly schema?: string;
-  readonly memory?: string;
-  readonly timeout?: string;
 }
 
 interface BundleFile {
@@ -42,11 +43,9 @@ interface BundleFile {
   readonly group?: string | number;
 }
 
-interface CanaryFile {
-  readonly run?: Command;
+interface CanaryFile extends Partial<HookFile> {
   readonly start?: Command;
   readonly probe?: Command;
-  readonly timeout?: string;
 }
 
 interface WorkerFile {
@@ -77,6 +76,7 @@ export interface ConfigFile {
   readonly bundles: readonly BundleFile[];
   readonly together?: readonly (readonly string[])[];
   readonly workers?: readonly WorkerFile[];
+  readonly sandbox?: SandboxMode;
   readonly keep?: { readonly generations?: number; readonly grace?: string };
   readonly refusals?: { readonly retry?: string };
   readonly scrub?: { readonly every?: string; readonly repair?: boolean; readonly rate?: string };
@@ -94,10 +94,12 @@ export interface ConfigDefaults {
   readonly state: string;
   readonly run: string;
   readonly hostId: string;
+  /** Left out: `auto`. */
+  readonly sandbox?: 'required' | 'auto';
 }
 
 /** The places of an installed agent; only the host id is still to be found. */
-export const defaultPlaces: Omit<ConfigDefaults, 'hostId'> = {
+export const defaultPlaces: Omit<ConfigDefaults, 'hostId' | 'sandbox'> = {
   root: '/etc/writ/root.json',
   state: '/var/lib/writ',
   run: '/run/writ',
@@ -144,6 +146,7 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
     bundles: file.bundles.map(buildBundle),
     together: file.together ?? [],
     workers: (file.workers ?? []).map((worker) => buildWorker(worker, drivers)),
+    sandbox: file.sandbox ?? defaults.sandbox ?? 'auto',
     keep: {
       generations: file.keep?.generations ?? defaultKeptGenerations,
       graceMs: durationMs(file.keep?.grace ?? defaultDurations.grace),
@@ -214,13 +217,12 @@ function buildBundle(bundle: BundleFile): BundleConfig {
 
 function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
   const { name, run, parse = [], schema, timeout = defaultDurations.check } = check;
-  const timeoutMs = durationMs(timeout);
-  if (run !== undefined) return { kind: 'run', name, run, timeoutMs };
+  if (run !== undefined) return { kind: 'run', name, ...buildJudge({ ...check, run }, timeout) };
   return {
     kind: 'parse',
     name,
     files: parse,
-    timeoutMs,
+    timeoutMs: durationMs(timeout),
     maxMemoryBytes: sizeBytes(check.memory ?? defaultCheckMemory),
     ...(schema === undefined ? {} : { schema }),
   };
@@ -234,17 +236,17 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
     when: worker.when ?? [],
     confirm: worker.confirm ?? 'optional',
     ...(canary === undefined ? {} : { canary: buildCanary(canary) }),
-    ...(load === undefined ? {} : { load: buildHook(load, defaultDurations.load) }),
+    ...(load === undefined ? {} : { load: buildJudge(load, defaultDurations.load) }),
     ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),
     ...(probe === undefined
       ? {}
-      : { probe: { ...buildHook(probe, defaultDurations.probe), retry: probe.retry ?? 0 } }),
+      : { probe: { ...buildJudge(probe, defaultDurations.probe), retry: probe.retry ?? 0 } }),
   };
 }
 
-function buildCanary({ run, start, probe, timeout }: CanaryFile): CanaryConfig {
+function buildCanary({ run, start, probe, ...file }: CanaryFile): CanaryConfig {
   const hook = (command: Command): HookConfig =>
-    buildHook({ run: command, ...(timeout === undefined ? {} : { timeout }) }, defaultDurations.canary);
+    buildJudge({ ...file, run: command }, defaultDurations.canary);
   // Schema and rules: either `run`, or `start` with `probe`.
   if (run !== undefined || start === undefined || probe === undefined)
     return { kind: 'run', hook: hook(run ?? ['false']) };
@@ -254,6 +256,17 @@ function buildCanary({ run, start, probe, timeout }: CanaryFile): CanaryConfig {
 
 function buildHook(hook: HookFile, defaultTimeout: string): HookConfig {
   return { run: hook.run, timeoutMs: durationMs(hook.timeout ?? defaultTimeout) };
+}
+
+/** A command whose word on a policy counts. */
+function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
+  const { reject, sandbox } = hook;
+  return {
+    ...buildHook(hook, defaultTimeout),
+    box: buildHookBox(hook),
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(reject === undefined ? {} : { reject }),
+  };
 }
 
 function buildReset(

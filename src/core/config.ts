@@ -1,5 +1,6 @@
 // The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
 // names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
+import type { HookBox } from './hook-box.js';
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from './limits.js';
 
 /** A user's command: checks, loaders, probes. */
@@ -7,6 +8,12 @@ export interface HookConfig {
   /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
   readonly run: readonly [string, ...string[]];
   readonly timeoutMs: number;
+  /** What it asks of its sandbox; left out: the defaults. */
+  readonly box?: HookBox;
+  /** `off`: it acts on the host, as a loader that applies policy, with all that the agent may do. */
+  readonly sandbox?: 'off';
+  /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
+  readonly reject?: string;
 }
 
 export interface CheckConfig extends HookConfig {
@@ -97,6 +104,8 @@ export interface ScrubConfig {
   readonly bytesPerSecond: number;
 }
 
+export type SandboxMode = 'required' | 'auto' | 'off';
+
 /** One place of the repository. */
 export interface MirrorConfig {
   readonly url: string;
@@ -121,6 +130,8 @@ export interface AgentConfig {
   /** Sets of bundles that move only together. */
   readonly together: readonly (readonly string[])[];
   readonly workers: readonly WorkerGroupConfig[];
+  /** Of checks, loaders and probes. `auto`: where there is one. */
+  readonly sandbox: SandboxMode;
   readonly keep: { readonly generations: number; readonly graceMs: number };
   readonly refusals: { readonly retryMs: number };
   readonly scrub: ScrubConfig;

@@ -274,6 +274,16 @@ export const errorCodes = {
     'A canary said "not now" (exit 75).',
     'Nothing: the release is tried again.',
   ),
+  SANDBOX_MISSING: row(
+    'failed',
+    'Commands must run in a sandbox, and its programs are not installed.',
+    'Install bubblewrap and util-linux (`apt-get install bubblewrap`); `sandbox: auto` does without.',
+  ),
+  SANDBOX_BROKEN: row(
+    'failed',
+    'The sandbox of a command cannot be set up: a path or user that is not there, or a kernel or container that refuses.',
+    'Mend what is named; in a container allow user namespaces (docs/sandbox.md).',
+  ),
   CANDIDATE_CHANGED: row(
     'failed',
     'A check changed the candidate it was asked to judge.',

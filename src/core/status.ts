@@ -1,5 +1,6 @@
 // What `writ status` and status.json tell of a host. Owns the shape; its members are a promise (additive within
 // schema 1). Who asks and how is control-protocol's.
+import type { SandboxMode } from './config.js';
 import type { Problem, Trigger, WorkerState } from './cycle-report.js';
 import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './holders.js';
@@ -108,6 +109,22 @@ export interface ScrubStatus {
   readonly counts: ScrubCounts;
 }
 
+/** How commands are confined on this host, and which bounds are really kept. */
+export interface SandboxStatus {
+  readonly mode: SandboxMode;
+  /** `missing`: not installed. `unusable`: the kernel or a container refuses it. `unknown`: not looked for yet. */
+  readonly state: 'on' | 'off' | 'missing' | 'unusable' | 'unknown';
+  /** Why it is not on. */
+  readonly reason?: string;
+  /** Who commands are, where they do not say: nobody, or the agent's own user. The next members are there when it is on. */
+  readonly user?: 'nobody' | 'agent';
+  readonly userNamespace?: 'yes' | 'no';
+  /** Each process for itself has the bound, or all of a command together. */
+  readonly memory?: 'each-process' | 'each-command';
+  /** What `processes` counts: those of the command, or all of its user. */
+  readonly processes?: 'each-command' | 'each-user';
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -154,6 +171,8 @@ export interface StatusReport {
   readonly held?: readonly HeldStatus[];
   /** Left out before the first look. */
   readonly scrub?: ScrubStatus;
+  /** Left out where no agent has looked. */
+  readonly sandbox?: SandboxStatus;
   readonly refusals: readonly RefusalStatus[];
   readonly holds: readonly HoldStatus[];
   readonly problems: readonly Problem[];

@@ -65,6 +65,8 @@ export interface DurableFs {
   /** Sets the modification time of a file by its path, epoch seconds. */
   touch(op: string, path: string, mtimeSeconds: number): void;
   changeGroup(op: string, path: string, groupId: number): void;
+  /** Gives a new directory to a user who may have no other right on this host. */
+  changeOwner(op: string, path: string, owner: { readonly uid: number; readonly gid: number }): void;
   changeMode(op: string, path: string, mode: number): void;
   /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */
   makeScratch(op: string, prefix: string): string;
@@ -249,6 +251,7 @@ function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
     setTime: (op, { descriptor, path }, mtimeSeconds) =>
       run(op, path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds)),
     touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
+    changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.chownSync(path, uid, gid)),
     changeGroup: (op, path, groupId) => run(op, path, () => fs.chownSync(path, -1, groupId)),
     changeMode: (op, path, mode) => run(op, path, () => fs.chmodSync(path, mode)),
     flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
@@ -264,6 +267,7 @@ type SingleFileOperation =
   | 'setTime'
   | 'touch'
   | 'changeGroup'
+  | 'changeOwner'
   | 'changeMode'
   | 'flushDescriptor';
 

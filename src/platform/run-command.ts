@@ -14,6 +14,8 @@ export interface CommandOptions {
   readonly maxOutputBytes: number;
   /** Descriptors for the child beyond 0-2, in order: the first is its 3. */
   readonly extraDescriptors?: readonly number[];
+  /** Gives the child a pipe as its 3, for what it tells us alone; what is longer is dropped. */
+  readonly maxStatusBytes?: number;
   readonly input?: Uint8Array;
   /** `latin1` keeps every byte of stdout as one character, for commands that answer in binary. */
   readonly stdoutEncoding?: 'utf8' | 'latin1';
@@ -27,6 +29,8 @@ interface CommandOutput {
   readonly stderr: string;
   readonly truncated: boolean;
   readonly durationMs: number;
+  /** What came by the pipe for the status. */
+  readonly status?: string;
 }
 
 export type CommandResult =
@@ -55,7 +59,7 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
       child = spawn(program, args, {
         detached: true,
         env: { ...notInherited, PATH: defaultPath, ...options.env },
-        stdio: ['pipe', 'pipe', 'pipe', ...(options.extraDescriptors ?? [])],
+        stdio: ['pipe', 'pipe', 'pipe', ...statusPipe(options), ...(options.extraDescriptors ?? [])],
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       });
     } catch (error) {
@@ -65,6 +69,10 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
     }
     watch(child, options, startedMs, resolve);
   });
+}
+
+function statusPipe({ maxStatusBytes }: CommandOptions): 'pipe'[] {
+  return maxStatusBytes === undefined ? [] : ['pipe'];
 }
 
 /** How long pipes may stay open after the leader's end, or a killed leader may take to die. */
@@ -79,11 +87,17 @@ function watch(
   const { maxOutputBytes: maxBytes, stdoutEncoding: encoding = 'utf8', onStderr } = options;
   const stdout = collect(child.stdout, { maxBytes, encoding });
   const stderr = collect(child.stderr, { maxBytes, encoding: 'utf8', ...(onStderr && { onText: onStderr }) });
+  const { maxStatusBytes } = options;
+  const status =
+    maxStatusBytes === undefined
+      ? undefined
+      : collect(child.stdio[3] as NodeJS.ReadableStream, { maxBytes: maxStatusBytes, encoding: 'utf8' });
   const output = (): CommandOutput => ({
     stdout: stdout.text(),
     stderr: stderr.text(),
     truncated: stdout.truncated() || stderr.truncated(),
     durationMs: performance.now() - startedMs,
+    ...(status === undefined ? {} : { status: status.text() }),
   });
   let stopped: 'timed-out' | 'aborted' | undefined;
   let exit: Exit | undefined;
@@ -143,6 +157,7 @@ function letGo(child: ChildProcess): void {
   child.stdin?.destroy();
   child.stdout?.destroy();
   child.stderr?.destroy();
+  child.stdio[3]?.destroy();
   child.unref();
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { mistakeLine } from '../../src/core/config-errors.js';
+import { defaultHookBox } from '../../src/core/hook-box.js';
 import { defaultMetadataLimits, defaultTransportLimits } from '../../src/core/limits.js';
 import { type ParsedConfig, parseConfig } from '../../src/core/parse-config.js';
 
@@ -105,6 +106,7 @@ describe('a configuration', () => {
       scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 20e6 },
       freshness: { staleAfterMs: 900_000 },
       untrusted: 'keep',
+      sandbox: 'auto',
     });
     assert.equal(limits.maxArchiveBytes, 1_000_000_000);
     assert.equal(limits.maxEntries, 100_000);
@@ -126,7 +128,13 @@ describe('a configuration', () => {
       mode: 0o640,
       group: 'knot-resolver',
       checks: [
-        { kind: 'run', name: 'zones parse', run: ['kresd', '-n', '{scratch}'], timeoutMs: 7000 },
+        {
+          kind: 'run',
+          name: 'zones parse',
+          run: ['kresd', '-n', '{scratch}'],
+          timeoutMs: 7000,
+          box: defaultHookBox,
+        },
         {
           kind: 'parse',
           name: 'views',
@@ -141,7 +149,7 @@ describe('a configuration', () => {
       name: 'resolver',
       uses: ['dns-edge'],
       when: ['block.rpz', 'views/**'],
-      load: { run: ['/usr/bin/load', '{bundle}'], timeoutMs: 30_000 },
+      load: { run: ['/usr/bin/load', '{bundle}'], timeoutMs: 30_000, box: defaultHookBox },
       reset: {
         driver: 'kresd',
         options: { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', timeout: '2s', min: 1 },
@@ -149,7 +157,7 @@ describe('a configuration', () => {
         min: 1,
       },
       confirm: 'required',
-      probe: { run: ['dig', 'app.example.com'], timeoutMs: 10_000, retry: 3 },
+      probe: { run: ['dig', 'app.example.com'], timeoutMs: 10_000, box: defaultHookBox, retry: 3 },
     });
     assert.deepEqual(config.workers[1]?.reset, {
       driver: 'native',
@@ -276,7 +284,7 @@ keep:
     ],
     ['a scrub that stands still', `${minimal}scrub: { rate: 1kB }`, [/scrub\/rate: must be from 100 kB/]],
     ['a repair of a word', `${minimal}scrub: { repair: "yes" }`, [/scrub\/repair: must be true or false/]],
-    ['a sandbox', `${minimal}    sandbox: {}`, [/unknown key "sandbox"/]],
+    ['a sandbox of a bundle', `${minimal}    sandbox: {}`, [/unknown key "sandbox"/]],
     ['a URL that is none', minimal.replace('https://policy', 'policy'), [/must be a URL/]],
     ['ftp', minimal.replace('https', 'ftp'), [/must begin with https/]],
     ['a password in the URL', minimal.replace('//', '//a:b@'), [/name or password/]],
@@ -336,11 +344,6 @@ keep:
     [
       'a schema for a command',
       `${minimal}    checks: [{name: a, run: [b], schema: /c}]`,
-      [/only used with `parse`/],
-    ],
-    [
-      'memory for a command',
-      `${minimal}    checks: [{name: a, run: [b], memory: 9MB}]`,
       [/only used with `parse`/],
     ],
     ['an empty command', `${minimal}    checks: [{name: a, run: []}]`, [/a program and its arguments/]],

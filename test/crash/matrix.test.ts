@@ -18,6 +18,9 @@ const oneMore = 'only where a start could not remove what a crash had left, and 
 const noHost = 'no cycle of a host: the download of a target by name, with its own tests in test/trust';
 const prepared = 'the start has made it a moment ago: only if somebody removes it while a process runs';
 
+const confined =
+  'only a root agent with bubblewrap gives scratch away: before the swap it is like hook.scratch, and goes with it';
+
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'download.target:create': noHost,
@@ -27,6 +30,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'download.target:rename': noHost,
   'download.target:flush-to': noHost,
   'download.target:flush-from': noHost,
+  'hook.owner': confined,
   'flush.record-aside:flush-from': sameDirectory,
   'flush.record-back:flush-from': sameDirectory,
   'recover.record-back:flush-from': sameDirectory,

@@ -23,6 +23,7 @@ const stepsOf: Readonly<Record<string, readonly string[]>> = {
   setTime: [''],
   touch: [''],
   changeGroup: [''],
+  changeOwner: [''],
   changeMode: [''],
   makeScratch: [''],
   discardFile: [''],

@@ -69,6 +69,8 @@ export function makeWorld(dir: TempDir): ReplayWorld {
         state: join(root, 'disk', stateInDisk),
         run: join(root, 'run'),
         bundles: [{ name: 'dns-edge' }],
+        // Its processes and mounts would be recorded too.
+        sandbox: 'off',
         ...changes,
       }),
     );

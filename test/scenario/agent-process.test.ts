@@ -28,7 +28,12 @@ interface Site {
 function siteIn(dir: TempDir, keys: Record<string, unknown> = {}): Site {
   const repository = sampleRepository(dir, { clock: systemClock });
   const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
-  const defaults = { poll: { every: '1h' }, bundles: [{ name: 'dns-edge' }], host: { id: 'test' } };
+  const defaults = {
+    poll: { every: '1h' },
+    bundles: [{ name: 'dns-edge' }],
+    host: { id: 'test' },
+    sandbox: 'off',
+  };
   const places = { repository: repository.url, root: repository.rootPath, state, run };
   fs.writeFileSync(config, JSON.stringify({ ...defaults, ...places, ...keys }));
   const path = join(state, 'policy/current/dns-edge/block.rpz');

@@ -106,6 +106,7 @@ export class SoakHost {
       state: this.state,
       run: this.run,
       host: { id: this.name },
+      sandbox: 'auto',
       poll: { every: '1s' },
       keep: { generations: 3, grace: `${graceMs / 1000}s` },
       refusals: { retry: '5s' },

@@ -60,6 +60,7 @@ export function agentSite(
       root: repository.rootPath,
       ...places,
       host: { id: 'test' },
+      sandbox: 'off',
       bundles: [{ name: 'dns-edge' }],
     };
     writeFileSync(configPath, JSON.stringify({ ...defaults, ...keys, ...more }));

@@ -51,6 +51,7 @@ function hostIn(dir: TempDir): InstalledHost {
     state: dir.join('state'),
     run: dir.join('run'),
     bundles: [{ name: 'dns-edge' }],
+    sandbox: 'off',
   };
   const configure: InstalledHost['configure'] = (changes) =>
     writeFileSync(config, JSON.stringify({ ...base, ...changes }));

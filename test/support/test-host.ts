@@ -8,6 +8,7 @@ import { hostPaths } from '../../src/agent/paths.js';
 import { prepareHost } from '../../src/agent/prepare-host.js';
 import { openRefusals } from '../../src/agent/refusals-file.js';
 import { newCycleId } from '../../src/agent/run-cycle.js';
+import { createSandbox } from '../../src/agent/sandbox.js';
 import { type CycleEnd, syncCycle } from '../../src/agent/sync-cycle.js';
 import type { AgentConfig, BundleConfig, MirrorConfig, WorkerGroupConfig } from '../../src/core/config.js';
 import type { CycleEventLine, CycleResult } from '../../src/core/cycle-report.js';
@@ -151,6 +152,7 @@ function makeHost(
     clock,
     log: silentLog(),
     client: openRepositoryClient({ source, mirrors, store, clock }),
+    sandbox: createSandbox({ mode: config.sandbox, log: silentLog() }),
     groups: config.workers.map((one) => {
       const driver = options.groups?.[one.name]?.driver;
       return { config: one, ...(driver ? { driver } : {}) };
@@ -176,6 +178,7 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
     poll: { kind: 'every', everyMs: 300_000 },
     bundles: bundles.map((one) => ({ channel: 'stable', checks: [], mode: 0o644, ...one })),
     together: [],
+    sandbox: 'off',
     workers: Object.entries(options.groups ?? {}).map(([name, group]) => testGroup(name, names, group)),
     keep: { generations: 3, graceMs: 600_000 },
     refusals: { retryMs: 3_600_000 },

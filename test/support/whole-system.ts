@@ -84,6 +84,7 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
     run: places.run,
     socket: `${places.run}/agent.sock`,
     host: { id: 'whole-system' },
+    sandbox: 'off',
     ...options.config,
   };
   const configure = (every: string): void =>

@@ -1,0 +1,167 @@
+// One command in the sandbox: what its keys ask for, and what this host can give, become a box; what it must not
+// see is covered, and what it is shown of policy lies at the live path. Decides nothing about its verdict.
+import * as fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { HookConfig } from '../core/config.js';
+import { WritError } from '../core/errors.js';
+import { defaultHookBox, type HookBox } from '../core/hook-box.js';
+import {
+  type Box,
+  type BoxedCommand,
+  type BoxMount,
+  type BoxPrograms,
+  type BoxResult,
+  type BoxUser,
+  runBoxed,
+} from '../platform/bubblewrap.js';
+import type { ProcessLimits } from '../platform/process-limits.js';
+import { lookUpUser } from '../platform/user-id.js';
+import type { HostPaths } from './paths.js';
+import { type PolicyView, viewMounts } from './policy-view.js';
+
+/** What a sandbox is built with on this host. */
+export interface Means {
+  readonly programs: BoxPrograms;
+  /** Whether a user namespace can be had. */
+  readonly userNamespace: 'yes' | 'no';
+  readonly isRoot: boolean;
+  /** Our own: no command is given more. */
+  readonly limits: ProcessLimits;
+}
+
+/** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
+const hiddenPlaces = ['/run', '/tmp', '/home', '/root'];
+
+export interface ConfineOptions {
+  readonly hook: HookConfig;
+  readonly paths: Pick<HostPaths, 'state' | 'policy'>;
+  readonly view: PolicyView;
+  /** Groups that own trees which not everybody may read. */
+  readonly readers: readonly number[];
+}
+
+/** A command's place, before its arguments are known. */
+export interface Confinement {
+  /** Who it will be; left out: as ourselves. */
+  readonly user?: BoxUser;
+  /** @param scratch its own directory, which belongs to the user already */
+  run(
+    scratch: string,
+    command: Pick<BoxedCommand, 'argv' | 'env' | 'timeoutMs' | 'maxOutputBytes' | 'signal'>,
+  ): Promise<BoxResult>;
+  /** @returns a directory, which this text names a path below of, that is hidden from the command */
+  hiddenIn(text: string): string | undefined;
+}
+
+/** @throws WritError SANDBOX_BROKEN when it asks for what this host cannot give */
+export function confine(means: Means, options: ConfineOptions): Confinement {
+  const { hook, readers } = options;
+  const asked = hook.box ?? defaultHookBox;
+  const user = userOf(means, asked, readers);
+  return {
+    ...(user === undefined ? {} : { user }),
+    run: (scratch, command) => {
+      const directory = fs.realpathSync(scratch);
+      const box = boxOf(means, asked, { mounts: mountsOf(options, asked, directory), directory }, readers);
+      return runBoxed({ ...command, box, programs: means.programs });
+    },
+    hiddenIn: (text) => hiddenPath(text, options, asked),
+  };
+}
+
+/** @throws WritError SANDBOX_BROKEN */
+export function boxOf(
+  means: Means,
+  asked: HookBox,
+  place: Pick<Box, 'mounts' | 'directory'>,
+  readers: readonly number[] = [],
+): Box {
+  const user = userOf(means, asked, readers);
+  if (user === undefined && asked.userNamespace === 'no')
+    throw broken('only an agent of root can do without a user namespace');
+  const userNamespace = means.userNamespace === 'yes' ? asked.userNamespace : 'no';
+  // Without a namespace of its own a bound would count what all others of that user run: only his own will do.
+  const isCounted = userNamespace === 'yes' || user === undefined || asked.user !== undefined;
+  const maxProcesses = Math.min(asked.maxProcesses, means.limits.maxProcesses);
+  return {
+    ...place,
+    ...(user === undefined ? {} : { user }),
+    userNamespace,
+    network: asked.network,
+    maxDataBytes: Math.min(asked.maxMemoryBytes, means.limits.maxDataBytes),
+    ...(isCounted ? { maxProcesses } : {}),
+  };
+}
+
+const defaultUser = 'nobody';
+
+/** Never root. @returns undefined for an agent that is not root: it cannot be anybody else */
+function userOf({ isRoot }: Means, { user }: HookBox, readers: readonly number[]): BoxUser | undefined {
+  if (!isRoot && user === undefined) return undefined;
+  const ids = lookUp(user ?? defaultUser);
+  if (ids.uid === 0) throw broken(`${user} is root`);
+  if (isRoot) return { ...ids, groups: [...new Set([...ids.groups, ...readers])] };
+  if (ids.uid === process.getuid?.()) return undefined;
+  throw broken(`only an agent of root can run it as ${user}`);
+}
+
+function lookUp(user: string | number): BoxUser {
+  try {
+    return lookUpUser(user);
+  } catch (error) {
+    throw broken(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function broken(reason: string): WritError {
+  return new WritError('SANDBOX_BROKEN', reason, { facts: { reason } });
+}
+
+/**
+ * What is hidden first, then what was asked for, then our own: no bind can bring the state directory back, or put
+ * something else in the place of policy. Sealed last, when every place to mount on has been made.
+ */
+function mountsOf({ paths, view }: ConfineOptions, asked: HookBox, scratch: string): BoxMount[] {
+  const state = fs.realpathSync(paths.state);
+  const hidden = hiddenPlaces.flatMap((path) => (fs.existsSync(path) ? [fs.realpathSync(path)] : []));
+  const empty = (path: string): BoxMount => ({ kind: 'empty', path });
+  const sealed = (path: string): BoxMount => ({ kind: 'sealed', path });
+  return [
+    ...hidden.map(empty),
+    ...asked.binds.flatMap((path) => bind('read-only', path)),
+    ...asked.writable.flatMap((path) => bind('writable', path)),
+    empty(state),
+    ...viewMounts(fs.realpathSync(paths.policy), view),
+    ...bind('writable', scratch),
+    sealed(state),
+    ...hidden.map(sealed),
+  ];
+}
+
+/**
+ * Its parents first, where they are hidden: bubblewrap would give them the mode of what is mounted, and a directory
+ * of ours is nobody's to enter. A path that is not there is bubblewrap's to name.
+ */
+function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
+  if (!fs.existsSync(path)) return [{ kind, from: path, to: path }];
+  const real = fs.realpathSync(path);
+  return [
+    { kind: 'directory', path: dirname(real) },
+    { kind, from: real, to: real },
+  ];
+}
+
+function hiddenPath(
+  text: string,
+  { paths }: ConfineOptions,
+  { binds, writable }: HookBox,
+): string | undefined {
+  const shown = [...binds, ...writable, paths.policy, join(paths.state, 'staging')];
+  const isBelow = (path: string, directory: string): boolean => `${path}/`.startsWith(`${directory}/`);
+  const named = text.match(/\/[\w.@/-]+/g) ?? [];
+  return named.find(
+    (path) =>
+      [...hiddenPlaces, paths.state].some((place) => path !== place && isBelow(path, place)) &&
+      !shown.some((place) => isBelow(path, place)),
+  );
+}

@@ -1,0 +1,25 @@
+// What a host's own configuration says to every command in the sandbox: where policy lies, and which groups may read it.
+import { isWritError } from '../core/errors.js';
+import { lookUpGroup } from '../platform/group-id.js';
+import type { Host } from './host.js';
+import type { HookSandbox } from './run-hook.js';
+
+/** @returns all that a confined command needs but its view of policy */
+export function confineOn({
+  sandbox,
+  paths,
+  config,
+}: Pick<Host, 'sandbox' | 'paths' | 'config'>): Omit<HookSandbox, 'view' | 'places'> {
+  const readers = config.bundles.flatMap(({ group }) => (group === undefined ? [] : groupsNamed(group)));
+  return { sandbox, paths, readers };
+}
+
+/** A group that does not exist is staging's to refuse. */
+function groupsNamed(group: string | number): number[] {
+  try {
+    return [lookUpGroup(group)];
+  } catch (error) {
+    if (isWritError(error)) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+// Whether commands can be confined on this host, found out by trying, and what is to happen where they cannot. Keeps
+// what it found; where the sandbox is not there it looks again, for somebody may have installed it meanwhile.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { SandboxMode } from '../core/config.js';
+import { WritError } from '../core/errors.js';
+import { defaultHookBox } from '../core/hook-box.js';
+import type { SandboxStatus } from '../core/status.js';
+import { type BoxPrograms, runBoxed } from '../platform/bubblewrap.js';
+import type { Logger } from '../platform/log.js';
+import { readProcessLimits } from '../platform/process-limits.js';
+import { defaultPath } from '../platform/run-command.js';
+import { boxOf, type Means } from './confine.js';
+
+export interface Sandbox {
+  /** As of the last look. */
+  status(): SandboxStatus;
+  /**
+   * Looks, unless it was found before.
+   * @returns undefined where commands run as they are: `off`, or `auto` without one
+   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required
+   */
+  open(): Promise<Means | undefined>;
+  /** What was found may hold no more: a run could not be set up. */
+  forget(): void;
+}
+
+export interface SandboxOptions {
+  readonly mode: SandboxMode;
+  readonly log: Logger;
+  /** Where its programs are looked for, as a PATH. */
+  readonly searchPath?: string;
+}
+
+/** Nothing is looked for before it is asked. */
+export function createSandbox({ mode, log, searchPath = defaultPath }: SandboxOptions): Sandbox {
+  let found: Means | undefined;
+  let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
+  const look = async (): Promise<Means | undefined> => {
+    const result = await findMeans(searchPath);
+    const before = status.state;
+    status = { mode, ...('lack' in result ? result.lack : inForce(result.means)) };
+    if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
+    if (!('lack' in result)) {
+      found = result.means;
+    } else if (mode === 'required') {
+      throw lackError(result.lack);
+    }
+    return found;
+  };
+  return {
+    status: () => status,
+    open: async () => (mode === 'off' ? undefined : (found ?? (await look()))),
+    forget: () => {
+      found = undefined;
+    },
+  };
+}
+
+interface Lack {
+  readonly state: 'missing' | 'unusable';
+  readonly reason: string;
+}
+
+function lackError({ state, reason }: Lack): WritError {
+  const code = state === 'missing' ? 'SANDBOX_MISSING' : 'SANDBOX_BROKEN';
+  return new WritError(code, `no command can be confined: ${reason}`, { facts: { reason } });
+}
+
+/** How each bound is really kept, for people who have to know. */
+function inForce({ isRoot, userNamespace }: Means): Omit<SandboxStatus, 'mode'> {
+  return {
+    state: 'on',
+    user: isRoot ? 'nobody' : 'agent',
+    userNamespace,
+    memory: 'each-process',
+    processes: userNamespace === 'yes' ? 'each-command' : 'each-user',
+  };
+}
+
+async function findMeans(searchPath: string): Promise<{ means: Means } | { lack: Lack }> {
+  const programs: BoxPrograms = {
+    bwrap: findProgram('bwrap', searchPath),
+    prlimit: findProgram('prlimit', searchPath),
+    setpriv: findProgram('setpriv', searchPath),
+  };
+  const missing = Object.values(programs).filter((path) => !path.startsWith('/'));
+  if (missing.length > 0) return { lack: { state: 'missing', reason: `${missing.join(', ')} not found` } };
+  const isRoot = process.getuid?.() === 0;
+  const known = { programs, isRoot, limits: readProcessLimits() };
+  const whole: Means = { ...known, userNamespace: 'yes' };
+  const reason = await tryOnce(whole);
+  if (reason === undefined) return { means: whole };
+  // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
+  const plain: Means = { ...known, userNamespace: 'no' };
+  if (isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
+  return { lack: { state: 'unusable', reason } };
+}
+
+/** @returns its absolute path, or its name where it is not there */
+function findProgram(name: string, searchPath: string): string {
+  const paths = searchPath.split(':').map((directory) => join(directory, name));
+  return paths.find((path) => fs.existsSync(path)) ?? name;
+}
+
+const trialMs = 10_000;
+
+/** @returns why a command that does nothing could not be run, or undefined */
+async function tryOnce(means: Means): Promise<string | undefined> {
+  try {
+    const box = boxOf(means, defaultHookBox, { mounts: [], directory: '/' });
+    const { programs } = means;
+    const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
+    if (end.kind === 'not-boxed') return end.reason;
+    return end.kind === 'exited' && end.exitCode === 0 ? undefined : `a trial ended otherwise: ${end.kind}`;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

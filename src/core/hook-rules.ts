@@ -1,0 +1,93 @@
+// Rules for what commands ask of their sandbox: who they may be, which paths they may be given, and that no key
+// is written down where nothing would heed it.
+import type { ConfigPath, Finding } from './config-errors.js';
+import { at, type Group, group, list, type Placed, valuesAt } from './config-walk.js';
+import { boxKeys } from './hook-box.js';
+
+export interface DefaultPlaces {
+  readonly state: string;
+  readonly run: string;
+}
+
+const hookPlaces = ['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 'workers.*.probe'] as const;
+
+/** @returns what is wrong with the keys of commands that concern the sandbox */
+export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Finding> {
+  const isOff = file['sandbox'] === 'off';
+  for (const place of hookPlaces) {
+    for (const { path, value } of valuesAt(file, place.split('.'), [])) {
+      const hook = group(value);
+      yield* onlyWithRun(hook, path);
+      yield* userRule(hook['user'], [...path, 'user']);
+      yield* rejectRule(hook['reject'], [...path, 'reject']);
+      yield* bindRules(hook, path, privatePlaces(file, defaults));
+      if (isOff || hook['sandbox'] === 'off') yield* needsSandbox(hook, path);
+    }
+  }
+}
+
+/** A key that nothing heeds would be believed. */
+function* onlyWithRun(hook: Group, path: ConfigPath): Generator<Finding> {
+  if (hook['parse'] === undefined) return;
+  for (const key of ['reject', ...Object.keys(boxKeys)]) {
+    if (hook[key] !== undefined) yield at([...path, key], 'is only used with `run`');
+  }
+}
+
+function* needsSandbox(hook: Group, path: ConfigPath): Generator<Finding> {
+  if (hook['parse'] !== undefined) return;
+  for (const key of ['memory', ...Object.keys(boxKeys)]) {
+    if (hook[key] !== undefined) yield at([...path, key], 'is only used in a sandbox, and it is off');
+  }
+}
+
+function* userRule(user: unknown, path: ConfigPath): Generator<Finding> {
+  if (user === 'root' || user === 0)
+    yield at(path, 'must not be root: a policy is judged by nobody of power');
+}
+
+function* rejectRule(reject: unknown, path: ConfigPath): Generator<Finding> {
+  if (typeof reject !== 'string') return;
+  try {
+    new RegExp(reject, 'mu');
+  } catch (error) {
+    yield at(
+      path,
+      error instanceof Error ? error.message.replace('Invalid regular', 'is no regular') : 'is none',
+    );
+  }
+}
+
+interface PrivatePlace {
+  readonly path: string;
+  readonly why: string;
+}
+
+/** What no command is shown, whatever its binds say. */
+function privatePlaces(file: Group, defaults: DefaultPlaces): PrivatePlace[] {
+  const { state = defaults.state, run = defaults.run, policy, socket } = file;
+  const places: [path: unknown, why: string][] = [
+    [state, 'the state directory'],
+    [policy, 'the policy directory, which is shown as it will be'],
+    [socket ?? (typeof run === 'string' ? `${run}/agent.sock` : undefined), 'the control socket'],
+  ];
+  return places.flatMap(([path, why]) => (typeof path === 'string' ? [{ path, why }] : []));
+}
+
+function* bindRules(hook: Group, path: ConfigPath, places: readonly PrivatePlace[]): Generator<Finding> {
+  for (const key of ['binds', 'writable']) {
+    for (const one of list(hook[key]).map(
+      (value, index): Placed => ({ value, path: [...path, key, index] }),
+    )) {
+      if (typeof one.value !== 'string') continue;
+      const bind = one.value;
+      const met = places.find((place) => isWithin(bind, place.path) || isWithin(place.path, bind));
+      if (met !== undefined) yield at(one.path, `must not meet ${met.why} (${met.path})`);
+    }
+  }
+}
+
+function isWithin(path: string, directory: string): boolean {
+  const slashed = (text: string): string => `${text.replaceAll(/\/+/g, '/').replace(/\/$/, '')}/`;
+  return slashed(path).startsWith(slashed(directory));
+}

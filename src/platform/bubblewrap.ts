@@ -1,0 +1,165 @@
+// The door to bubblewrap: what a command may see and be, as the arguments of a program, and how its run ended. A
+// root agent builds the mounts as root, gives root up for good, and only then starts the command: the mounts may
+// hold trees that only root can reach. Knows no policy: its caller says what lies where.
+import { constants } from 'node:os';
+import { type CommandOptions, type CommandResult, runCommand } from './run-command.js';
+
+/** Absolute paths. */
+export interface BoxPrograms {
+  readonly bwrap: string;
+  readonly prlimit: string;
+  readonly setpriv: string;
+}
+
+/** One step of building the file system, in order; a later one covers an earlier one. Paths are real. */
+export type BoxMount =
+  | { readonly kind: 'read-only' | 'writable'; readonly from: string; readonly to: string }
+  /** An empty directory of its own, until `sealed`. */
+  | { readonly kind: 'empty' | 'sealed' | 'directory'; readonly path: string }
+  | { readonly kind: 'link'; readonly path: string; readonly target: string };
+
+/** Who the command is when we are root. */
+export interface BoxUser {
+  readonly uid: number;
+  readonly gid: number;
+  /** Supplementary groups. */
+  readonly groups: readonly number[];
+}
+
+export interface Box {
+  /** Left out: as ourselves, who are not root. */
+  readonly user?: BoxUser;
+  /** A namespace of its own, in which only its own user is known. */
+  readonly userNamespace: 'yes' | 'no';
+  readonly network: 'yes' | 'no';
+  /** On top of the whole file system, read-only. */
+  readonly mounts: readonly BoxMount[];
+  /** Where it starts; must be in the mounts. */
+  readonly directory: string;
+  /** Of each process: writable private memory. */
+  readonly maxDataBytes: number;
+  /** Left out: no bound; it counts all processes of the user in its user namespace. */
+  readonly maxProcesses?: number;
+}
+
+const statusDescriptor = 3;
+
+/**
+ * @returns the arguments that run a command in the box; descriptor 3 gets JSON lines, `exit-code` among them only
+ *   when the command itself was started
+ */
+export function boxArgv(programs: BoxPrograms, box: Box, argv: readonly string[]): [string, ...string[]] {
+  const status = ['--json-status-fd', String(statusDescriptor)];
+  const limited = [...limitArgv(programs, box), ...argv];
+  const outside = [
+    programs.bwrap,
+    ...namespaces(box),
+    '--ro-bind',
+    '/',
+    '/',
+    '--dev',
+    '/dev',
+    '--proc',
+    '/proc',
+  ];
+  // Also /dev: without its own mounts it is the one directory in which a command could leave something for another.
+  const mounts = [...box.mounts.flatMap(mountArgv), '--remount-ro', '/dev', '--chdir', box.directory];
+  const [program = '', ...rest] = [...outside, ...mounts];
+  if (box.user === undefined) return [program, '--unshare-user', ...rest, ...status, '--', ...limited];
+  const drop = dropArgv(programs, box.user);
+  if (box.userNamespace === 'no') return [program, ...rest, ...status, '--', ...drop, ...limited];
+  // Its own namespace comes last: root must not be mapped into it, and the mounts above need root.
+  const inside = [
+    programs.bwrap,
+    '--unshare-user',
+    '--die-with-parent',
+    '--dev-bind',
+    '/',
+    '/',
+    '--chdir',
+    box.directory,
+  ];
+  return [program, ...rest, '--', ...drop, ...inside, ...status, '--', ...limited];
+}
+
+/** With --die-with-parent the init of the PID namespace dies with us, and all that it holds with it. */
+function namespaces({ network }: Box): string[] {
+  const net = network === 'yes' ? [] : ['--unshare-net'];
+  return ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...net];
+}
+
+function mountArgv(mount: BoxMount): string[] {
+  switch (mount.kind) {
+    case 'read-only':
+      return ['--ro-bind', mount.from, mount.to];
+    case 'writable':
+      return ['--bind', mount.from, mount.to];
+    case 'empty':
+      return ['--tmpfs', mount.path];
+    case 'sealed':
+      return ['--remount-ro', mount.path];
+    case 'directory':
+      return ['--dir', mount.path];
+    case 'link':
+      return ['--symlink', mount.target, mount.path];
+  }
+}
+
+/** No capability, no way to a new one, and no group but those that are named. */
+function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: BoxUser): string[] {
+  const own = groups.length === 0 ? '--clear-groups' : `--groups=${groups.join(',')}`;
+  const none = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs'];
+  return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, own, ...none, '--'];
+}
+
+/** Inside of the user namespace, where processes are counted anew. A core file would leave policy behind. */
+function limitArgv({ prlimit }: BoxPrograms, { maxDataBytes, maxProcesses }: Box): string[] {
+  const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];
+  return [prlimit, '--core=0', `--data=${maxDataBytes}`, ...processes, '--'];
+}
+
+/** How it ended, or that it never was the command's turn. */
+export type BoxResult = CommandResult | { readonly kind: 'not-boxed'; readonly reason: string };
+
+export interface BoxedCommand
+  extends Omit<CommandOptions, 'argv' | 'cwd' | 'maxStatusBytes' | 'extraDescriptors'> {
+  readonly argv: readonly string[];
+  readonly box: Box;
+  readonly programs: BoxPrograms;
+}
+
+const maxStatusBytes = 4096;
+
+/** Never rejects. A deadline, an abort and our own death end every process of it. */
+export async function runBoxed({ argv, box, programs, ...options }: BoxedCommand): Promise<BoxResult> {
+  const result = await runCommand({
+    ...options,
+    argv: boxArgv(programs, box, argv),
+    cwd: '/',
+    maxStatusBytes,
+  });
+  if (result.kind === 'not-started') return { kind: 'not-boxed', reason: result.reason };
+  if (result.kind !== 'exited') return result;
+  const exitCode = commandExit(result.status ?? '');
+  if (exitCode === undefined) return { kind: 'not-boxed', reason: firstLine(result.stderr) };
+  const signal = signalOf(exitCode);
+  const { kind: _, exitCode: _code, ...output } = result;
+  return signal === undefined ? { ...result, exitCode } : { ...output, kind: 'killed', signal };
+}
+
+/** bubblewrap writes it when the command was started and has ended, and not when setting up failed. */
+function commandExit(status: string): number | undefined {
+  const match = /^\{ "exit-code": (\d{1,3}) \}$/m.exec(status);
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}
+
+/** As a shell, bubblewrap says 128 and the signal. */
+function signalOf(exitCode: number): NodeJS.Signals | undefined {
+  const entry = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128);
+  return entry?.[0] as NodeJS.Signals | undefined;
+}
+
+function firstLine(text: string): string {
+  const line = text.trim().split('\n')[0] ?? '';
+  return line === '' ? 'bubblewrap ended without a word' : line.slice(0, 500);
+}
