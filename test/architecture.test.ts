@@ -191,9 +191,9 @@ const confined: readonly Confined[] = [
   {
     what: 'worker threads',
     used: importing(/^node:worker_threads$/),
-    only: /^agent\/parse-check[^/]*\.ts$/,
+    only: /^(agent\/parse-check|platform\/match-text)[^/]*\.ts$/,
     because:
-      'only the parse check needs a thread it can bound and kill; elsewhere threads would hide the order',
+      'only parsers and patterns of others need a thread to bound and kill; elsewhere threads would hide the order',
   },
   {
     what: 'pino',
