@@ -28,8 +28,8 @@ interface LineOptions extends ExpectOptions {
 }
 
 const maxTailCharacters = 1000;
-/** HAProxy's master socket is away for 80 ms and more in a reload. */
-const livenessGraceMs = 1000;
+/** HAProxy's master socket is away for 80 ms and more in a reload, longer on a busy machine. */
+const livenessGraceMs = 3000;
 
 const regularExpression = {
   type: 'string',

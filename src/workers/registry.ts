@@ -6,5 +6,14 @@ import { line } from './line.js';
 import { native } from './native.js';
 import { signal } from './signal.js';
 import { supervisord } from './supervisord.js';
+import { systemd } from './systemd.js';
 
-export const driverKinds: readonly DriverKind[] = [kresd, native, signal, supervisord, line, command];
+export const driverKinds: readonly DriverKind[] = [
+  kresd,
+  native,
+  signal,
+  supervisord,
+  systemd,
+  line,
+  command,
+];

@@ -76,6 +76,8 @@ export interface SupervisedProcess {
   readonly state: number;
   readonly stateName: string;
   readonly pid: number;
+  /** Epoch seconds. */
+  readonly startedAt: number;
   /** Why it could not be started the last time; empty where it could. */
   readonly spawnError: string;
 }
@@ -89,13 +91,14 @@ export function processOf(value: XmlRpcValue): SupervisedProcess | undefined {
   if (typeof name !== 'string' || typeof group !== 'string' || typeof stateName !== 'string')
     return undefined;
   if (typeof state !== 'number' || typeof pid !== 'number') return undefined;
-  const spawnError = value.get('spawnerr');
+  const [startedAt, spawnError] = [value.get('start'), value.get('spawnerr')];
   return {
     id: `${group}:${name}`,
     group,
     state,
     stateName,
     pid,
+    startedAt: typeof startedAt === 'number' ? startedAt : 0,
     spawnError: typeof spawnError === 'string' ? spawnError : '',
   };
 }

@@ -82,6 +82,8 @@ function createSupervisordDriver(options: SupervisordOptions, context: DriverCon
     reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
     restart,
     liveness: (worker) => livenessOf(place, worker),
+    // Where a reset restarts, each tell would make a process that was never told.
+    ...(signal === undefined ? {} : { identity: (worker: string) => identityOf(place, worker) }),
   };
 }
 
@@ -199,4 +201,9 @@ async function livenessOf(place: SupervisordPlace, worker: string): Promise<Live
   if (process === undefined) return 'unknown';
   if (process.state === runningState && process.pid > 0) return 'alive';
   return stoppedStates.has(process.state) || process.state === backoffState ? 'dead' : 'unknown';
+}
+
+async function identityOf(place: SupervisordPlace, worker: string): Promise<string | undefined> {
+  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+  return process === undefined ? undefined : `${process.pid}@${process.startedAt}`;
 }

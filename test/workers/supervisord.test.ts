@@ -172,7 +172,7 @@ describe('a restart through supervisord', () => {
         const stopping = { state: 40, stateName: 'STOPPING', pid: 100 };
         return xmlProcess({ group: 'web', name: 'a', ...(asked < 2 ? stopping : stopped) });
       },
-      { verb: 'restart', timeoutMs: 60 },
+      { verb: 'restart', timeoutMs: 600 },
     );
     assert.equal(answer.kind, 'told');
     assert.deepEqual(calls, [
@@ -292,6 +292,18 @@ describe('whether a process of supervisord lives', () => {
 
   it('is unknown when supervisord does not say', async () => {
     assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
+  });
+});
+
+describe('the process behind a worker of supervisord', () => {
+  it('is known by pid and start, where a reset does not make a new one', async () => {
+    using dir = tempDir();
+    const one = { group: 'web', name: 'a', ...running };
+    const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), '100@1795291485');
+    await fake.close();
+    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), undefined);
+    assert.equal(driverOf(dir.join('s'), { group: 'web' }).identity, undefined);
   });
 });
 

@@ -1,0 +1,78 @@
+// What systemctl prints about units, read without guessing. Pure: what is asked and when is the driver's.
+// A reload of a unit proves as much as the command behind it, no more; the text for people says which one that is.
+
+export interface UnitState {
+  /** As `active`, `failed`, `inactive`. */
+  readonly active: string;
+  readonly canReload: 'yes' | 'no';
+  /** As `notify-reload`. */
+  readonly type: string;
+  /** Of the present run of the unit; another after each start. */
+  readonly invocation: string;
+  /** Programs and arguments of ExecReload, as systemd shows them. */
+  readonly reloadCommands: readonly string[];
+}
+
+export const shownProperties = 'ActiveState,CanReload,Type,InvocationID,ExecReload';
+
+/** Names that systemd itself allows for units, with the characters of its escapes. */
+export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
+const unitName = new RegExp(unitNamePattern);
+const activeStates: ReadonlySet<string> = new Set(
+  'active reloading refreshing inactive failed activating deactivating maintenance'.split(' '),
+);
+
+/**
+ * @param text of `systemctl list-units --plain --no-legend`: unit, load state, active state, and more
+ * @returns names of the units, sorted; undefined when a line is none
+ */
+export function parseUnitList(text: string): readonly string[] | undefined {
+  const names = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => line.trim().split(/\s+/))
+    .map(([name = '', , active = '']) => ({ name, active }));
+  if (names.some(({ name, active }) => !isUnit(name) || !activeStates.has(active))) return undefined;
+  return names
+    .filter(({ active }) => active !== 'inactive')
+    .map(({ name }) => name)
+    .sort();
+}
+
+function isUnit(name: string): boolean {
+  return unitName.test(name) && /[^.]\.[a-z]+$/.test(name);
+}
+
+/** @param text of `systemctl show --property=...`. @returns undefined when a property is missing */
+export function parseUnitState(text: string): UnitState | undefined {
+  const lines = text.split('\n').filter((line) => line.includes('='));
+  const valuesOf = (key: string): string[] =>
+    lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
+  const [active] = valuesOf('ActiveState');
+  if (active === undefined || active === '') return undefined;
+  return {
+    active,
+    canReload: valuesOf('CanReload')[0] === 'yes' ? 'yes' : 'no',
+    type: valuesOf('Type')[0] ?? '',
+    invocation: valuesOf('InvocationID')[0] ?? '',
+    reloadCommands: valuesOf('ExecReload')
+      .map(argvOf)
+      .filter((argv) => argv !== ''),
+  };
+}
+
+/** systemd shows `{ path=/bin/kill ; argv[]=/bin/kill -HUP $MAINPID ; ignore_errors=no ; ... }`. */
+function argvOf(shown: string): string {
+  return /(?:^|; |\{ )argv\[\]=(.*?) ; /.exec(shown)?.[1] ?? '';
+}
+
+/** @returns in words what a reload of this unit that ended well has shown */
+export function whatReloadProves(state: UnitState): string {
+  if (state.type === 'notify-reload') return 'it said that it is ready again';
+  const last = state.reloadCommands.at(-1);
+  if (last === undefined) return 'its reload is done by nobody that systemd names';
+  const signals = /^(?:\S*\/)?kill\s/.test(last);
+  return signals
+    ? `its reload only sends a signal: ${last}`
+    : `its reload is as good as the exit code of: ${last}`;
+}
