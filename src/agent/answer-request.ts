@@ -4,6 +4,7 @@ import type {
   ControlAnswer,
   ControlRequest,
   HistoryEntry,
+  PauseResult,
   ResumeResult,
   StatusReport,
 } from '../core/control-protocol.js';
@@ -24,7 +25,8 @@ export interface RequestDoors {
   readonly history: (request: RequestOf<'history'>) => readonly HistoryEntry[];
   readonly rollback: (request: RequestOf<'rollback'>, onEvent: OnAnswer) => Promise<CycleResult>;
   readonly verify: (request: RequestOf<'verify'>, onEvent: OnAnswer) => Promise<VerifyResult>;
-  readonly resume: () => Promise<ResumeResult>;
+  readonly resume: (request: RequestOf<'resume'>) => Promise<ResumeResult>;
+  readonly pause: (request: RequestOf<'pause'>) => Promise<PauseResult>;
 }
 
 type OnAnswer = (event: ControlAnswer) => void;
@@ -55,7 +57,9 @@ export async function answerRequest(
     case 'verify':
       return send(await doors.verify(request, onEvent));
     case 'resume':
-      return send(await doors.resume());
+      return send(await doors.resume(request));
+    case 'pause':
+      return send(await doors.pause(request));
     default:
       return request satisfies never;
   }

@@ -6,6 +6,7 @@ import type { Problem } from '../core/cycle-report.js';
 import type { Digest } from '../core/names.js';
 import type { ScrubState } from '../core/scrub.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { ledgerSchema } from './ledger-schema.js';
 import { openStateFile, type StateFile } from './state-file.js';
 
 /** A release this host has accepted, newest last; the age rules need all of them above an offered one. */
@@ -50,6 +51,15 @@ export interface UnreadSet {
   readonly sinceMs: number;
 }
 
+/** Nothing is activated until it ends. */
+export interface Pause {
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+  /** Left out: until `writ resume`. */
+  readonly untilMs?: number;
+}
+
 /** Policy was older than `maxStale`, and what was done about it. */
 export interface StalePeriod {
   /** `over`: fresh again, and the command for that is due. */
@@ -86,6 +96,7 @@ export interface Ledger {
   /** Channel of each bundle at its last activation: another one permits a lower serial once. */
   readonly channels: Readonly<Record<string, string>>;
   readonly holds: readonly Hold[];
+  readonly pause?: Pause;
   /** By `group/worker`. */
   readonly workers: Readonly<Record<string, WorkerLedger>>;
   /** By group. */
@@ -122,115 +133,6 @@ export interface Block {
   /** The same by bundle; absent in ledgers of older versions. */
   readonly releases?: ReleaseDigests;
 }
-
-const number = { type: 'integer', minimum: 0 };
-const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
-const text = { type: 'string' };
-const objectOf = (additionalProperties: object): object => ({ type: 'object', additionalProperties });
-const listOf = (items: object): object => ({ type: 'array', items });
-const record = (properties: Record<string, object>, required: readonly string[]): object => ({
-  type: 'object',
-  properties,
-  required: [...required],
-});
-
-const ledgerSchema: object = record(
-  {
-    writ: { const: 1 },
-    nextGeneration: { type: 'integer', minimum: 1 },
-    lastMtimeSeconds: number,
-    previous: number,
-    lastKnownGood: number,
-    retired: objectOf(number),
-    accepted: objectOf(
-      listOf(record({ serial: number, manifestDigest: digest }, ['serial', 'manifestDigest'])),
-    ),
-    channels: objectOf(text),
-    holds: listOf(
-      record({ bundle: text, serial: number, manifestDigest: digest, by: text, reason: text, atMs: number }, [
-        'bundle',
-        'serial',
-        'manifestDigest',
-        'by',
-        'reason',
-        'atMs',
-      ]),
-    ),
-    workers: objectOf(
-      record(
-        {
-          ...{ wanted: number, confirmed: number, state: text, text, atMs: number },
-          ...{
-            process: text,
-            appeared: { const: true },
-            tell: text,
-            tries: number,
-            nextTellAtMs: number,
-            goneAtMs: number,
-          },
-        },
-        ['wanted', 'state', 'text', 'atMs'],
-      ),
-    ),
-    unreadSets: objectOf(record({ text, sinceMs: number }, ['text', 'sinceMs'])),
-    retryAfterUntilMs: number,
-    verifiedBootId: text,
-    spaceNeeded: objectOf(
-      record({ serial: number, unit: { enum: ['bytes', 'inodes'] }, needed: number, atMs: number }, [
-        'serial',
-        'unit',
-        'needed',
-        'atMs',
-      ]),
-    ),
-    loadedBootId: text,
-    committedCycle: text,
-    crashes: record({ manifestDigests: objectOf(digest), count: number }, ['manifestDigests', 'count']),
-    blocked: record(
-      { reason: text, atMs: number, manifestDigests: listOf(digest), releases: objectOf(digest) },
-      ['reason', 'atMs', 'manifestDigests'],
-    ),
-    notices: listOf(
-      record({ code: text, message: text, hint: text, facts: { type: 'object' } }, [
-        'code',
-        'message',
-        'hint',
-        'facts',
-      ]),
-    ),
-    stale: record({ phase: { enum: ['stale', 'over'] }, sinceMs: number, code: text, ranBootId: text }, [
-      'phase',
-      'sinceMs',
-    ]),
-    settled: number,
-    links: objectOf(objectOf(text)),
-    scrub: record(
-      {
-        atMs: number,
-        outcome: { enum: ['whole', 'damaged', 'repaired'] },
-        damage: listOf(
-          record({ generation: number, part: text, kind: text, bundle: text, tree: text, path: text }, [
-            'generation',
-            'part',
-            'kind',
-            'path',
-          ]),
-        ),
-        found: number,
-        counts: record({ looks: number, damaged: number, repaired: number, failed: number }, [
-          'looks',
-          'damaged',
-          'repaired',
-          'failed',
-        ]),
-        failures: number,
-        behind: record({ generation: number, text }, ['generation', 'text']),
-      },
-      ['atMs', 'outcome', 'damage', 'found', 'counts', 'failures'],
-    ),
-  },
-  ['writ', 'nextGeneration', 'lastMtimeSeconds', 'accepted', 'channels', 'holds', 'workers'],
-);
 
 const initialLedger: Ledger = {
   writ: 1,

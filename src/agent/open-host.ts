@@ -34,7 +34,7 @@ export interface HostOptions {
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */
-  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'verify';
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
 }

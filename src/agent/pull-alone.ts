@@ -3,7 +3,7 @@
 import { afterExit } from '../core/after-exit.js';
 import { afterRepair } from '../core/after-repair.js';
 import type { AgentConfig } from '../core/config.js';
-import type { ResumeResult } from '../core/control-protocol.js';
+import type { PauseResult, ResumeResult } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { policyStands } from '../core/policy-stands.js';
@@ -21,12 +21,13 @@ import { loadConfig } from './load-config.js';
 import { closeHost, type LockRequest, lockHost, openHost } from './open-host.js';
 import { unboundedPace } from './pace.js';
 import { type HostPaths, hostPaths } from './paths.js';
+import { repairNow } from './pause.js';
 import { createRecorder } from './record-cycle.js';
 import { recoverHost } from './recover-host.js';
-import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import { scrub } from './scrub.js';
 import { createStaleWatch } from './stale-watch.js';
+import { orderPause, orderResume } from './standing-orders.js';
 import { type Started, startHost } from './start-host.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
@@ -73,7 +74,7 @@ async function mendByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd
       cycle: newCycleId(),
       contents: 'digests',
       pace: unboundedPace(signal),
-      repair: host.config.scrub.repair,
+      repair: repairNow(host),
       download: 'yes',
       signal,
       exclusive: (job) => job(),
@@ -145,7 +146,18 @@ export function rollbackAlone(
 /** `writ resume` without an agent. @throws WritError as pullAlone */
 export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
   return withHost(options, 'resume', async (host) => {
-    const result = resume(host);
+    const result = orderResume(host, options.by);
+    publishStatus(host, { version: options.version, contact: lastContact(host) });
+    return result;
+  });
+}
+
+/** `writ pause` without an agent. @throws WritError as pullAlone; USAGE */
+export function pauseAlone(
+  options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
+): Promise<PauseResult> {
+  return withHost(options, 'pause', async (host) => {
+    const result = orderPause(host, options);
     publishStatus(host, { version: options.version, contact: lastContact(host) });
     return result;
   });

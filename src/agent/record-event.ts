@@ -17,13 +17,15 @@ export interface HostEvent {
   readonly trigger: Trigger;
   /** Who was told. */
   readonly workers?: readonly WorkerResult[];
+  /** The person who asked; left out where nobody did. */
+  readonly by?: string;
   /** Its id; a new one when it is left out. */
   readonly cycle?: string;
 }
 
 /** Never throws: reporting changes no outcome. */
 export function recordEvent(host: Host, event: HostEvent): void {
-  const { problems, reason, trigger, workers = [], cycle = newCycleId() } = event;
+  const { problems, reason, trigger, by, workers = [], cycle = newCycleId() } = event;
   try {
     const story = openStory({ cycle, trigger, clock: host.clock });
     const findings = emptyFindings(activeGenerationNumber(host.paths));
@@ -31,7 +33,8 @@ export function recordEvent(host: Host, event: HostEvent): void {
     findings.workers.push(...workers);
     const result = finishCycle(host, story, findings);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
-    const entry = { schema: 1, type: 'history.entry', reason, result, steps: [] } as const;
+    const asked = { reason, ...(by === undefined ? {} : { by }) };
+    const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: [] } as const;
     appendHistory(host.paths, host.durable, entry);
   } catch (error) {
     host.log.error({ err: error, reason }, 'history could not be written');

@@ -1,7 +1,7 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
 import { afterExit } from '../core/after-exit.js';
-import type { AgentState, ControlAnswer, ResumeResult, StatusReport } from '../core/control-protocol.js';
+import type { AgentState, ControlAnswer, StatusReport } from '../core/control-protocol.js';
 import type { CycleResult, Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { HeldStatus } from '../core/status.js';
@@ -22,12 +22,12 @@ import { allOf, type Observers } from './observers.js';
 import { announceCurrent, closeHost, replaceHost } from './open-host.js';
 import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
-import { resume } from './resume.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import type { Look } from './scrub.js';
 import { createScrubber, type Scrubber } from './scrubber.js';
 import { createSettler, runSettleLoop, type Settler } from './settler.js';
 import { createStaleWatch, type StaleWatch } from './stale-watch.js';
+import { isWaitOver, openOrders } from './standing-orders.js';
 import { startHost } from './start-host.js';
 import { createStatusFeed, type StatusFeed } from './status-feed.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
@@ -60,7 +60,12 @@ export class RunningAgent {
     history: (request) => readHistory(this.#host.paths, request),
     rollback: (request, onEvent) => this.#runner.exclusive(() => this.#rollback(request, onEvent)),
     verify: (request, onEvent) => this.#scrubber.verify(request, onEvent),
-    resume: () => this.#runner.exclusive(async () => this.#resume()),
+    ...openOrders({
+      host: () => this.#host,
+      exclusive: (job) => this.#runner.exclusive(job),
+      admit: () => this.#refuseWhenStopping(),
+      onChanged: () => this.#publishStatus(),
+    }),
   };
   /** Aborted to end the poll loop of the present configuration. */
   #polling: AbortController = new AbortController();
@@ -185,7 +190,10 @@ export class RunningAgent {
     return runSettleLoop({
       ...{ clock, stop },
       before: () => exclusive(() => this.#collector.collectWhenDue(this.#host, () => this.#publishStatus())),
-      turn: () => exclusive(() => this.#settle(stop)),
+      turn: async () => {
+        await exclusive(() => this.#settle(stop));
+        if (isWaitOver(this.#host)) await pullUnlessStopping(this.#runner, 'poll');
+      },
       after: () => exclusive(() => this.#watchAge()),
     });
   }
@@ -229,13 +237,6 @@ export class RunningAgent {
     const { by, reason } = request;
     this.#note(end, { by, ...(reason === undefined ? {} : { reason }) });
     return end.result;
-  }
-
-  #resume(): ResumeResult {
-    this.#refuseWhenStopping();
-    const result = resume(this.#host);
-    this.#publishStatus();
-    return result;
   }
 
   #status(held: readonly HeldStatus[] = this.#collector.report().held): StatusReport {

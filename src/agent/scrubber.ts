@@ -7,6 +7,7 @@ import type { VerifyResult } from '../core/verify-report.js';
 import { maxTimerMs } from '../platform/clock.js';
 import type { Host } from './host.js';
 import { boundedPace } from './pace.js';
+import { repairNow } from './pause.js';
 import { newCycleId } from './run-cycle.js';
 import { type Look, scrub } from './scrub.js';
 import { verifyPolicy } from './verify-policy.js';
@@ -59,14 +60,14 @@ function untilNextLook({ clock, config, ledger }: Host): number {
 /** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */
 async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Promise<void> {
   const { clock, config, log } = host();
-  const { everyMs, repair, bytesPerSecond } = config.scrub;
+  const { everyMs, bytesPerSecond } = config.scrub;
   if (everyMs === undefined) return;
   try {
     const look = await scrub(host, {
       cycle: newCycleId(),
       contents: 'digests',
       pace: boundedPace({ clock, bytesPerSecond, signal: stop }),
-      repair,
+      repair: repairNow(host()),
       download: 'yes',
       signal: stop,
       exclusive,

@@ -12,6 +12,7 @@ import type { ActiveBundle } from './active-bundles.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
 import { channelKey, isBlocked } from './ledger.js';
+import { pausedError } from './pause.js';
 import { judgeSpace } from './space-memory.js';
 
 export type Selection =
@@ -33,7 +34,7 @@ export type Selection =
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
-  /** Holds and the memory of refusals are ignored, and a current release is fetched again. */
+  /** A pause, holds and the memory of refusals are ignored, and a current release is fetched again. */
   readonly force: 'yes' | 'no';
   readonly signal: AbortSignal;
   /** Told of each mirror that failed before another one brought a delegated role. */
@@ -73,6 +74,8 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
   const held = judgeMemory(host, target, keep);
   if (held !== undefined) return held;
+  const paused = pausedError(host, `${bundle.name} ${target.release.serial}`);
+  if (paused !== undefined) return keep(paused);
   const noRoom = judgeSpace(host, target.release);
   return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);
 }

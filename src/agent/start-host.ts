@@ -10,6 +10,7 @@ import { loadAtBoot } from './load-at-boot.js';
 import { mendHistory } from './mend-history.js';
 import { sayNotices } from './notices.js';
 import { unboundedPace } from './pace.js';
+import { repairNow } from './pause.js';
 import { type RecoveryOptions, recoverHost } from './recover-host.js';
 import { retryAtStart } from './remember-refusals.js';
 import { newCycleId } from './run-cycle.js';
@@ -78,7 +79,7 @@ async function verifyActive(
       signal,
       contents: full ? 'digests' : 'sizes',
       pace: unboundedPace(signal),
-      repair: host.config.scrub.repair,
+      repair: repairNow(host),
       download: 'no',
       exclusive: (job) => job(),
     });

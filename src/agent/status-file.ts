@@ -28,6 +28,7 @@ function publicPart(report: StatusReport): StatusReport {
     workers: report.workers.map((one) => ({ ...one, text: '' })),
     refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
+    ...(report.pause === undefined ? {} : { pause: { ...report.pause, reason: '' } }),
     // Which processes there are is nobody's business where /proc hides them.
     ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
     ...(report.scrub === undefined ? {} : { scrub: { ...report.scrub, damage: [] } }),

@@ -21,6 +21,7 @@ import { dueProblems } from './due-problems.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
+import { pauseNow } from './pause.js';
 import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
@@ -67,6 +68,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
   const active = attempt(() => readActiveReleases(host.paths), undefined);
   const ledger = host.ledger.read();
   const workers = workerStatuses(ledger);
+  const paused = pauseNow(ledger, host.clock.nowMs());
   const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
   const untrusted = attempt(() => findUntrusted(host), []);
   const clock = attempt(() => clockOf(host), undefined);
@@ -104,6 +106,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
         reason: message,
       })),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
+    ...(paused === undefined ? {} : { pause: paused }),
     problems: distinct([
       ...problems,
       ...blockedProblem(ledger),
@@ -220,17 +223,19 @@ interface Present {
   readonly untrusted: readonly UntrustedStatus[];
 }
 
+const judgedAnew: ReadonlySet<Problem['code']> = new Set([
+  'WORKER_UNREACHABLE',
+  'WORKERS_MISSING',
+  'ACTIVATION_PAUSED',
+  'UNTRUSTED_ACTIVE',
+  'POLICY_STALE',
+  'CLOCK_BEHIND',
+  'REPAIRED_BY_PREVIOUS',
+]);
+
 /** Told as it is now, and not as the last cycle met it. */
 function isNotJudgedAnew({ code, facts }: Problem): boolean {
-  const isOfALook = code === 'REPAIRED_BY_PREVIOUS' || (code === 'STATE_DAMAGED' && 'damage' in facts);
-  const isOfWorkers = code === 'WORKER_UNREACHABLE' || code === 'WORKERS_MISSING';
-  return (
-    !isOfALook &&
-    !isOfWorkers &&
-    code !== 'UNTRUSTED_ACTIVE' &&
-    code !== 'POLICY_STALE' &&
-    code !== 'CLOCK_BEHIND'
-  );
+  return !judgedAnew.has(code) && !(code === 'STATE_DAMAGED' && 'damage' in facts);
 }
 
 /** What is true now, whatever the last cycle met. */

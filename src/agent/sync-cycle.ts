@@ -13,6 +13,7 @@ import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { keptFirst } from './kept-first.js';
 import { noteMirrorFailures } from './note-mirrors.js';
+import { pausedError } from './pause.js';
 import { refreshTrust } from './refresh-trust.js';
 import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
 import { keepRecords } from './repair-plan.js';
@@ -114,7 +115,7 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const left = readWhatIsLeft(host);
   const active = left.policy;
   const selected = await select(cycle, active);
-  if (taken(selected).length === 0 && keepsItsBundles(host, active)) {
+  if (taken(selected).length === 0 && (keepsItsBundles(host, active) || isPaused(cycle))) {
     if (left.error !== undefined) throw left.error;
     return nothingNew(cycle);
   }
@@ -233,6 +234,14 @@ async function nothingNew(cycle: Cycle): Promise<'ended'> {
   findings.problems.push(...due.problems);
   story.note({ type: 'nothing', outcome: 'unchanged' });
   return 'ended';
+}
+
+/** A bundle that left the configuration leaves the policy with the next generation: in a pause there is none. */
+function isPaused({ host, request, findings }: Cycle): boolean {
+  const paused =
+    request.force === 'yes' ? undefined : pausedError(host, 'a bundle that is not configured any more');
+  if (paused !== undefined) findings.error = paused;
+  return paused !== undefined;
 }
 
 /** The configuration still names every bundle that is active. */

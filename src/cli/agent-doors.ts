@@ -1,6 +1,6 @@
 // What commands need of the agent's own code, each part imported when it is called and not before: `writ status`
 // must not load a TUF client. The only place in cli that names modules of the agent's run time.
-import type { HistoryEntry, ResumeResult, StatusReport } from '../core/control-protocol.js';
+import type { HistoryEntry, PauseResult, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import type { VerifyResult } from '../core/verify-report.js';
 import type { LogLevel } from '../platform/log.js';
@@ -35,6 +35,9 @@ export interface AgentDoors {
     },
   ): Promise<CycleResult>;
   resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult>;
+  pauseAlone(
+    options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
+  ): Promise<PauseResult>;
   verifyAlone(options: AloneOptions & { readonly repair: boolean }): Promise<VerifyResult>;
   /** What the files of a host say when no agent runs; loads no network and no schema code. */
   readOfflineStatus(options: OfflineOptions): Promise<StatusReport>;
@@ -55,6 +58,7 @@ export const agentDoors: AgentDoors = {
   runAgent: async (options) => (await import('../agent/agent.js')).runAgent(options),
   pullAlone: async (options) => (await import('../agent/pull-alone.js')).pullAlone(options),
   rollbackAlone: async (options) => (await import('../agent/pull-alone.js')).rollbackAlone(options),
+  pauseAlone: async (options) => (await import('../agent/pull-alone.js')).pauseAlone(options),
   resumeAlone: async (options) => (await import('../agent/pull-alone.js')).resumeAlone(options),
   verifyAlone: async (options) => (await import('../agent/pull-alone.js')).verifyAlone(options),
   readOfflineStatus: async (options) => (await import('../agent/offline.js')).readOfflineStatus(options),

@@ -12,6 +12,18 @@ export function durationFlag(text: string): number {
   return durationMs;
 }
 
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
+
+/** A time with its zone, as `2026-12-27T08:00Z`; the flag's value becomes epoch milliseconds. */
+export function timeFlag(text: string): number {
+  const timeMs = timePattern.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError(
+      'A time has a date and a zone, as 2026-12-27T08:00Z or 2026-12-27T09:00+01:00.',
+    );
+  return timeMs;
+}
+
 /** A bundle, channel or group name. */
 export function nameFlag(text: string): string {
   if (!isName(text)) {

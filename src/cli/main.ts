@@ -151,8 +151,13 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/rollback.js'),
   },
   {
+    name: 'pause',
+    summary: 'activate nothing until an end, or until writ resume',
+    load: () => import('./commands/pause.js'),
+  },
+  {
     name: 'resume',
-    summary: 'end holds and a block',
+    summary: 'end a pause, holds and a block',
     load: () => import('./commands/resume.js'),
   },
   {

@@ -125,7 +125,7 @@ function showRolledBack(result: CycleResult): Block {
 }
 
 function showDeferred(result: CycleResult): Block {
-  const held = result.problems.some((one) => one.code === 'RELEASE_HELD');
+  const held = result.problems.some((one) => one.code === 'RELEASE_HELD' || one.code === 'ACTIVATION_PAUSED');
   return showStopped(result, { word: 'DEFERRED', next: held ? 'writ resume' : 'writ status' });
 }
 

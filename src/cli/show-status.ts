@@ -25,7 +25,9 @@ export function statusWord(report: StatusReport): StatusWord {
   if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
   if (report.generation === undefined) return 'empty';
-  const missed = report.last?.outcome === 'degraded' || notTold(report.workers).length > 0;
+  // Who was missed by the last cycle may have been told since.
+  const isMended = report.problems.length === 0;
+  const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
   if (missed) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
@@ -53,6 +55,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
         (one) =>
           `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
+      ...pauseLines(report),
       ...heldLines(report),
       ...problemLines(report),
       ...truncatedLines(report),
@@ -82,7 +85,11 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const told = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not told`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
-  return { word: `${word.toUpperCase()}${unconfirmed}`, sentence: `${stopped}${active}${told}${agent}` };
+  const paused = report.pause === undefined ? '' : ' (paused)';
+  return {
+    word: `${word.toUpperCase()}${unconfirmed}${paused}`,
+    sentence: `${stopped}${active}${told}${agent}`,
+  };
 }
 
 function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
@@ -120,6 +127,7 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
     one.bundle === bundle.bundle && one.serial === server.serial;
   if (report.refusals.some(at)) return `${server.serial}, refused`;
   if (report.holds.some(at)) return `${server.serial}, held`;
+  if (report.pause !== undefined) return `${server.serial}, waits`;
   return String(server.serial);
 }
 
@@ -194,6 +202,14 @@ function untrustedLines({ untrusted = [] }: StatusReport): string[] {
   );
 }
 
+function pauseLines({ pause }: StatusReport): string[] {
+  if (pause === undefined) return [];
+  const { by, atMs, untilMs, reason } = pause;
+  const end = untilMs === undefined ? 'until writ resume' : `until ${minuteTime(untilMs)}`;
+  const why = reason === '' ? '' : `: ${reason}`;
+  return [`  paused    by ${by} since ${minuteTime(atMs)}, ${end}${why}`];
+}
+
 const holdWords = {
   mount: 'mounted at',
   cwd: 'works in',
@@ -224,5 +240,5 @@ function problemLines(report: StatusReport): string[] {
 function nextStep(report: StatusReport): string | undefined {
   if (report.agent === 'stop') return 'sudo systemctl start writ-agent';
   if (report.generation === undefined) return 'writ pull';
-  return report.holds.length > 0 ? 'writ resume' : undefined;
+  return report.holds.length > 0 || report.pause !== undefined ? 'writ resume' : undefined;
 }

@@ -3,7 +3,7 @@
 //
 //   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
-//   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult
+//   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
 //   verify         -> CycleEventLine* of a repair, then one VerifyResult
 //   anything that cannot be done -> one ControlError
 import type { CycleEventLine, CycleResult, Problem } from './cycle-report.js';
@@ -29,6 +29,13 @@ export type ControlRequest =
       readonly force?: boolean;
     }
   | { readonly type: 'resume'; readonly by: string }
+  | {
+      readonly type: 'pause';
+      readonly by: string;
+      readonly reason: string;
+      /** Epoch milliseconds; left out: until it is resumed. */
+      readonly untilMs?: number;
+    }
   | { readonly type: 'verify'; readonly repair: boolean; readonly by: string };
 
 export type ControlAnswer =
@@ -37,6 +44,7 @@ export type ControlAnswer =
   | Bounded<StatusReport>
   | Bounded<HistoryEntry>
   | ResumeResult
+  | PauseResult
   | Bounded<VerifyResult>
   | ControlError
   | { readonly type: 'end' };
@@ -57,6 +65,18 @@ export interface ResumeResult {
     /** As `dns-edge 42`. */
     readonly what: string;
   }[];
+}
+
+export interface PauseResult {
+  readonly schema: 1;
+  readonly type: 'pause.result';
+  readonly pause: {
+    readonly by: string;
+    readonly reason: string;
+    readonly atMs: number;
+    /** Left out: until it is resumed. */
+    readonly untilMs?: number;
+  };
 }
 
 /** One line of history.jsonl: a cycle that did something, or said something new. */
@@ -119,6 +139,16 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
       };
     case 'resume':
       return { type, by: text(message, 'by') };
+    case 'pause':
+      return {
+        type,
+        by: text(message, 'by'),
+        reason: text(message, 'reason'),
+        ...optional(
+          'untilMs',
+          message['untilMs'] === undefined ? undefined : integer(message, 'untilMs', Number.MAX_SAFE_INTEGER),
+        ),
+      };
     case 'verify':
       return { type, repair: message['repair'] === true, by: text(message, 'by') };
     default:

@@ -5,7 +5,8 @@ import type { Outcome, Step } from './sync-machine.js';
 
 /**
  * Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. `repair`: policy on disk was not
- * what was signed. `due` is none either: workers were told apart from the cycles.
+ * what was signed. `due` is none either:
+ * workers were told apart from the cycles; nor `pause`: it began or ended.
  */
 export type Trigger =
   | 'start'
@@ -17,7 +18,8 @@ export type Trigger =
   | 'reload'
   | 'stale'
   | 'repair'
-  | 'due';
+  | 'due'
+  | 'pause';
 
 export interface Problem {
   readonly code: ErrorCode;

@@ -343,6 +343,11 @@ export const errorCodes = {
     'Mend the cause, then `writ resume`.',
   ),
   NO_PREVIOUS: row('usage', 'There is no such generation to roll back to.', 'See `writ history`.'),
+  ACTIVATION_PAUSED: row(
+    'deferred',
+    'This host is paused: what is active stays, and new releases wait.',
+    '`writ resume`, or `writ pull --force`; see `writ status` for who paused it, and until when.',
+  ),
   RELEASE_HELD: row('deferred', 'A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
 
   // our own side of the host

@@ -54,6 +54,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
 const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'CHECK_DEFERRED',
   'RELEASE_HELD',
+  'ACTIVATION_PAUSED',
   'REMEMBERED_REFUSAL',
   'AGENT_STOPPING',
   'INTERRUPTED',

@@ -62,6 +62,15 @@ export interface HoldStatus {
   readonly reason?: string;
 }
 
+/** Nothing is activated until it ends. */
+export interface PauseStatus {
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+  /** Left out: until `writ resume`. */
+  readonly untilMs?: number;
+}
+
 export interface MirrorReport {
   readonly url: string;
   /** `used`: the last one that something came from. `failed`: when it was last asked. */
@@ -175,5 +184,7 @@ export interface StatusReport {
   readonly sandbox?: SandboxStatus;
   readonly refusals: readonly RefusalStatus[];
   readonly holds: readonly HoldStatus[];
+  /** Left out while nothing is paused. */
+  readonly pause?: PauseStatus;
   readonly problems: readonly Problem[];
 }

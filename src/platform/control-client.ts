@@ -38,6 +38,7 @@ const finalTypes: ReadonlySet<string> = new Set([
   'rollback.result',
   'status.result',
   'resume.result',
+  'pause.result',
   'verify.result',
   'end',
 ]);

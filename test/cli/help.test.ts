@@ -43,6 +43,7 @@ const agentCommands = [
   'health',
   'history',
   'rollback',
+  'pause',
   'resume',
   'verify',
   'config show',

@@ -90,6 +90,17 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
+  paused: [
+    'active',
+    statusReport({
+      pause: {
+        by: 'anna',
+        reason: 'change freeze, ticket 4711',
+        atMs: Date.UTC(2026, 10, 21, 12),
+        untilMs: Date.UTC(2026, 10, 21, 18),
+      },
+    }),
+  ],
   'refused-and-held': [
     'active',
     statusReport({

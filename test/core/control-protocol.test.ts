@@ -15,6 +15,8 @@ describe('a control request', () => {
     { type: 'rollback', by: 'anna' },
     { type: 'rollback', by: 'anna', generation: 17, reason: 'breaks eu' },
     { type: 'resume', by: 'anna' },
+    { type: 'pause', by: 'anna', reason: 'freeze' },
+    { type: 'pause', by: 'anna', reason: 'freeze', untilMs: 5 },
   ]) {
     it(`is read: ${JSON.stringify(request)}`, () => {
       assert.deepEqual(parseControlRequest(request), request);
@@ -40,6 +42,9 @@ describe('a control request', () => {
     { type: 'rollback', by: 'anna', generation: '17' },
     { type: 'rollback', by: 'anna', reason: 5 },
     { type: 'resume' },
+    { type: 'pause', by: 'anna' },
+    { type: 'pause', by: 'anna', reason: '' },
+    { type: 'pause', by: 'anna', reason: 'r', untilMs: 'tomorrow' },
   ]) {
     it(`is refused: ${JSON.stringify(request).slice(0, 60)}`, () => {
       assert.throws(

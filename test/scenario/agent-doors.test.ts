@@ -74,6 +74,31 @@ describe('after a rollback', () => {
   });
 });
 
+describe('a paused agent', () => {
+  it('waits across a restart, takes the release when the pause is over, and needs nobody for it', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    const untilMs = site.clock.nowMs() + minuteMs;
+    {
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      const paused = (await agent.ask({ type: 'pause', by: 'anna', reason: 'freeze', untilMs })).at(-1);
+      assert.ok(paused?.type === 'pause.result');
+      await site.repository.publish(zone(2));
+      assert.equal((await agent.pull()).exitCode, 8);
+      assert.equal(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).pause.by, 'anna');
+    }
+    await using again = site.start();
+    await again.ready;
+    assert.equal((await again.status()).pause?.reason, 'freeze');
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(minuteMs);
+    await until(() => again.cycles().some((one) => one.outcome === 'activated'));
+    assert.equal(active(site), 'version 2\n');
+    assert.equal((await again.status()).pause, undefined);
+  });
+});
+
 describe('the control socket', () => {
   it('gives a long history whole, to a reader at its own speed', async () => {
     using dir = tempDir();

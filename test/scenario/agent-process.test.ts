@@ -127,7 +127,7 @@ describe('writ agent', () => {
 });
 
 describe('without an agent', () => {
-  it('writ pull, rollback, resume and history do the same themselves', async () => {
+  it('writ pull, rollback, pause, resume and history do the same themselves', async () => {
     using dir = tempDir();
     const site = siteIn(dir);
     await site.repository.publish(zone(1));
@@ -144,11 +144,16 @@ describe('without an agent', () => {
     const held = await site.writ('pull');
     assert.deepEqual([held.exitCode, codes(held.json)], [8, ['RELEASE_HELD']]);
     assert.equal((await site.writ('resume')).exitCode, 0);
+    const paused = await site.writ('pause', '--for', '2h', '--reason', 'freeze');
+    assert.deepEqual([paused.exitCode, paused.json['outcome']], [0, 'paused'], paused.stdout);
+    const waits = await site.writ('pull');
+    assert.deepEqual([waits.exitCode, codes(waits.json)], [8, ['ACTIVATION_PAUSED']]);
+    assert.equal((await site.writ('resume')).exitCode, 0);
     assert.deepEqual([(await site.writ('pull')).exitCode, site.active()], [0, 'version 2\n']);
-    const { entries } = (await site.writ('history')).json as { entries: { result: { type: string } }[] };
+    const { entries } = (await site.writ('history')).json as { entries: { result: { trigger: string } }[] };
     assert.deepEqual(
-      entries.map((one) => one.result.type),
-      ['pull.result', 'pull.result', 'rollback.result', 'pull.result', 'pull.result'],
+      entries.map((one) => one.result.trigger),
+      ['pull', 'pause', 'pull', 'pause', 'pause', 'pull', 'rollback', 'pull', 'pull'],
     );
     const status = (await site.writ('status')).json;
     assert.deepEqual([status['agent'], status['generation'], codes(status)], ['stop', 3, []]);

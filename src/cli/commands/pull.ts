@@ -24,13 +24,13 @@ export const command: CommandDefinition<PullFlags> = {
     '4  degraded: active, but a worker was not told',
     '5  rolled back',
     '6  blocked, or another process is busy',
-    '8  deferred',
+    '8  deferred: paused, held, or not now',
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
   configure: (command) => {
     addConfigFlag(command)
-      .option('--force', 'fetch and verify everything again; ignores holds and remembered refusals')
+      .option('--force', 'fetch and verify everything again; ignores a pause, holds and remembered refusals')
       .option('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255))
       .option('--wait <time>', 'try again, for so long, until a verified policy is active', durationFlag);
   },

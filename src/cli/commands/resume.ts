@@ -1,4 +1,4 @@
-// `writ resume`: ends holds and a block, so that the next poll activates again.
+// `writ resume`: ends a pause, holds and a block, so that the next poll activates again.
 import type { ResumeResult } from '../../core/control-protocol.js';
 import { WritError } from '../../core/errors.js';
 import { agentDoors } from '../agent-doors.js';
@@ -19,7 +19,7 @@ export const command: CommandDefinition<ConfigFlags> = {
       exitCode: 0,
       details: { ended },
       lines: nothing
-        ? ['UNCHANGED nothing was held or blocked']
+        ? ['UNCHANGED nothing was paused, held or blocked']
         : ['RESUMED', ...ended.map((one) => `  ${one.kind} of ${one.what} has ended`)],
       ...(nothing ? {} : { next: 'writ pull' }),
     };
