@@ -79,8 +79,8 @@ function failed(reason: string): HttpReply {
 }
 
 function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
   if (!isSystemError(error) || error.code === undefined) return String(error);
-  if (error.code.startsWith('HPE_')) return 'it does not speak HTTP';
   if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
   return error.code;
 }

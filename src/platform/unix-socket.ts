@@ -85,7 +85,7 @@ async function removeStale(path: string, durable: DurableFs): Promise<void> {
   if (!stat.isSocket()) {
     throw new WritError('SOCKET_IN_USE', `${path} exists and is no socket`, { facts: { path } });
   }
-  const answer = await tryConnect(path);
+  const answer = await tryConnect({ path });
   if (answer === 'ECONNREFUSED') durable.discardFile('socket.stale', path);
   else if (answer !== 'ENOENT') {
     throw new WritError('SOCKET_IN_USE', `another process listens on ${path}`, { facts: { path, answer } });
@@ -93,9 +93,14 @@ async function removeStale(path: string, durable: DurableFs): Promise<void> {
 }
 
 /** @returns `connected`, or the code of the system's error */
-function tryConnect(path: string): Promise<string> {
+function tryConnect(place: SocketPlace): Promise<string> {
   return new Promise((resolve) => {
-    const socket = createConnection({ path });
+    const socket = createConnection(place);
+    // Only TCP waits here, for a host that does not answer.
+    socket.setTimeout(maxConnectMs, () => {
+      socket.destroy();
+      resolve('ETIMEDOUT');
+    });
     socket.once('connect', () => {
       socket.destroy();
       resolve('connected');
@@ -104,9 +109,13 @@ function tryConnect(path: string): Promise<string> {
   });
 }
 
-/** @returns whether anybody listens there just now; `unknown` where this process may not ask */
-export async function isListening(path: string): Promise<'yes' | 'no' | 'unknown'> {
-  const answer = await tryConnect(path);
+export type SocketPlace = { readonly path: string } | { readonly host: string; readonly port: number };
+
+const maxConnectMs = 2000;
+
+/** @returns whether anybody listens there just now; `unknown` where this process may not ask, or hears nothing */
+export async function isListening(place: SocketPlace): Promise<'yes' | 'no' | 'unknown'> {
+  const answer = await tryConnect(place);
   if (answer === 'connected') return 'yes';
   return answer === 'ECONNREFUSED' || answer === 'ENOENT' ? 'no' : 'unknown';
 }

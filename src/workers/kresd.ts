@@ -49,7 +49,8 @@ function createKresdDriver(options: KresdOptions, context: DriverContext): Drive
     reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
     identity: (worker) => socketIdentity(join(directory, worker)),
     // A worker that loads rules answers nobody, but the kernel still takes connections for it.
-    liveness: (worker) => socketLiveness(join(directory, worker), { clock: context.clock, graceMs: 0 }),
+    liveness: (worker) =>
+      socketLiveness({ path: join(directory, worker) }, { clock: context.clock, graceMs: 0 }),
   };
 }
 

@@ -1,7 +1,7 @@
 // Daemons with a control socket of text lines, as BIRD, unbound, NSD or HAProxy: sends a text, reads to the
 // protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
 // tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { WritError } from '../core/errors.js';
 import { exchange, requireSocketPath } from '../platform/unix-socket.js';
 import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
@@ -14,11 +14,14 @@ import {
   patternOf,
 } from './expectation.js';
 import { createLineReader, type LineAnswer, type LineRules } from './line-protocol.js';
+import { type MembersOptions, membersProperty } from './member-command.js';
 import { fillPlaceholders, isWorkerName, requireKnownPlaceholders, usesWorkerName } from './placeholders.js';
-import { isGlob, listByGlob, pathGlobPattern, socketLiveness } from './socket-set.js';
+import { listSockets, pathGlobPattern, requireOwnPlace, socketLiveness, socketOf } from './socket-set.js';
 
 interface LineOptions extends ExpectOptions {
+  /** A path, a glob, or with `members` a path with {worker}. */
   readonly line: string;
+  readonly members?: MembersOptions;
   readonly send: string;
   readonly end?: 'eof' | 'line';
   readonly until?: string;
@@ -62,6 +65,7 @@ export const line: DriverKind = {
       type: 'boolean',
       description: 'true (the daemon answers after it uses the generation, and right both ways) or false',
     },
+    members: membersProperty,
     ...expectProperties,
   },
   required: ['send'],
@@ -69,20 +73,19 @@ export const line: DriverKind = {
 };
 
 function createLineDriver(options: LineOptions, context: DriverContext): Driver {
-  const directory = dirname(options.line);
-  requireSocketPath(join(directory, 'x'));
+  requireSocketPath(join(dirname(options.line), 'x'));
   requireKnownPlaceholders('reset.send', [options.send]);
+  requireOwnPlace('reset.line', options.line, options.members);
   const expectation = createExpectation(options);
   if (options.confirms === true && !expectation.isGiven)
     throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
   const rules = rulesOf(options);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
-    members: async () =>
-      isGlob(options.line) ? listByGlob(options.line, 'socket') : [basename(options.line)],
+    members: () => listSockets(options.line, options.members),
     reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, context }),
     liveness: (worker) =>
-      socketLiveness(join(directory, worker), { clock: context.clock, graceMs: livenessGraceMs }),
+      socketLiveness({ path: placeOf(options, worker) }, { clock: context.clock, graceMs: livenessGraceMs }),
   };
 }
 
@@ -102,12 +105,16 @@ interface LineDriver {
   readonly context: DriverContext;
 }
 
+function placeOf({ line: place, members }: LineOptions, worker: string): string {
+  return socketOf(place, members, worker);
+}
+
 async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Promise<Answer> {
   const { options, rules, context } = driver;
-  const path = join(dirname(options.line), worker);
+  const path = placeOf(options, worker);
   if (dirname(path) !== dirname(options.line))
     return unreachable(`${path} is outside the configured directory`);
-  if (usesWorkerName([options.send]) && !isWorkerName(worker))
+  if ((options.members !== undefined || usesWorkerName([options.send])) && !isWorkerName(worker))
     return unreachable(`${path}: a socket of this name cannot stand in \`send\``);
   const reader = createLineReader(rules);
   const request = fillPlaceholders(options.send, reset.target, worker);

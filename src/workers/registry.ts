@@ -1,6 +1,7 @@
 // The table of drivers: adding one is one file and one row here.
 import { command } from './command.js';
 import type { DriverKind } from './driver.js';
+import { http } from './http.js';
 import { kresd } from './kresd.js';
 import { line } from './line.js';
 import { native } from './native.js';
@@ -14,6 +15,7 @@ export const driverKinds: readonly DriverKind[] = [
   signal,
   supervisord,
   systemd,
+  http,
   line,
   command,
 ];

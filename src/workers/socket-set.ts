@@ -1,13 +1,14 @@
-// Workers found by a glob of paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
+// Workers found by paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
 // Never follows a link, which could lead to another program, and never takes a directory it can't read for empty.
 import type { Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import picomatch from 'picomatch';
 import { isSystemError, WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
-import { isListening } from '../platform/unix-socket.js';
+import { isListening, type SocketPlace } from '../platform/unix-socket.js';
 import type { Liveness } from './driver.js';
+import { listByCommand, type MembersOptions } from './member-command.js';
 
 const maxMembers = 1024;
 const maxDirectoryEntries = 16_384;
@@ -18,6 +19,30 @@ export const pathGlobPattern = '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$';
 /** @returns whether it stands for a set; a path without a wildcard is one worker, there or not */
 export function isGlob(path: string): boolean {
   return /[*?[\]{}]/.test(basename(path));
+}
+
+/**
+ * The set of a driver of sockets: what `members` names, what a glob matches, or the one of a path, there or not.
+ * @throws WritError WORKER_UNREACHABLE when nobody can say
+ */
+export async function listSockets(place: string, members?: MembersOptions): Promise<readonly string[]> {
+  if (members !== undefined) return listByCommand(members);
+  return isGlob(place) ? listByGlob(place, 'socket') : [basename(place)];
+}
+
+/** @returns the socket of one worker of such a set */
+export function socketOf(place: string, members: MembersOptions | undefined, worker: string): string {
+  return members === undefined ? join(dirname(place), worker) : place.replaceAll('{worker}', () => worker);
+}
+
+/**
+ * Each worker that a command names needs a place of its own, or one would be told for all.
+ * @param key as `reset.line`
+ * @throws WritError CONFIG_INVALID
+ */
+export function requireOwnPlace(key: string, place: string, members: MembersOptions | undefined): void {
+  if (place.includes('{worker}') === (members !== undefined)) return;
+  throw new WritError('CONFIG_INVALID', `${key}: {worker} and \`members\` need each other`);
 }
 
 /**
@@ -59,12 +84,12 @@ const lookAgainMs = 50;
 
 /** @param options.graceMs how long the socket of a live daemon may be away, as in a reload */
 export async function socketLiveness(
-  path: string,
+  place: SocketPlace,
   options: { readonly clock: Clock; readonly graceMs: number },
 ): Promise<Liveness> {
   const endMs = options.clock.monotonicMs() + options.graceMs;
   for (;;) {
-    const listens = await isListening(path);
+    const listens = await isListening(place);
     if (listens !== 'no') return listens === 'yes' ? 'alive' : 'unknown';
     if (options.clock.monotonicMs() >= endMs) return 'dead';
     await options.clock.sleep(lookAgainMs);

@@ -6,6 +6,7 @@ import { isWritError } from '../../src/core/errors.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { line } from '../../src/workers/line.js';
 import { driverContext } from '../support/driver-context.js';
+import { fakeClock } from '../support/fake-clock.js';
 import { type FakeLineOptions, startFakeLineServer } from '../support/fake-line-server.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -118,7 +119,9 @@ describe('the line driver', () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
     const driver = driverOf(dir.join('s'));
-    assert.equal(await driver.liveness?.('s'), 'dead');
+    const impatient = driverContext({ clock: fakeClock({ mode: 'skip' }) });
+    const looking = line.create({ line: dir.join('s'), send: 'reload' }, impatient);
+    assert.equal(await looking.liveness?.('s'), 'dead');
     const dead = await driver.reset('s', { target, timeoutMs: 120 });
     assert.deepEqual(dead, { kind: 'unreachable', text: `${dir.join('s')}: ECONNREFUSED for 120 ms` });
     const absent = await driverOf(dir.join('t')).reset('t', { target, timeoutMs: 120 });
@@ -159,6 +162,19 @@ describe('the members of a line group', () => {
   });
 });
 
+describe('members of a line group that a command names', () => {
+  it('have a socket of their own each', async () => {
+    using dir = tempDir();
+    const fake = await startFakeLineServer(dir.join('a.ctl'), { habit: 'unbound' });
+    const driver = driverOf(dir.join('{worker}.ctl'), { expect: 'ok', members: { run: ['echo', 'a'] } });
+    assert.deepEqual(await driver.members(), ['a']);
+    assert.equal((await driver.reset('a', { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal(await driver.liveness?.('a'), 'alive');
+    assert.equal((await driver.reset('a b', { target, timeoutMs: 100 })).kind, 'unreachable');
+    await fake.close();
+  });
+});
+
 describe('the options of the line driver', () => {
   const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile({
     type: 'object',
@@ -194,6 +210,7 @@ describe('the options of the line driver', () => {
     ['a pattern that is none', { expectMatch: '(' }],
     ['an end that is no pattern', { until: '(' }],
     ['a greeting that is no pattern', { greeting: '(' }],
+    ['members without {worker}', { members: { run: ['list'] } }],
     ['an unknown placeholder', { send: 'reload {bundle}' }],
   ];
   for (const [what, options] of contradictions) {
