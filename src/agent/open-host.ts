@@ -165,7 +165,8 @@ function openClient(
 
 const maxCaBytes = 1_000_000;
 
-function readCa(path: string): string {
+/** @throws WritError TLS_INVALID */
+export function readCa(path: string): string {
   const verdict = readSmallFile(path, { maxBytes: maxCaBytes });
   if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
   const { why } = verdict;

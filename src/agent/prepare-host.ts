@@ -65,8 +65,11 @@ function requireSafePart(part: string, stat: fs.Stats): void {
   });
 }
 
-/** No rename crosses a mount, be it of the same file system: a swap would fail when it is too late to say so. */
-function requireSameDevice({ staging, archives, generations, bundles }: HostPaths): void {
+/**
+ * No rename crosses a mount, be it of the same file system: a swap would fail when it is too late to say so.
+ * @throws WritError PATH_CROSS_DEVICE
+ */
+export function requireSameDevice({ staging, archives, generations, bundles }: HostPaths): void {
   const points = readMountPoints();
   const from = { device: fs.statSync(staging).dev, mount: mountOf(staging, points) };
   for (const place of [

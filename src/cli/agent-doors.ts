@@ -2,7 +2,10 @@
 // must not load a TUF client. The only place in cli that names modules of the agent's run time.
 import type { HistoryEntry, PauseResult, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
+import type { DoctorFinding } from '../core/doctor.js';
+import type { WritError } from '../core/errors.js';
 import type { VerifyResult } from '../core/verify-report.js';
+import type { Clock } from '../platform/clock.js';
 import type { LogLevel } from '../platform/log.js';
 
 export interface RunAgentOptions {
@@ -39,12 +42,21 @@ export interface AgentDoors {
     options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
   ): Promise<PauseResult>;
   verifyAlone(options: AloneOptions & { readonly repair: boolean }): Promise<VerifyResult>;
+  /** Each thing that a host needs, and how it is; never rejects. */
+  runDoctor(options: DoctorOptions): Promise<readonly DoctorFinding[]>;
   /** What the files of a host say when no agent runs; loads no network and no schema code. */
   readOfflineStatus(options: OfflineOptions): Promise<StatusReport>;
   /** Newest first. */
   readOfflineHistory(
     options: OfflineOptions & { readonly limit: number; readonly cycle?: string },
   ): Promise<readonly HistoryEntry[]>;
+}
+
+export interface DoctorOptions {
+  readonly configPath: string;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly status: StatusReport | WritError;
 }
 
 export interface OfflineOptions {
@@ -61,6 +73,7 @@ export const agentDoors: AgentDoors = {
   pauseAlone: async (options) => (await import('../agent/pull-alone.js')).pauseAlone(options),
   resumeAlone: async (options) => (await import('../agent/pull-alone.js')).resumeAlone(options),
   verifyAlone: async (options) => (await import('../agent/pull-alone.js')).verifyAlone(options),
+  runDoctor: async (options) => (await import('../agent/doctor.js')).runDoctor(options),
   readOfflineStatus: async (options) => (await import('../agent/offline.js')).readOfflineStatus(options),
   readOfflineHistory: async (options) => (await import('../agent/offline.js')).readOfflineHistory(options),
 };

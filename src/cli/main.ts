@@ -141,6 +141,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/health.js'),
   },
   {
+    name: 'doctor',
+    summary: 'what is wrong with this host, and what to do about it',
+    load: () => import('./commands/doctor.js'),
+  },
+  {
     name: 'history',
     summary: 'what the cycles of this host did',
     load: () => import('./commands/history.js'),

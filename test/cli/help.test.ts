@@ -41,6 +41,7 @@ const agentCommands = [
   'pull',
   'status',
   'health',
+  'doctor',
   'history',
   'rollback',
   'pause',

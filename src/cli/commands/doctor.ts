@@ -1,0 +1,43 @@
+// `writ doctor`: looks at everything that a host needs, says in one line each how it is, and what to do about it.
+import { diagnose } from '../../core/doctor.js';
+import { isWritError, type WritError } from '../../core/errors.js';
+import type { StatusReport } from '../../core/status.js';
+import { agentDoors } from '../agent-doors.js';
+import { addConfigFlag, type ConfigFlags } from '../ask.js';
+import type { CommandContext, CommandDefinition } from '../command.js';
+import { readStatus } from '../read-status.js';
+import { showFindings } from '../show-doctor.js';
+
+export const command: CommandDefinition<ConfigFlags> = {
+  examples: ['writ doctor', 'writ doctor --json'],
+  exitCodes: ['0  all is well', '1  warnings', '2  failures'],
+  onSignal: 'end',
+  configure: (command) => {
+    addConfigFlag(command);
+  },
+  run: async (_args, { config: configPath }, context) => {
+    const { version, clock } = context;
+    const status = await statusOrWhyNot(configPath, context);
+    const findings = await agentDoors.runDoctor({ configPath, version, clock, status });
+    const { outcome, exitCode, failures, warnings } = diagnose(findings);
+    return {
+      type: 'doctor.result',
+      outcome,
+      exitCode,
+      details: { failures, warnings, findings },
+      lines: showFindings(findings),
+    };
+  },
+};
+
+async function statusOrWhyNot(
+  configPath: string,
+  context: CommandContext,
+): Promise<StatusReport | WritError> {
+  try {
+    return await readStatus(configPath, context);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return error;
+  }
+}

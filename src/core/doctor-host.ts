@@ -1,0 +1,161 @@
+// Judgements of `writ doctor` about the host itself: configuration, room and safety of its directories, the agent, the
+// sandbox. Facts in, one finding out; pure.
+import type { ConfigMistake } from './config-errors.js';
+import { mistakeLine } from './config-errors.js';
+import type { FreeSpace } from './disk-space.js';
+import type { Judged } from './doctor.js';
+
+export interface ConfigurationFacts {
+  readonly path: string;
+  readonly warnings: readonly ConfigMistake[];
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
+}
+
+export function judgeConfiguration({ path, warnings, error }: ConfigurationFacts): Judged {
+  if (error !== undefined) {
+    const [head = '', first, ...more] = error.message.split('\n').map((line) => line.trim());
+    const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    const text = first === undefined ? head : `${head} ${first}${rest}`;
+    return { state: 'FAIL', text, next: 'writ config show', code: error.code };
+  }
+  const [warning] = warnings;
+  if (warning === undefined) return { state: 'ok', text: `${path}: no mistake` };
+  const count = warnings.length === 1 ? '' : ` (${warnings.length} in all)`;
+  return { state: 'warn', text: `${path}:${mistakeLine(warning)}${count}`, next: 'writ config show' };
+}
+
+export interface StateFacts {
+  readonly path: string;
+  readonly presence: 'there' | 'absent';
+  /** Why its directories are not safe, or cannot be swapped in. */
+  readonly unsafe?: { readonly code: string; readonly message: string };
+  /** What forbids writing here, as EROFS; left out where nothing does. */
+  readonly notWritable?: string;
+  readonly free?: FreeSpace;
+  /** Bytes that one release may need: its archive, twice. */
+  readonly needBytes: number;
+  /** How `sync -f` ended there, when it did not end well. */
+  readonly flushFailed?: string;
+}
+
+const leastFreeBytes = 64_000_000;
+const leastFreeInodes = 2000;
+
+export function judgeState(facts: StateFacts): Judged {
+  const { path, presence, unsafe, notWritable, flushFailed, free } = facts;
+  if (unsafe !== undefined) {
+    const next = "make every directory on the way root's, with mode go-w";
+    return { state: 'FAIL', text: unsafe.message, next, code: unsafe.code };
+  }
+  if (notWritable === 'EACCES' || notWritable === 'EPERM')
+    return { state: 'warn', text: `${path} cannot be written by this user`, next: 'sudo writ doctor' };
+  if (notWritable !== undefined)
+    return {
+      state: 'FAIL',
+      text: `${path} cannot be written: ${notWritable}`,
+      next: 'look into dmesg; mount it rw',
+    };
+  if (flushFailed !== undefined)
+    return { state: 'FAIL', text: `${path} cannot be flushed: ${flushFailed}`, next: 'look into dmesg' };
+  const room = free === undefined ? undefined : judgeRoom(free, facts);
+  if (room !== undefined) return room;
+  const left = free === undefined ? '' : `, ${bytesText(free.bytes)} free`;
+  if (presence === 'absent') return { state: 'ok', text: `${path}: made at the first start${left}` };
+  return { state: 'ok', text: `${path}: one file system, flushing works${left}` };
+}
+
+function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | undefined {
+  const next = `df -h ${path}; df -i ${path}`;
+  const inodesShort = free.totalInodes > 0 && free.inodes < leastFreeInodes;
+  if (free.bytes < leastFreeBytes || inodesShort) {
+    const what = inodesShort ? `${free.inodes} inodes` : bytesText(free.bytes);
+    return { state: 'FAIL', text: `${path}: ${what} free, too little for any release`, next };
+  }
+  if (free.bytes >= needBytes) return undefined;
+  const text = `${path}: ${bytesText(free.bytes)} free, the largest release that is allowed needs ${bytesText(needBytes)}`;
+  return { state: 'warn', text, next };
+}
+
+export interface AgentFactsSeen {
+  readonly socket: string;
+  /** As status says it; left out when nobody answers. */
+  readonly state?: 'init' | 'run' | 'shutdown' | 'stop';
+  /** Why the agent that runs did not answer. */
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
+  /** Who holds the lock, for people; left out when nobody does. */
+  readonly lockHolder?: string;
+  readonly versions: { readonly agent?: string; readonly own: string };
+}
+
+export function judgeAgent({ socket, state, error, lockHolder, versions }: AgentFactsSeen): Judged {
+  if (error !== undefined) return { state: 'FAIL', text: error.message, next: error.hint, code: error.code };
+  if (state === undefined || state === 'stop') {
+    if (lockHolder !== undefined)
+      return {
+        state: 'warn',
+        text: `no agent answers on ${socket}; the lock is held by ${lockHolder}`,
+        next: 'writ status',
+      };
+    const next = 'sudo systemctl start writ-agent';
+    return { state: 'warn', text: 'no agent runs: nothing is pulled by itself', next };
+  }
+  const { agent, own } = versions;
+  if (agent !== undefined && agent !== own) {
+    const text = `runs with version ${agent}, this program is ${own}`;
+    return { state: 'warn', text, next: 'sudo systemctl restart writ-agent' };
+  }
+  return { state: 'ok', text: `answers on ${socket}, state ${state}` };
+}
+
+export interface SandboxFacts {
+  /** As configured; `auto` for who is not root. */
+  readonly mode: 'required' | 'auto' | 'off';
+  /** Commands that would run in it: checks, loaders, probes. */
+  readonly commands: number;
+  /** Programs that it needs and that are not there. */
+  readonly missing: readonly string[];
+  /** What bubblewrap said when it was to make its namespaces; left out when it made them. */
+  readonly refused?: string;
+}
+
+export function judgeSandbox({ mode, commands, missing, refused }: SandboxFacts): Judged {
+  if (mode === 'off') {
+    const state = commands === 0 ? 'ok' : 'warn';
+    return { state, text: `off: ${commandsText(commands)} with the rights of the agent`, ...withNext(state) };
+  }
+  // Without a command there is nothing that could not run.
+  const bad = mode === 'required' && commands > 0 ? 'FAIL' : commands > 0 ? 'warn' : 'skip';
+  const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
+  const what = commands === 0 ? 'nothing needs it yet' : `${commandsText(commands)} that ${effect}`;
+  if (missing.length > 0) {
+    const next = 'apt-get install bubblewrap util-linux';
+    return { state: bad, text: `${missing.join(', ')} not found: ${what}`, next };
+  }
+  if (refused !== undefined) {
+    const next = 'allow user namespaces, or run the agent as root';
+    return { state: bad, text: `bubblewrap makes no namespaces (${refused}): ${what}`, next };
+  }
+  return { state: 'ok', text: 'bubblewrap makes its namespaces' };
+}
+
+function withNext(state: 'ok' | 'warn'): Pick<Judged, 'next'> {
+  return state === 'ok' ? {} : { next: 'set `sandbox: auto` or `required`' };
+}
+
+function commandsText(count: number): string {
+  return count === 1 ? '1 command' : `${count} commands`;
+}
+
+const units = [
+  ['TB', 1e12],
+  ['GB', 1e9],
+  ['MB', 1e6],
+  ['kB', 1e3],
+] as const;
+
+/** @returns as `41 GB`, or `1.2 MB` below ten */
+export function bytesText(bytes: number): string {
+  const [unit, size] = units.find(([, least]) => bytes >= least) ?? ['B', 1];
+  const value = bytes / size;
+  return `${value < 10 && unit !== 'B' ? value.toFixed(1) : Math.floor(value)} ${unit}`;
+}

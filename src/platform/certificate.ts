@@ -1,0 +1,31 @@
+// The door to a server's certificate: when it ends. Shakes hands and says nothing; whether it is to be believed, is the
+// HTTP door's to judge.
+import { connect } from 'node:tls';
+
+export interface CertificateOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+}
+
+/** @returns epoch milliseconds, or undefined when no certificate was seen in time */
+export function certificateEndsAtMs({
+  host,
+  port,
+  timeoutMs,
+}: CertificateOptions): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.
+    const socket = connect({ host, port, servername: host, rejectUnauthorized: false });
+    const end = (endsAtMs: number | undefined): void => {
+      socket.destroy();
+      resolve(endsAtMs);
+    };
+    socket.setTimeout(timeoutMs, () => end(undefined));
+    socket.on('error', () => end(undefined));
+    socket.on('secureConnect', () => {
+      const endsAtMs = Date.parse(socket.getPeerCertificate().valid_to ?? '');
+      end(Number.isNaN(endsAtMs) ? undefined : endsAtMs);
+    });
+  });
+}
