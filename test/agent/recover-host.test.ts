@@ -5,11 +5,11 @@ import { describe, it } from 'node:test';
 import { activeGenerationNumber } from '../../src/agent/generations.js';
 import { writeJournal } from '../../src/agent/journal.js';
 import type { Journal } from '../../src/core/recovery.js';
-import { codes, crashCount, crashed, journalOf, policy, recover } from '../support/crashed-host.js';
+import { codes, crashCount, crashed, journalOf, policy, recover, spoil } from '../support/crashed-host.js';
 import { cycleOn } from '../support/cycle-on.js';
 import { directoryState } from '../support/directory-state.js';
 import { confirms, refuses } from '../support/scripted-driver.js';
-import { type TestHost, testHost } from '../support/test-host.js';
+import { testHost } from '../support/test-host.js';
 
 describe('recovery', () => {
   it('does and writes nothing when nothing was in flight', async () => {
@@ -184,9 +184,3 @@ describe('recovery', () => {
 });
 
 /** Changes a file of the generation's own tree. */
-function spoil({ host: { paths } }: TestHost, generation: number): void {
-  const [tree] = fs
-    .readdirSync(join(paths.bundles, 'access'))
-    .filter((name) => name.endsWith(`.${generation}`));
-  fs.writeFileSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), 'VERSION: 9\n');
-}

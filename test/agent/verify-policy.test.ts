@@ -139,6 +139,19 @@ describe('a damaged backup', () => {
     assert.equal(test.host.ledger.read().previous, 1);
   });
 
+  it('whose link is gone is made anew, though its tree is whole', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(join(test.host.paths.generations, '1/access'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'previous', 0],
+    ]);
+    const link = join(test.host.paths.generations, '3/access/policy.yaml');
+    assert.equal(fs.readFileSync(link, 'utf8'), 'version: 1\n');
+  });
+
   it('that is the last known good one is named so again', async () => {
     using test = await twoGenerations();
     const { host } = test;
@@ -151,5 +164,18 @@ describe('a damaged backup', () => {
       [3, 'last-known-good', 0],
     ]);
     assert.deepEqual([host.ledger.read().lastKnownGood, (await verify(test, 'no')).outcome], [3, 'whole']);
+  });
+});
+
+describe('an active release that nobody vouches for', () => {
+  it('is no whole policy, though every byte is as it was signed', async () => {
+    using test = await twoGenerations();
+    test.repository.rotate('targets');
+    test.repository.targets.targets = {};
+    test.repository.publish();
+    await test.pull();
+    const result = await verify(test, 'no');
+    assert.deepEqual([result.outcome, result.exitCode, result.found], ['damaged', 1, []]);
+    assert.ok(result.untrusted.some((one) => one.active));
   });
 });

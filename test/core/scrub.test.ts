@@ -83,6 +83,11 @@ describe('damage that stands', () => {
     assert.deepEqual(standingDamage(known, { generation: 8, trees }), [file], 'another link, the same tree');
     assert.deepEqual(standingDamage(known, { generation: 8, trees: new Map() }), []);
     assert.deepEqual(standingDamage(undefined, { generation: 7, trees }), []);
+    // A link of a bundle is the generation's, whatever tree the bundle has.
+    const entry: DamageFound = { ...link, kind: 'missing', bundle: 'dns-edge', path: 'dns-edge' };
+    const one = state({ damage: [entry] });
+    assert.deepEqual(standingDamage(one, { generation: 7, trees }), [entry]);
+    assert.deepEqual(standingDamage(one, { generation: 8, trees }), []);
   });
 });
 

@@ -1,6 +1,7 @@
 // A host whose swap a crash cut short: journal, link and counted crashes as a test wants them, and its recovery.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { pointCurrentAt } from '../../src/agent/generations.js';
 import type { Host } from '../../src/agent/host.js';
 import { writeJournal } from '../../src/agent/journal.js';
@@ -65,4 +66,12 @@ export function crashCount(
 ): Required<Pick<ReturnType<Host['ledger']['read']>, 'crashes'>> {
   const access = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
   return { crashes: { manifestDigests: { access }, count } };
+}
+
+/** Somebody edits the tree of a generation. */
+export function spoil({ host: { paths } }: TestHost, generation: number): void {
+  const [tree] = fs
+    .readdirSync(join(paths.bundles, 'access'))
+    .filter((name) => name.endsWith(`.${generation}`));
+  fs.writeFileSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), 'VERSION: 9\n');
 }
