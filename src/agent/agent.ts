@@ -10,6 +10,7 @@ import { loadConfig } from './load-config.js';
 import { lockHost, openHost } from './open-host.js';
 import { RunningAgent } from './running-agent.js';
 import { type ServiceManager, tellServiceManager } from './service-manager.js';
+import { openWatchers } from './watchers.js';
 
 export interface RunAgentOptions {
   readonly configPath: string;
@@ -67,8 +68,10 @@ export async function startAgent(options: AgentOptions): Promise<void> {
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {
+    await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options);
-    await new RunningAgent(options, host).run();
+    const observers = [...(options.observers ?? []), ...watchers.observers];
+    await new RunningAgent({ ...options, observers }, host).run();
   } finally {
     lock.release();
   }

@@ -41,6 +41,8 @@ export interface CycleStory {
   /** @returns an id for one tell of one worker; no other tell ever has it */
   readonly nextTell: () => string;
   durationMs(): number;
+  /** Bytes of archives that came so far. */
+  fetchedBytes(): number;
 }
 
 export interface StoryOptions {
@@ -63,6 +65,7 @@ export function openStory(options: StoryOptions): CycleStory {
   const steps: StepRecord[] = [];
   let state: CycleState = { name: 'running', step: options.firstStep ?? firstStep };
   let lastProgressMs = Number.NEGATIVE_INFINITY;
+  const fetched = { before: 0, now: 0 };
 
   const note = (event: CycleEvent): CycleState => {
     const following = transition(state, event);
@@ -107,12 +110,16 @@ export function openStory(options: StoryOptions): CycleStory {
     restore: (act) => run('restore', act),
     nextTell: tellIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
+      // It begins anew where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
+      if (doneBytes < fetched.now) fetched.before += fetched.now;
+      fetched.now = doneBytes;
       const nowMs = clock.monotonicMs();
       if (nowMs - lastProgressMs < progressEveryMs && doneBytes < totalBytes) return;
       lastProgressMs = nowMs;
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
     },
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),
+    fetchedBytes: () => fetched.before + fetched.now,
   };
 }
 

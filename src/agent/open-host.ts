@@ -1,6 +1,7 @@
 // Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
 // The one place where the parts are put together; it performs no cycle.
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../core/config.js';
 import { isWritError, WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
@@ -173,17 +174,21 @@ export function readCa(path: string): string {
   throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
-const places = ['state', 'policy', 'run', 'socket'] as const;
+const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events'] as const;
 
 /**
  * A reload cannot move the lock or the policy from under the workers.
  * @throws WritError CONFIG_INVALID naming the key that needs a restart
  */
 function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
-  const moved = places.find((key) => old[key] !== next[key]);
+  const moved = places.find((key) => !isDeepStrictEqual(old[key], next[key]));
   if (moved === undefined) return;
   throw new WritError('CONFIG_INVALID', `\`${moved}\` cannot change while the agent runs`, {
-    facts: { key: moved, expected: old[moved], actual: next[moved] },
+    facts: { key: moved, expected: shown(old[moved]), actual: shown(next[moved]) },
     hint: 'Restart the agent.',
   });
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? 'none');
 }

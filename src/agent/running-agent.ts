@@ -224,7 +224,10 @@ export class RunningAgent {
 
   #noteLook({ repair }: Look): void {
     this.#problems.delete('damage');
-    if (repair !== undefined) this.#last = repair.result;
+    if (repair !== undefined) {
+      this.#last = repair.result;
+      this.#observers.onCycle(repair);
+    }
     this.#publishStatus();
   }
 

@@ -33,6 +33,8 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     ...(freshness.onStale === undefined ? [] : [row('onStale', freshness.onStale.run.join(' '))]),
     ...(freshness.onFresh === undefined ? [] : [row('onFresh', freshness.onFresh.run.join(' '))]),
     row('untrusted', config.untrusted),
+    ...(config.metrics === undefined ? [] : [row(...metricsText(config.metrics))]),
+    ...(config.events === undefined ? [] : [row('events.file', config.events.file)]),
     row('limits.archive', `${limits.maxArchiveBytes} B`),
     row('limits.entries', String(limits.maxEntries)),
     row('limits.file', `${limits.maxFileBytes} B`),
@@ -45,6 +47,12 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
   ];
   return [`VALID ${file}`, ...table([{ title: 'key' }, { title: 'value' }, { title: 'from' }], rows)];
+}
+
+function metricsText(metrics: NonNullable<AgentConfig['metrics']>): [key: string, value: string] {
+  if (metrics.kind === 'unix') return ['metrics.socket', metrics.path];
+  const host = metrics.host.includes(':') ? `[${metrics.host}]` : metrics.host;
+  return ['metrics.listen', `${host}:${metrics.port}`];
 }
 
 function transportRows(

@@ -3,6 +3,7 @@
 import { checkBounds } from './config-bounds.js';
 import type { ConfigPath, Finding } from './config-errors.js';
 import { nearest, unknownText } from './config-errors.js';
+import { reportRules } from './config-reports.js';
 import type { DriverSchema } from './config-schema.js';
 import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
 import { boxRules } from './hook-rules.js';
@@ -24,6 +25,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...pollRules(file, options),
     ...checkBounds(file),
     ...staleRules(file),
+    ...reportRules(file),
     ...bundleRules(file),
     ...togetherRules(file),
     ...workerRules(file, options),

@@ -1,6 +1,8 @@
 // The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds. A key
 // whose feature does not exist is not here, and so refused as unknown. What a schema cannot say is in
 // config-rules. Each `description` completes the sentence "must be ...".
+
+import { listenPattern } from './config-reports.js';
 import { boxKeys, rejectSchema } from './hook-box.js';
 import { durationPattern, namePattern, sizePattern } from './names.js';
 
@@ -236,6 +238,11 @@ export const configSchema: Schema = object(
     onStale: object({ run: command, timeout: duration }, ['run']),
     onFresh: object({ run: command, timeout: duration }, ['run']),
     untrusted: { type: 'string', enum: ['keep', 'rollback'], description: 'keep or rollback' },
+    metrics: object({
+      listen: { type: 'string', pattern: listenPattern, description: 'HOST:PORT, as 127.0.0.1:9464' },
+      socket: absolutePath,
+    }),
+    events: object({ file: absolutePath }, ['file']),
     limits: object({
       archive: size,
       entries: whole(1, 10_000_000),

@@ -15,6 +15,7 @@ import type {
   WorkerGroupConfig,
 } from './config.js';
 import { buildLimits, type LimitsFile } from './config-limits.js';
+import { buildReports, type ReportsFile } from './config-reports.js';
 import { driversOf } from './config-rules.js';
 import type { DriverSchema } from './config-schema.js';
 import { buildHookBox, type HookBoxFile } from './hook-box.js';
@@ -64,7 +65,7 @@ type MirrorFile =
   | { readonly url: string; readonly ca?: string; readonly redirects?: readonly string[] };
 
 /** The file after schema and rules. */
-export interface ConfigFile {
+export interface ConfigFile extends ReportsFile {
   readonly repository: MirrorFile | readonly MirrorFile[];
   readonly root?: string;
   readonly state?: string;
@@ -155,6 +156,7 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
     scrub: buildScrub(file.scrub),
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
+    ...buildReports(file),
     ...buildLimits(file.limits),
   };
 }

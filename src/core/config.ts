@@ -1,5 +1,7 @@
 // The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
 // names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
+
+import type { EventsConfig, MetricsConfig } from './config-reports.js';
 import type { HookBox } from './hook-box.js';
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from './limits.js';
 
@@ -138,6 +140,10 @@ export interface AgentConfig {
   readonly freshness: FreshnessConfig;
   /** What follows when the active release is no longer vouched for by keys that this host trusts. */
   readonly untrusted: 'keep' | 'rollback';
+  /** Left out: no metrics. */
+  readonly metrics?: MetricsConfig;
+  /** Left out: no events. */
+  readonly events?: EventsConfig;
   readonly limits: ArchiveLimits;
   readonly metadataLimits: MetadataLimits;
   readonly transport: TransportLimits;

@@ -20,6 +20,8 @@ const prepared = 'the start has made it a moment ago: only if somebody removes i
 
 const confined =
   'only a root agent with bubblewrap gives scratch away: before the swap it is like hook.scratch, and goes with it';
+const ofEvents =
+  'no part of the policy: a file of events that fails changes no outcome (test/agent/events-file)';
 
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -31,6 +33,11 @@ const exceptions: Readonly<Record<string, string>> = {
   'download.target:flush-to': noHost,
   'download.target:flush-from': noHost,
   'hook.owner': confined,
+  'events.append': ofEvents,
+  'events.append:flush-directory': ofEvents,
+  'events.rotate:rename': ofEvents,
+  'events.rotate:flush-to': ofEvents,
+  'events.rotate:flush-from': ofEvents,
   'flush.record-aside:flush-from': sameDirectory,
   'flush.record-back:flush-from': sameDirectory,
   'recover.record-back:flush-from': sameDirectory,
