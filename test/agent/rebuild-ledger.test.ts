@@ -104,6 +104,18 @@ describe('a ledger that is', () => {
     assert.equal(host.ledger.read().crashes, undefined);
   });
 
+  it('lost knows a release that the trust store lists, though its kept copy is gone', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const { accepted } = test.host.ledger.read();
+    fs.rmSync(test.host.paths.ledger);
+    fs.rmSync(test.host.paths.archives, { recursive: true });
+    fs.mkdirSync(test.host.paths.archives);
+    const host = test.reopen();
+    await start(host);
+    assert.deepEqual(host.ledger.read().accepted['access/stable']?.at(-1), accepted['access/stable']?.at(-1));
+  });
+
   it('lost refuses what is older than was accepted, as before', async () => {
     const { test } = await standing();
     using _ = test;
