@@ -19,6 +19,8 @@ export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequ
 /** What the agent does for a request; each door takes its turn by itself. */
 export interface RequestDoors {
   readonly pull: (request: PullRequest) => Promise<CycleResult>;
+  /** Reads the configuration again, then pulls. @throws WritError CONFIG_*: the old one stays */
+  readonly reload: (request: PullRequest) => Promise<CycleResult>;
   readonly status: () => Promise<StatusReport>;
   /** Resolves when the agent or who watches it ends. */
   readonly watch: (watcher: Watcher) => Promise<void>;
@@ -44,6 +46,8 @@ export async function answerRequest(
       const trigger = request.force ? 'force' : 'pull';
       return send(await doors.pull({ trigger, by: request.by, onEvent }));
     }
+    case 'reload':
+      return send(await doors.reload({ trigger: 'reload', by: request.by, onEvent }));
     case 'status':
       return send(await doors.status());
     case 'watch':

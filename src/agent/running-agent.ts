@@ -55,6 +55,7 @@ export class RunningAgent {
   readonly #feed: StatusFeed;
   readonly #doors: RequestDoors = {
     pull: (request) => this.#runner.pull(request),
+    reload: (request) => this.#reload().then(() => this.#runner.pull(request)),
     status: async () => this.#status(await heldNow(this.#host)),
     watch: (watcher) => this.#feed.watch(watcher),
     history: (request) => readHistory(this.#host.paths, request),
@@ -104,7 +105,8 @@ export class RunningAgent {
   async run(): Promise<void> {
     const { stop, log } = this.#options;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
-    const stopReloads = this.#options.onReload(() => this.#reload());
+    const pull = () => pullUnlessStopping(this.#runner, 'reload');
+    const stopReloads = this.#options.onReload(() => void this.#reload().then(pull, () => undefined));
     try {
       await this.#runner.exclusive(() => this.#recover());
       const socket = await openControlSocket({
@@ -260,27 +262,26 @@ export class RunningAgent {
     this.#observers.onStatus(report);
   }
 
-  /** A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so. */
-  #reload(): void {
+  /**
+   * A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so.
+   * @throws WritError what is wrong with it; in log and status already
+   */
+  #reload(): Promise<void> {
     this.#observers.onReload('began');
-    const reload = async (): Promise<'reloaded' | 'kept'> => {
+    return this.#runner.exclusive(async () => {
       try {
         await this.#replaceHost();
-        return 'reloaded';
       } catch (error) {
         const problem = toWritError(error);
         this.#options.log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
         this.#problems.set('reload', problemOf(problem));
         this.#publishStatus();
-        return 'kept';
+        this.#observers.onReload('kept');
+        throw problem;
       }
-    };
-    void this.#runner.exclusive(reload).then((end) => {
-      this.#observers.onReload(end);
-      if (end === 'kept') return undefined;
+      this.#observers.onReload('reloaded');
       this.#scrubber.reloaded();
       this.#polling.abort();
-      return pullUnlessStopping(this.#runner, 'reload');
     });
   }
 

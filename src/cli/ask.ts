@@ -66,7 +66,7 @@ export async function ask({ request, configPath, context, onMessage }: Question)
 
 function silenceOf(type: ControlRequest['type']): number {
   if (type === 'watch') return watchSilenceMs;
-  return ['pull', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
+  return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
 }
 
 /** True when no agent runs: then, and only then, a command may act alone. */

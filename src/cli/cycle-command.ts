@@ -15,7 +15,8 @@ export interface CycleQuestion {
   readonly detail: 'all' | 'news';
   readonly context: CommandContext;
   readonly request: (by: string) => ControlRequest;
-  readonly alone: (options: AloneOptions) => Promise<CycleResult>;
+  /** Left out for what only a running agent can do. */
+  readonly alone?: (options: AloneOptions) => Promise<CycleResult>;
 }
 
 /** @returns the result, or `interrupted` when a signal ended the wait (the agent goes on) */
@@ -39,7 +40,7 @@ async function askOrAct(question: CycleQuestion): Promise<CycleResult | 'interru
     return resultOf(await ask({ request: question.request(by), configPath, context, onMessage }));
   } catch (error) {
     if (isInterrupted(error)) return 'interrupted';
-    if (!isNotRunning(error)) throw error;
+    if (!isNotRunning(error) || question.alone === undefined) throw error;
   }
   reporter.note('no agent is running: this command does it alone');
   return question.alone({ configPath, by, version, signal, onEvent });

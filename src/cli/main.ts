@@ -171,6 +171,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/verify.js'),
   },
   {
+    name: 'reload',
+    summary: 'let the agent read its configuration again, and say what came of it',
+    load: () => import('./commands/reload.js'),
+  },
+  {
     name: 'config show',
     summary: 'the configuration as the agent reads it',
     load: () => import('./commands/config-show.js'),

@@ -1,7 +1,7 @@
 // The control protocol of the agent: what commands ask over its socket and what it answers (one JSON object a
 // line, see socket-protocol). Owns shapes, the request parser and the bound on an answer; no socket is opened.
 //
-//   pull, rollback -> CycleEventLine* then one CycleResult        status -> one StatusReport
+//   pull, rollback, reload -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
 //   verify         -> CycleEventLine* of a repair, then one VerifyResult
@@ -16,6 +16,7 @@ import type { VerifyResult } from './verify-report.js';
 
 export type ControlRequest =
   | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
+  | { readonly type: 'reload'; readonly by: string }
   | { readonly type: 'status' }
   | { readonly type: 'watch' }
   | { readonly type: 'history'; readonly limit: number; readonly cycle?: string }
@@ -138,6 +139,7 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
         ...optional('force', message['force'] === true ? true : undefined),
       };
     case 'resume':
+    case 'reload':
       return { type, by: text(message, 'by') };
     case 'pause':
       return {

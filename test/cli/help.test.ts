@@ -42,6 +42,7 @@ const agentCommands = [
   'status',
   'health',
   'doctor',
+  'reload',
   'history',
   'rollback',
   'pause',

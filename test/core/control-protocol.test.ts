@@ -15,6 +15,7 @@ describe('a control request', () => {
     { type: 'rollback', by: 'anna' },
     { type: 'rollback', by: 'anna', generation: 17, reason: 'breaks eu' },
     { type: 'resume', by: 'anna' },
+    { type: 'reload', by: 'anna' },
     { type: 'pause', by: 'anna', reason: 'freeze' },
     { type: 'pause', by: 'anna', reason: 'freeze', untilMs: 5 },
   ]) {
@@ -42,6 +43,7 @@ describe('a control request', () => {
     { type: 'rollback', by: 'anna', generation: '17' },
     { type: 'rollback', by: 'anna', reason: 5 },
     { type: 'resume' },
+    { type: 'reload' },
     { type: 'pause', by: 'anna' },
     { type: 'pause', by: 'anna', reason: '' },
     { type: 'pause', by: 'anna', reason: 'r', untilMs: 'tomorrow' },

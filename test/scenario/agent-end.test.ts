@@ -154,4 +154,20 @@ describe('a reload', () => {
     socket.destroy();
     assert.equal((await agent.pull()).outcome, 'unchanged');
   });
+
+  it('that somebody asks for is answered by what came of it', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    const done = (await agent.ask({ type: 'reload', by: 'anna' })).at(-1);
+    assert.ok(done?.type === 'pull.result');
+    assert.deepEqual([done.trigger, done.outcome], ['reload', 'activated']);
+    site.configure({ policy: dir.join('elsewhere') });
+    await rejectsCode('CONFIG_INVALID', agent.ask({ type: 'reload', by: 'anna' }));
+    fs.writeFileSync(site.configPath, '{');
+    await rejectsCode('CONFIG_SYNTAX', agent.ask({ type: 'reload', by: 'anna' }));
+    assert.equal((await agent.pull()).outcome, 'unchanged', 'and goes on with what it has');
+  });
 });
