@@ -51,36 +51,36 @@ const statusDescriptor = 3;
 export function boxArgv(programs: BoxPrograms, box: Box, argv: readonly string[]): [string, ...string[]] {
   const status = ['--json-status-fd', String(statusDescriptor)];
   const limited = [...limitArgv(programs, box), ...argv];
-  const outside = [
-    programs.bwrap,
-    ...namespaces(box),
-    '--ro-bind',
-    '/',
-    '/',
-    '--dev',
-    '/dev',
-    '--proc',
-    '/proc',
-  ];
+  const outside = [...namespaces(box), '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
   // Also /dev: without its own mounts it is the one directory in which a command could leave something for another.
   const mounts = [...box.mounts.flatMap(mountArgv), '--remount-ro', '/dev', '--chdir', box.directory];
-  const [program = '', ...rest] = [...outside, ...mounts];
-  if (box.user === undefined) return [program, '--unshare-user', ...rest, ...status, '--', ...limited];
-  const drop = dropArgv(programs, box.user);
-  if (box.userNamespace === 'no') return [program, ...rest, ...status, '--', ...drop, ...limited];
+  const built = [...outside, ...mounts];
+  if (box.user === undefined)
+    return [programs.bwrap, '--unshare-user', ...built, ...status, '--', ...limited];
+  const open = box.network === 'no' ? openAddresses : noProgram;
+  const drop = [...open.program, ...dropArgv(programs, box.user)];
+  const asRoot = [...built, ...open.mounts];
+  if (box.userNamespace === 'no') return [programs.bwrap, ...asRoot, ...status, '--', ...drop, ...limited];
   // Its own namespace comes last: root must not be mapped into it, and the mounts above need root.
-  const inside = [
-    programs.bwrap,
-    '--unshare-user',
-    '--die-with-parent',
-    '--dev-bind',
-    '/',
-    '/',
-    '--chdir',
-    box.directory,
-  ];
-  return [program, ...rest, '--', ...drop, ...inside, ...status, '--', ...limited];
+  const inside = ['--unshare-user', '--die-with-parent', '--dev-bind', '/', '/', '--chdir', box.directory];
+  return [programs.bwrap, ...asRoot, '--', ...drop, programs.bwrap, ...inside, ...status, '--', ...limited];
 }
+
+/**
+ * Checkers as `nginx -t` bind what the configuration says they will. In a network of its own nobody is hurt when
+ * any port and any address can be had; only root can say so. Fixed text: nothing of a configuration gets in here.
+ */
+const openAddresses = {
+  mounts: ['--bind', '/proc/sys/net', '/proc/sys/net'],
+  program: [
+    '/bin/sh',
+    '-c',
+    '{ n=/proc/sys/net; echo 0 >$n/ipv4/ip_unprivileged_port_start; echo 1 >$n/ipv4/ip_nonlocal_bind; ' +
+      'echo 1 >$n/ipv6/ip_nonlocal_bind; } 2>/dev/null; exec "$@"',
+    'sh',
+  ],
+} as const;
+const noProgram = { mounts: [], program: [] } as const;
 
 /** With --die-with-parent the init of the PID namespace dies with us, and all that it holds with it. */
 function namespaces({ network }: Box): string[] {

@@ -5,54 +5,12 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Host } from '../../src/agent/host.js';
-import type { CheckConfig } from '../../src/core/config.js';
-import { defaultHookBox, type HookBox } from '../../src/core/hook-box.js';
+import { confinedHost, judge, lookAround, shellCheck } from '../support/confined-host.js';
 import { needs } from '../support/real-programs.js';
-import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.js';
+import { type TestHost, testHost } from '../support/test-host.js';
 
 const options = { timeout: 120_000, ...needs('bwrap', 'bubblewrap') };
 const isRoot = process.getuid?.() === 0;
-
-function check(script: string, box: Partial<HookBox> = {}, more: Partial<CheckConfig> = {}): CheckConfig {
-  const run = ['sh', '-c', script, 'sh', '{candidate}', '{bundle}', '{current}', '{scratch}'] as const;
-  return { kind: 'run', name: 'c', run, timeoutMs: 20_000, box: { ...defaultHookBox, ...box }, ...more };
-}
-
-function confinedHost(one: CheckConfig, more: TestHostOptions = {}): TestHost {
-  return testHost({
-    bundles: [{ name: 'access', checks: [one] }],
-    ...more,
-    config: { sandbox: 'required', ...more.config },
-  });
-}
-
-interface Judged {
-  readonly outcome: string;
-  readonly code: string | undefined;
-  /** What the check wrote, or why there was no verdict. */
-  readonly text: string;
-  readonly hint: string;
-}
-
-async function judge(test: TestHost, serial = 1): Promise<Judged> {
-  await test.publish('access', { 'policy.txt': `version ${serial}\n` }, { serial });
-  const { bundles } = await test.pull();
-  const [bundle] = bundles;
-  const { problem } = bundle ?? assert.fail();
-  const { output = '', reason = '' } = (problem?.facts ?? {}) as { output?: string; reason?: string };
-  return {
-    outcome: bundle?.outcome ?? '',
-    code: problem?.code,
-    text: output === '' ? reason : output,
-    hint: problem?.hint ?? '',
-  };
-}
-
-/** Runs one check on a first release; it shows what it found by refusing. */
-async function look(script: string, box: Partial<HookBox> = {}): Promise<Judged> {
-  using test = confinedHost(check(`{ ${script}\n} 2>&1; exit 1`, box));
-  return await judge(test);
-}
 
 function policyOf({ host }: TestHost): Host['paths'] {
   return host.paths;
@@ -61,7 +19,9 @@ function policyOf({ host }: TestHost): Host['paths'] {
 describe('a check in the sandbox', options, () => {
   it('finds the candidate at the live path at the first start, when there is no current', async () => {
     using test = confinedHost(
-      check('test "$(cat "$POLICY" 2>/dev/null)" = "" && cat "$1/access/policy.txt" && ls -A "$3" && exit 1'),
+      shellCheck(
+        'test "$(cat "$POLICY" 2>/dev/null)" = "" && cat "$1/access/policy.txt" && ls -A "$3" && exit 1',
+      ),
     );
     assert.equal(fs.existsSync(policyOf(test).current), false);
     const { text, code } = await judge(test);
@@ -70,12 +30,12 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('finds it behind `current` and under its final name, and the active one beside it', async () => {
-    using test = confinedHost(check('true'));
+    using test = confinedHost(shellCheck('true'));
     const { policy } = policyOf(test);
     const script = `cd ${policy}; readlink current; cat current/access/policy.txt; realpath current/access;
       [ "$(realpath "$2")" = "$(realpath current/access)" ] && [ "$1" != "$3" ] && cat "$3/access/policy.txt"; ls bundles/access`;
     assert.equal((await judge(test)).outcome, 'activated');
-    const host = test.reopen({ bundles: [{ name: 'access', checks: [check(`${script}; exit 1`)] }] });
+    const host = test.reopen({ bundles: [{ name: 'access', checks: [shellCheck(`${script}; exit 1`)] }] });
     Object.assign(test.host, { config: host.config });
     const { text } = await judge(test, 2);
     const lines = text.split('\n');
@@ -87,7 +47,9 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('is nobody, without capabilities, and cannot become anybody else', { skip: !isRoot }, async () => {
-    const { text } = await look('id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status');
+    const { text } = await lookAround(
+      'id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status',
+    );
     assert.deepEqual(text.split(/\s+/), [
       ...['65534', '65534', 'CapPrm:', '0000000000000000'],
       ...['CapEff:', '0000000000000000', 'NoNewPrivs:', '1'],
@@ -97,13 +59,13 @@ describe('a check in the sandbox', options, () => {
   it('is another user where one is named, with the group of a tree that not everybody may read', {
     skip: !isRoot,
   }, async () => {
-    using test = confinedHost(check('id -u; cat "$2/policy.txt"; exit 1', { user: 'daemon' }), {
+    using test = confinedHost(shellCheck('id -u; cat "$2/policy.txt"; exit 1', { user: 'daemon' }), {
       bundles: [
         {
           name: 'access',
           mode: 0o640,
           group: 'games',
-          checks: [check('id -u; cat "$2/policy.txt"; exit 1', { user: 'daemon' })],
+          checks: [shellCheck('id -u; cat "$2/policy.txt"; exit 1', { user: 'daemon' })],
         },
       ],
     });
@@ -122,8 +84,8 @@ describe('a check in the sandbox', options, () => {
       const ask = `${process.execPath} -e 'require("net").connect("${path}").on("error", (e) => console.log(e.code)).pipe(process.stdout)'`;
       const shown = process.execPath.startsWith('/root') || process.execPath.startsWith('/home');
       const binds = shown ? [process.execPath] : [];
-      assert.equal((await look(ask, { binds })).text, 'ENOENT');
-      assert.equal((await look(ask, { binds: [...binds, directory] })).text, 'hello');
+      assert.equal((await lookAround(ask, { binds })).text, 'ENOENT');
+      assert.equal((await lookAround(ask, { binds: [...binds, directory] })).text, 'hello');
     } finally {
       server.close();
       fs.rmSync(directory, { recursive: true });
@@ -131,9 +93,9 @@ describe('a check in the sandbox', options, () => {
   });
 
   it('has no network', async () => {
-    const { text } = await look('cat /proc/net/dev | grep -c :');
+    const { text } = await lookAround('cat /proc/net/dev | grep -c :');
     assert.equal(text, '1');
-    const open = await look('cat /proc/net/dev | grep -c :', { network: 'yes' });
+    const open = await lookAround('cat /proc/net/dev | grep -c :', { network: 'yes' });
     assert.equal(
       open.text,
       String(
@@ -149,14 +111,14 @@ describe('a check in the sandbox', options, () => {
     using secret = testHost();
     const file = join(secret.directory, 'secret');
     fs.writeFileSync(file, 'secret', { mode: 0o644 });
-    const { text } = await look(`cat /etc/shadow ${file}; ls -A /root /home /tmp /run | grep -v :`);
+    const { text } = await lookAround(`cat /etc/shadow ${file}; ls -A /root /home /tmp /run | grep -v :`);
     assert.match(text, /shadow: Permission denied/);
     assert.match(text, /No such file/);
     assert.doesNotMatch(text, /secret$/);
   });
 
   it('writes nowhere but in its scratch directory', async () => {
-    const { text } = await look(
+    const { text } = await lookAround(
       `cd "$4"; echo mine > here
       for d in / /run /tmp /home /root /var/tmp /dev /dev/shm /etc; do touch $d/x 2>/dev/null && echo "wrote $d"; done
       for m in $(cut -d' ' -f2 /proc/mounts); do touch $m/x 2>/dev/null && echo "wrote $m" | sed "s,$4,SCRATCH,"; done; cat here`,
