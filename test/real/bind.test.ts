@@ -10,7 +10,12 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { wholeSystem } from '../support/whole-system.js';
 
-const options = { timeout: 120_000, ...needs('dig', 'bind9-dnsutils'), ...needs('named', 'bind9') };
+const options = {
+  timeout: 120_000,
+  ...needs('bwrap', 'bubblewrap'),
+  ...needs('dig', 'bind9-dnsutils'),
+  ...needs('named', 'bind9'),
+};
 const zone = 'example.test';
 const refusedVersion = 3;
 const question = `version.${zone}`;
@@ -29,10 +34,10 @@ function configFor(named: RealNamed): Record<string, unknown> {
     name: 'bind',
     uses: ['zones'],
     reset: { run: named.reload, timeout: '5s' },
-    probe: { run: ['sh', '-c', probe, 'probe', '{bundle}'], timeout: '5s', retry: 6 },
+    probe: { run: ['sh', '-c', probe, 'probe', '{bundle}'], timeout: '5s', retry: 6, network: true },
     confirm: 'required',
   };
-  return { bundles: [{ name: 'zones' }], workers: [worker] };
+  return { sandbox: 'required', bundles: [{ name: 'zones' }], workers: [worker] };
 }
 
 /** Points `current` elsewhere as a person would, without a word to anybody. */

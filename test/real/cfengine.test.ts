@@ -15,6 +15,7 @@ const options = {
   timeout: 120_000,
   ...needs('cf-agent', 'cfengine3'),
   ...needs('cf-promises', 'cfengine3'),
+  ...needs('bwrap', 'bubblewrap'),
 };
 
 /** cf-agent judges policy with the cf-promises in its own work directory, or runs its failsafe instead. */
@@ -30,13 +31,14 @@ function workDirectory(dir: TempDir): string {
   return work;
 }
 
-/** `--eval-functions=no`: otherwise the check would execute what it is to judge. */
+/** `--eval-functions=no`: otherwise the check would execute what it is to judge. The loader applies it: that is its use. */
 function configFor(dir: TempDir): Record<string, unknown> {
   const parse = ['cf-promises', '--color=never', '--eval-functions=no', '-c', '-w', '{scratch}'];
   const run = ['cf-agent', '--color=never', '-K', '-w', workDirectory(dir)];
   const check = { name: 'policy parses', run: [...parse, '-f', '{bundle}/promises.cf'], timeout: '30s' };
-  const load = { run: [...run, '-f', '{current}/cfengine/promises.cf'], timeout: '30s' };
+  const load = { run: [...run, '-f', '{current}/cfengine/promises.cf'], timeout: '30s', sandbox: 'off' };
   return {
+    sandbox: 'required',
     bundles: [{ name: 'cfengine', checks: [check] }],
     workers: [{ name: 'cf-agent', uses: ['cfengine'], load }],
   };

@@ -10,7 +10,12 @@ import { runWrit } from '../support/run-writ.js';
 import { tempDir } from '../support/temp-dir.js';
 import { type WholeSystem, wholeSystem } from '../support/whole-system.js';
 
-const options = { timeout: 120_000, ...needs('dig', 'bind9-dnsutils'), ...needs('kresd', 'knot-resolver') };
+const options = {
+  timeout: 120_000,
+  ...needs('dig', 'bind9-dnsutils'),
+  ...needs('kresd', 'knot-resolver'),
+  ...needs('bwrap', 'bubblewrap'),
+};
 const sample = readFileSync('bundles/dns-edge/block.rpz', 'utf8');
 const old = { '192.0.2.1': 20 };
 
@@ -19,10 +24,13 @@ function release(address: string): Record<string, string> {
 }
 
 function configFor(kresd: RealKresd): Record<string, unknown> {
-  const check = ['kresd', '-n', '-c', join(sampleDirectory, 'rpz-check.conf'), '-c', '-', '{scratch}'];
+  const script = join(sampleDirectory, 'rpz-check.conf');
+  const run = ['kresd', '-n', '-c', script, '-c', '-', '{scratch}'];
+  const check = { name: 'block.rpz parses', run, timeout: '10s', binds: [script] };
   const reset = { kresd: kresd.controlGlob, command: 'policy_reset()', expect: '0', timeout: '5s' };
   return {
-    bundles: [{ name: 'dns-edge', checks: [{ name: 'block.rpz parses', run: check, timeout: '10s' }] }],
+    sandbox: 'required',
+    bundles: [{ name: 'dns-edge', checks: [check] }],
     workers: [{ name: 'resolver', uses: ['dns-edge'], when: ['block.rpz'], reset }],
   };
 }
