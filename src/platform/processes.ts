@@ -37,6 +37,38 @@ export function findProcess(pid: number): ProcessInfo | undefined {
   }
 }
 
+const maxChildren = 4096;
+
+/** @returns the live processes whose parent this is; a zombie is none */
+export function childrenOf(pid: number): readonly ProcessInfo[] {
+  const pids = fs.readdirSync('/proc').filter((name) => /^[1-9][0-9]*$/.test(name));
+  return pids
+    .map(Number)
+    .filter((child) => parentOf(child) === pid)
+    .slice(0, maxChildren)
+    .flatMap((child) => findProcess(child) ?? []);
+}
+
+function parentOf(pid: number): number | undefined {
+  const stat = readOfProcess(pid, 'stat');
+  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+/** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */
+export function isDraining(pid: number): boolean {
+  return readOfProcess(pid, 'cmdline')?.includes('is shutting down') === true;
+}
+
+/** @returns undefined for a process that is gone */
+function readOfProcess(pid: number, file: 'stat' | 'cmdline'): string | undefined {
+  try {
+    return fs.readFileSync(`/proc/${pid}/${file}`, 'latin1');
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader).
  * @returns undefined when the file does not hold a pid

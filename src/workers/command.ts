@@ -6,10 +6,19 @@ import { judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
 import { type CommandResult, runCommand } from '../platform/run-command.js';
 import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
-import type { Answer, Driver, DriverKind, ResetOptions, Target } from './driver.js';
+import type { Answer, Driver, DriverKind, ResetOptions } from './driver.js';
+import { commandSchema, listByCommand, type MembersOptions, membersProperty } from './member-command.js';
+import { daemonLiveness } from './pid-file.js';
+import { fillPlaceholders, isWorkerName, requireKnownPlaceholders, usesWorkerName } from './placeholders.js';
+import { requireOwnPlace } from './socket-set.js';
+
+type Command = readonly [string, ...string[]];
 
 interface CommandDriverOptions {
-  readonly run: readonly [string, ...string[]];
+  readonly run: Command;
+  readonly restart?: { readonly run: Command };
+  readonly members?: MembersOptions;
+  readonly pidFile?: string;
   readonly confirms?: boolean;
 }
 
@@ -18,17 +27,20 @@ const maxTailCharacters = 1000;
 export const command: DriverKind = {
   name: 'run',
   properties: {
-    run: {
-      type: 'array',
-      items: {
-        type: 'string',
-        maxLength: 10_000,
-        pattern: '^[^\\u0000]*$',
-        description: 'a text (put it in quotes)',
-      },
-      minItems: 1,
-      maxItems: 256,
-      description: 'a list: a program and its arguments, as [rndc, reload]',
+    run: commandSchema,
+    restart: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['run'],
+      properties: { run: commandSchema },
+      description: 'a group of keys, as {run: [service, named, restart]}',
+    },
+    members: membersProperty,
+    pidFile: {
+      type: 'string',
+      pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
+      maxLength: 4096,
+      description: 'an absolute path of a pid file, as /run/named/named.pid',
     },
     confirms: {
       type: 'boolean',
@@ -40,44 +52,63 @@ export const command: DriverKind = {
 };
 
 function createCommandDriver(options: CommandDriverOptions): Driver {
-  requireKnownPlaceholders(options.run);
-  const [program] = options.run;
+  const { run, restart, members, pidFile } = options;
+  requireCommand('reset.run', run, members);
+  if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
+  if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
+  const [program] = run;
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
-    members: async () => [basename(program)],
-    reset: async (_worker, reset) => judge(await run(options.run, reset), options),
+    members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
+    reset: async (worker, reset) => tell(run, worker, reset, options),
+    ...(restart === undefined
+      ? {}
+      : {
+          restart: async (worker: string, reset: ResetOptions) => tell(restart.run, worker, reset, options),
+        }),
+    ...(pidFile === undefined
+      ? {}
+      : { liveness: async (worker: string) => daemonLiveness(pidFile.replaceAll('{worker}', () => worker)) }),
   };
 }
 
-/** A placeholder left as it is would reach the program, which might even accept it. */
-function requireKnownPlaceholders(argv: readonly string[]): void {
-  const unknown = argv
-    .flatMap((arg) => arg.match(/\{[a-z]+\}/g) ?? [])
-    .filter((name) => name !== '{current}');
-  const [program] = argv;
-  if (unknown.length === 0 && program !== '') return;
-  const what = program === '' ? 'an empty program name' : `unknown placeholder ${unknown.join(', ')}`;
-  throw new WritError('CONFIG_INVALID', `reset.run: ${what}`, {
-    facts: { expected: '{current}', actual: unknown.join(' ') },
-  });
+/** With `members` a command that has no {worker} finds it in its environment. */
+function requireCommand(key: string, argv: Command, members: MembersOptions | undefined): void {
+  requireKnownPlaceholders(key, argv);
+  if (argv[0] === '') throw new WritError('CONFIG_INVALID', `${key}: an empty program name`);
+  if (members === undefined && usesWorkerName(argv))
+    throw new WritError('CONFIG_INVALID', `${key}: {worker} needs \`members\``);
 }
 
-function run(argv: CommandDriverOptions['run'], reset: ResetOptions): Promise<CommandResult> {
+async function tell(
+  argv: Command,
+  worker: string,
+  reset: ResetOptions,
+  options: CommandDriverOptions,
+): Promise<Answer> {
+  // The name of a program may be anything; a name that somebody else gave becomes an argument.
+  if (options.members !== undefined && !isWorkerName(worker)) return unreachable(`${worker} is no name`);
+  return judge(await run(argv, worker, reset), options);
+}
+
+function run(argv: Command, worker: string, reset: ResetOptions): Promise<CommandResult> {
   const { target, timeoutMs, signal } = reset;
   const [program, ...args] = argv;
   return runCommand({
-    argv: [fill(program, target), ...args.map((arg) => fill(arg, target))],
-    env: { WRIT_GENERATION_DIR: target.path, WRIT_GENERATION: String(target.generation) },
+    argv: [
+      fillPlaceholders(program, target, worker),
+      ...args.map((arg) => fillPlaceholders(arg, target, worker)),
+    ],
+    env: {
+      WRIT_GENERATION_DIR: target.path,
+      WRIT_GENERATION: String(target.generation),
+      WRIT_WORKER: worker,
+    },
     cwd: '/',
     timeoutMs,
     maxOutputBytes: maxHookOutputBytes,
     ...(signal === undefined ? {} : { signal }),
   });
-}
-
-function fill(arg: string, target: Target): string {
-  // A function, or `$&` in a path would be taken for a pattern of the replacement.
-  return arg.replaceAll('{current}', () => target.path);
 }
 
 /** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */

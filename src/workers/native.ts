@@ -2,10 +2,11 @@
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
 import { namePattern } from '../core/names.js';
+import type { Clock } from '../platform/clock.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
 import { unreachable } from './answer.js';
-import type { Driver, DriverContext, DriverKind, Target } from './driver.js';
+import type { Driver, DriverContext, DriverKind, Liveness, Target } from './driver.js';
 import { type NativeConnection, serveNativeWorker } from './native-connection.js';
 
 const maxConnections = 256;
@@ -91,6 +92,7 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
       const [connection] = [...connections].find(([, id]) => id === worker) ?? [];
       return connection?.ask(reset) ?? unreachable('not connected');
     },
+    liveness: (worker) => connectedLiveness(context.clock, () => [...connections.values()].includes(worker)),
     activeChanged: (target) => {
       active = target;
     },
@@ -109,4 +111,17 @@ function freeId(name: string, taken: Iterable<string | undefined>): string {
   let number = 2;
   while (used.has(`${name}#${number}`)) number += 1;
   return `${name}#${number}`;
+}
+
+const reconnectGraceMs = 2000;
+const lookAgainMs = 50;
+
+/** A worker may connect anew, as the library does after a moment; one that stays away does not live for us. */
+async function connectedLiveness(clock: Clock, isConnected: () => boolean): Promise<Liveness> {
+  const endMs = clock.monotonicMs() + reconnectGraceMs;
+  while (!isConnected()) {
+    if (clock.monotonicMs() >= endMs) return 'dead';
+    await clock.sleep(lookAgainMs);
+  }
+  return 'alive';
 }

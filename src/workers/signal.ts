@@ -1,21 +1,19 @@
-// A daemon that re-reads its policy on a signal, found by its pid file. A signal has no answer, so that nothing
-// here ever confirms. Never signals a process that cannot be the one the pid file means.
+// Daemons that re-read their policy on a signal, found by their pid files. A signal has no answer: nothing here
+// confirms, but a master process that replaces its children, as nginx does, where the user asks for that proof.
+// Never signals a process that cannot be the one the pid file means.
 import { existsSync } from 'node:fs';
-import { basename } from 'node:path';
-import { isSystemError } from '../core/errors.js';
-import {
-  findProcess,
-  type PidFile,
-  type ProcessInfo,
-  readPidFile,
-  sendSignal,
-} from '../platform/processes.js';
-import { told, unreachable } from './answer.js';
-import type { Answer, Driver, DriverKind } from './driver.js';
+import { basename, dirname, join } from 'node:path';
+import { childrenOf, type ProcessInfo, sendSignal } from '../platform/processes.js';
+import { confirmed, told, unreachable } from './answer.js';
+import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
+import { daemonIdentity, daemonLiveness, findDaemon } from './pid-file.js';
+import { watchReplacement } from './replaced-children.js';
+import { isGlob, listByGlob, pathGlobPattern } from './socket-set.js';
 
 interface SignalOptions {
   readonly signal: 'HUP' | 'USR1' | 'USR2' | 'WINCH';
   readonly pidFile: string;
+  readonly proof?: 'children';
 }
 
 export const signal: DriverKind = {
@@ -29,60 +27,82 @@ export const signal: DriverKind = {
     },
     pidFile: {
       type: 'string',
-      pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
+      pattern: pathGlobPattern,
       maxLength: 4096,
-      description: 'an absolute path of a pid file, as /run/named/named.pid',
+      description:
+        'an absolute path of a pid file, or a glob with wildcards in its last part only, as /run/named/named.pid',
+    },
+    proof: {
+      type: 'string',
+      enum: ['children'],
+      description: 'children (the daemon replaces all its child processes when it reloads, as nginx does)',
     },
   },
   required: ['pidFile'],
-  create: (options) => createSignalDriver(options as unknown as SignalOptions),
+  create: (options, context) => createSignalDriver(options as unknown as SignalOptions, context),
 };
 
-function createSignalDriver(options: SignalOptions): Driver {
-  let seen: ProcessInfo | undefined;
+function createSignalDriver(options: SignalOptions, context: DriverContext): Driver {
+  const { pidFile } = options;
+  const seen = new Map<string, ProcessInfo>();
+  const fileOf = (worker: string): string => join(dirname(pidFile), basename(worker));
   return {
-    verdictClass: 'silent',
+    verdictClass: options.proof === undefined ? 'silent' : 'true',
     members: async () => {
-      if (!existsSync(options.pidFile)) return [];
-      const found = findWorker(options.pidFile);
-      seen = typeof found === 'string' ? undefined : found;
-      return [basename(options.pidFile)];
+      const workers = isGlob(pidFile) ? await listByGlob(pidFile, 'file') : literalMember(pidFile);
+      seen.clear();
+      for (const worker of workers) {
+        const daemon = findDaemon(fileOf(worker));
+        if (daemon.kind === 'found') seen.set(worker, daemon.process);
+      }
+      return workers;
     },
-    reset: async () => tell(options, seen),
-    identity: async () => {
-      const found = findWorker(options.pidFile);
-      return typeof found === 'string' ? undefined : `${found.pid}@${found.startTicks}`;
+    reset: async (worker, reset) => {
+      const found = daemonToTell(fileOf(worker), seen.get(worker));
+      return typeof found === 'string' ? unreachable(found) : tell(options, found, reset, context);
     },
+    liveness: async (worker) => daemonLiveness(fileOf(worker)),
+    identity: async (worker) => daemonIdentity(fileOf(worker)),
   };
 }
 
-function tell(options: SignalOptions, seen: ProcessInfo | undefined): Answer {
-  const found = findWorker(options.pidFile);
-  if (typeof found === 'string') return unreachable(found);
-  const { pid, startTicks } = found;
-  if (seen?.pid === pid && seen.startTicks !== startTicks) {
-    return unreachable(`process ${pid} ended and another process has its pid`);
-  }
+function literalMember(pidFile: string): readonly string[] {
+  return existsSync(pidFile) ? [basename(pidFile)] : [];
+}
+
+/** @returns the process to signal, or in words why there is none */
+function daemonToTell(path: string, seen: ProcessInfo | undefined): ProcessInfo | string {
+  const daemon = findDaemon(path);
+  if (daemon.kind !== 'found') return daemon.reason;
+  const { pid, startTicks } = daemon.process;
+  const isReused = seen?.pid === pid && seen.startTicks !== startTicks;
+  return isReused ? `process ${pid} ended and another process has its pid` : daemon.process;
+}
+
+async function tell(
+  options: SignalOptions,
+  daemon: ProcessInfo,
+  { timeoutMs, signal: abort }: ResetOptions,
+  { clock }: DriverContext,
+): Promise<Answer> {
+  const before = options.proof === undefined ? [] : childrenOf(daemon.pid);
+  const { pid } = daemon;
   const errno = sendSignal(pid, `SIG${options.signal}`);
   if (errno !== undefined) return unreachable(`process ${pid} cannot be signalled: ${errno}`);
-  return told(`SIG${options.signal} sent to process ${pid}`);
-}
-
-/** @returns the live process that the pid file means, or in words why there is none */
-function findWorker(path: string): ProcessInfo | string {
-  try {
-    const file = readPidFile(path);
-    if (file === undefined) return `${path} holds no pid`;
-    const found = findProcess(file.pid);
-    if (found === undefined) return `${path}: process ${file.pid} is dead`;
-    return mayMean(file, found) ? found : `${path} belongs to another user than process ${file.pid}`;
-  } catch (error) {
-    if (isSystemError(error)) return `${path} cannot be read: ${error.code}`;
-    throw error;
+  const sent = `SIG${options.signal} sent to process ${pid}`;
+  if (options.proof === undefined) return told(sent);
+  if (before.length === 0) return told(`${sent}, which had no children that it could replace`);
+  const watching = { timeoutMs, clock, ...(abort === undefined ? {} : { signal: abort }) };
+  const replacement = await watchReplacement(daemon, before, watching);
+  // A master that is slow and one that refuses look alike: silence, never a no.
+  switch (replacement.kind) {
+    case 'replaced':
+      return confirmed(`${sent}, which replaced its ${replacement.count} children`);
+    case 'kept':
+      return unreachable(
+        `${sent}: ${replacement.left} of its ${replacement.count} children still serve as before`,
+      );
+    case 'died':
+      return unreachable(`${sent}, which died`);
   }
-}
-
-/** A worker that may write its pid file must not be able to aim root's signal at somebody else's process. */
-function mayMean(file: PidFile, found: ProcessInfo): boolean {
-  return file.uid === 0 || file.uid === process.getuid?.() || file.uid === found.effectiveUid;
 }

@@ -1,4 +1,4 @@
-// A real nginx in one process, without root's users and without a daemon, serving one server block on loopback.
+// A real nginx, in one process or as a master with workers, without root's users and without a daemon, serving one server block on loopback.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,16 +8,19 @@ import { freePort } from './free-port.js';
 export interface RunningNginx {
   /** Without a slash at its end. */
   readonly url: string;
+  readonly pidFile: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
  * @param directory for its own files; it must exist
  * @param serverBlock given the `listen` value, the text of `server { ... }`
+ * @param options.workers as many under a master; left out: one process for all
  */
 export async function startNginx(
   directory: string,
   serverBlock: (listen: string) => string,
+  options: { readonly workers?: number } = {},
 ): Promise<RunningNginx> {
   const listen = `127.0.0.1:${await freePort()}`;
   const config = join(directory, 'nginx.conf');
@@ -29,7 +32,8 @@ export async function startNginx(
     config,
     [
       'daemon off;',
-      'master_process off;',
+      ...(options.workers === undefined ? ['master_process off;'] : [`worker_processes ${options.workers};`]),
+      ...(process.getuid?.() === 0 ? ['user root;'] : []),
       'error_log stderr;',
       `pid ${join(directory, 'nginx.pid')};`,
       'events { worker_connections 64; }',
@@ -43,6 +47,7 @@ export async function startNginx(
   await waitUntilUp(child, url);
   return {
     url,
+    pidFile: join(directory, 'nginx.pid'),
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGTERM');
       await ended;

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Ajv } from 'ajv';
 import { isWritError } from '../../src/core/errors.js';
 import { command } from '../../src/workers/command.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { driverContext } from '../support/driver-context.js';
+import { tempDir } from '../support/temp-dir.js';
 
 const target = { generation: 7, path: '/policy/$&/generations/7' };
 
@@ -58,7 +60,7 @@ describe('the command driver', () => {
     const environment = await sh('env | grep -v "^PWD=\\|^_=\\|^SHLVL=" | sort');
     assert.match(
       environment.text,
-      /^exit 0: PATH=[^|]* \| WRIT_GENERATION=7 \| WRIT_GENERATION_DIR=\/policy\/\$&\/generations\/7$/,
+      /^exit 0: PATH=[^|]* \| WRIT_GENERATION=7 \| WRIT_GENERATION_DIR=\/policy\/\$&\/generations\/7 \| WRIT_WORKER=sh$/,
     );
   });
 
@@ -74,6 +76,60 @@ describe('the command driver', () => {
   it('is one worker, named as its program', async () => {
     assert.deepEqual(await driverOf(['/usr/sbin/rndc', 'reload']).members(), ['rndc']);
   });
+
+  it('tells each worker that a command names, by argument and environment', async () => {
+    const options = { members: { run: ['printf', 'b\\na\\n'] } };
+    const byArgument = command.create(
+      { run: ['echo', '{worker}', '{generation}'], ...options },
+      driverContext(),
+    );
+    assert.deepEqual(await byArgument.members(), ['a', 'b']);
+    const reset = { target, timeoutMs: 10_000 };
+    assert.deepEqual(await byArgument.reset('b', reset), { kind: 'told', text: 'exit 0: b 7' });
+    const run = ['sh', '-c', 'echo $WRIT_WORKER'];
+    const byEnvironment = command.create({ run, ...options }, driverContext());
+    assert.equal((await byEnvironment.reset('a', reset)).text, 'exit 0: a');
+    assert.equal((await byArgument.reset('--all', reset)).kind, 'unreachable');
+  });
+
+  it('restarts by a command of its own, and knows by a pid file who lives', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('pid'), `${process.pid}\n`);
+    const options = { restart: { run: ['sh', '-c', 'exit $1', 'sh', '3'] }, pidFile: dir.join('pid') };
+    const driver = command.create({ run: ['true'], ...options }, driverContext());
+    const answer = await driver.restart?.('true', { target, timeoutMs: 10_000 });
+    assert.deepEqual(answer, { kind: 'refused', text: 'exit 3' });
+    assert.equal(await driver.liveness?.('true'), 'alive');
+    rmSync(dir.join('pid'));
+    assert.equal(await driver.liveness?.('true'), 'dead');
+    const plain = driverOf(['true']);
+    assert.deepEqual([plain.restart, plain.liveness], [undefined, undefined]);
+  });
+
+  it('finds the pid file of each worker of a set', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('a.pid'), `${process.pid}\n`);
+    const driver = command.create(
+      { run: ['true'], members: { run: ['printf', 'a\\nb\\n'] }, pidFile: dir.join('{worker}.pid') },
+      driverContext(),
+    );
+    assert.deepEqual(await Promise.all(['a', 'b'].map((id) => driver.liveness?.(id))), ['alive', 'dead']);
+  });
+
+  for (const options of [
+    { run: ['echo', '{worker}'] },
+    { run: ['true'], restart: { run: ['{worker}'] } },
+    { run: ['true'], restart: { run: [''] } },
+    { run: ['true'], pidFile: '/run/{worker}.pid' },
+    { run: ['true'], pidFile: '/run/a.pid', members: { run: ['true'] } },
+  ]) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      assert.throws(
+        () => command.create(options, driverContext()),
+        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
+      );
+    });
+  }
 
   it('refuses a placeholder that it does not fill', () => {
     for (const run of [['rndc', '{bundle}'], ['rndc', 'a{candidate}b'], ['']]) {
@@ -97,6 +153,11 @@ describe('the options of the command driver', () => {
   it('are a program with arguments, never a shell line', () => {
     assert.ok(validate({ run: ['rndc', 'reload'] }));
     assert.ok(validate({ run: ['rndc', 'reload'], confirms: true }));
+    assert.ok(
+      validate({ run: ['a'], restart: { run: ['b'] }, members: { run: ['c'] }, pidFile: '/run/a.pid' }),
+    );
+    assert.equal(validate({ run: ['a'], restart: ['b'] }), false);
+    assert.equal(validate({ run: ['a'], pidFile: 'a.pid' }), false);
     assert.equal(validate({ run: 'rndc reload' }), false);
     assert.equal(validate({ run: [] }), false);
     assert.equal(validate({ run: ['a\0b'] }), false);

@@ -50,6 +50,18 @@ async function membersAre(driver: Driver, wanted: readonly string[]): Promise<vo
 }
 
 describe('the native driver', () => {
+  it('takes a worker for alive while it is connected, and for dead when it stays away', async () => {
+    using dir = tempDir();
+    await using setup = await setUp(dir);
+    const worker = await joinAs(setup.path, 'access-1');
+    await membersAre(setup.driver, ['access-1']);
+    assert.equal(await setup.driver.liveness?.('access-1'), 'alive');
+    const clock = fakeClock({ mode: 'skip' });
+    const other = native.create({ native: 'other' }, driverContext({ clock, runDirectory: dir.path }));
+    assert.equal(await other.liveness?.('access-1'), 'dead');
+    worker.end();
+  });
+
   it('speaks the protocol byte for byte', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);

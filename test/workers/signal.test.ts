@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
-import { chownSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Ajv } from 'ajv';
-import type { Driver } from '../../src/workers/driver.js';
+import type { Answer, Driver } from '../../src/workers/driver.js';
 import { signal } from '../../src/workers/signal.js';
 import { driverContext } from '../support/driver-context.js';
+import { type MasterHabit, startFakeMaster } from '../support/fake-master.js';
 import { startFakeWorker } from '../support/fake-worker.js';
 import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
 const isRoot = process.getuid?.() === 0;
@@ -93,6 +96,104 @@ describe('the signal driver', () => {
     assert.match(answer.text, /another user/);
     assert.deepEqual(victim.signals(), []);
     await victim.kill();
+  });
+});
+
+describe('a signal with the proof of replaced children', () => {
+  async function tellMaster(habit: MasterHabit, timeoutMs: number): Promise<Answer> {
+    using dir = tempDir();
+    await using master = await startFakeMaster(dir.path, habit);
+    const driver = signal.create(
+      { signal: 'HUP', pidFile: master.pidFile, proof: 'children' },
+      driverContext(),
+    );
+    assert.equal(driver.verdictClass, 'true');
+    const [worker = ''] = await driver.members();
+    // Awaited here, or the master would be gone before it is told.
+    return await driver.reset(worker, { ...reset, timeoutMs });
+  }
+
+  it('confirms when all children are new', async () => {
+    const answer = await tellMaster('replaces', 10_000);
+    assert.equal(answer.kind, 'confirmed');
+    assert.match(answer.text, /replaced its 2 children/);
+  });
+
+  const silences: readonly (readonly [MasterHabit, RegExp])[] = [
+    ['keeps', /2 of its 2 children still serve/],
+    ['keeps-one', /1 of its 2 children still serve/],
+    ['drops', /0 of its 2 children still serve/],
+  ];
+  for (const [habit, text] of silences) {
+    it(`has no verdict on a master that ${habit}: slow and unwilling look alike`, async () => {
+      const answer = await tellMaster(habit, 400);
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, text);
+    });
+  }
+
+  it('cannot reach a master that died of it', async () => {
+    const answer = await tellMaster('dies', 10_000);
+    assert.equal(answer.kind, 'unreachable');
+    assert.match(answer.text, /which died/);
+  });
+
+  it('proves nothing of a process without children', async () => {
+    const answer = await tellMaster('alone', 400);
+    assert.equal(answer.kind, 'told');
+    assert.match(answer.text, /had no children/);
+  });
+
+  it('ends its watch when it is told to', async () => {
+    using dir = tempDir();
+    await using master = await startFakeMaster(dir.path, 'keeps');
+    const options = { signal: 'HUP', pidFile: master.pidFile, proof: 'children' };
+    const stop = new AbortController();
+    const asked = signal
+      .create(options, driverContext())
+      .reset('master.pid', { ...reset, timeoutMs: 60_000, signal: stop.signal });
+    stop.abort();
+    assert.equal((await asked).kind, 'unreachable');
+  });
+});
+
+describe('a set of daemons by pid files', () => {
+  it('has a member for each file, and tells the one that is meant', async () => {
+    using dir = tempDir();
+    const worker = await startFakeWorker(dir.join('log'));
+    writeFileSync(dir.join('a.pid'), `${worker.pid}\n`);
+    writeFileSync(dir.join('b.pid'), 'none\n');
+    writeFileSync(dir.join('other'), '1\n');
+    const driver = driverOf(dir.join('*.pid'));
+    assert.deepEqual(await driver.members(), ['a.pid', 'b.pid']);
+    assert.equal((await driver.reset('a.pid', reset)).kind, 'told');
+    assert.equal((await driver.reset('b.pid', reset)).kind, 'unreachable');
+    assert.deepEqual(await Promise.all(['a.pid', 'b.pid', 'c.pid'].map((id) => driver.liveness?.(id))), [
+      'alive',
+      'unknown',
+      'dead',
+    ]);
+    await worker.gotSignals(1);
+    await worker.kill();
+    assert.equal(await driver.liveness?.('a.pid'), 'dead');
+    assert.equal(await driver.identity?.('a.pid'), undefined);
+  });
+
+  it('takes a zombie for dead, whatever kill(pid, 0) says', async () => {
+    using dir = tempDir();
+    // `exec` leaves the child with a parent that never waits for it.
+    const parent = spawn('sh', ['-c', 'sleep 0 & exec sleep 1000'], { stdio: 'ignore' });
+    const zombie = (): string | undefined =>
+      readFileSync(`/proc/${parent.pid}/task/${parent.pid}/children`, 'utf8').trim() || undefined;
+    await until(() => {
+      const pid = zombie();
+      return pid !== undefined && readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+    });
+    process.kill(Number(zombie()), 0);
+    writeFileSync(dir.join('pid'), `${zombie()}\n`);
+    assert.equal(await driverOf(dir.join('pid')).liveness?.('pid'), 'dead');
+    assert.equal((await driverOf(dir.join('pid')).reset('pid', reset)).kind, 'unreachable');
+    parent.kill('SIGKILL');
   });
 });
 
