@@ -35,6 +35,16 @@ export const ledgerSchema: object = record(
         'atMs',
       ]),
     ),
+    waiting: objectOf(
+      record(
+        {
+          ...{ serial: number, manifestDigest: digest, sinceMs: number, changedAtMs: number },
+          ...{ groups: listOf(text), untilMs: number },
+        },
+        ['serial', 'manifestDigest', 'sinceMs', 'changedAtMs', 'groups'],
+      ),
+    ),
+    movedAtMs: objectOf(number),
     pause: record({ by: text, reason: text, atMs: number, untilMs: number }, ['by', 'reason', 'atMs']),
     workers: objectOf(
       record(

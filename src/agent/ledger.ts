@@ -60,6 +60,18 @@ export interface Pause {
   readonly untilMs?: number;
 }
 
+/** A release that a worker group keeps waiting. */
+export interface WaitingRelease {
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+  /** When the first release was seen that has waited since, and when this one was. */
+  readonly sinceMs: number;
+  readonly changedAtMs: number;
+  readonly groups: readonly string[];
+  /** Left out once it may be tried. */
+  readonly untilMs?: number;
+}
+
 /** Policy was older than `maxStale`, and what was done about it. */
 export interface StalePeriod {
   /** `over`: fresh again, and the command for that is due. */
@@ -97,6 +109,10 @@ export interface Ledger {
   readonly channels: Readonly<Record<string, string>>;
   readonly holds: readonly Hold[];
   readonly pause?: Pause;
+  /** By bundle. */
+  readonly waiting?: Readonly<Record<string, WaitingRelease>>;
+  /** By group, for those with `minInterval`: when it was last moved to another generation. */
+  readonly movedAtMs?: Readonly<Record<string, number>>;
   /** By `group/worker`. */
   readonly workers: Readonly<Record<string, WorkerLedger>>;
   /** By group. */

@@ -33,6 +33,7 @@ import { createStatusFeed, type StatusFeed } from './status-feed.js';
 import { readStatusFile, writeStatusFile } from './status-file.js';
 import { statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
+import { pullInTurn } from './wait-for-turn.js';
 
 /** One agent, from recovery to its end; made by `runAgent`, which holds the lock. */
 export class RunningAgent {
@@ -54,7 +55,7 @@ export class RunningAgent {
   readonly #observers: Observers;
   readonly #feed: StatusFeed;
   readonly #doors: RequestDoors = {
-    pull: (request) => this.#runner.pull(request),
+    pull: (request) => pullInTurn(this.#runner, request, this.#options),
     reload: (request) => this.#reload().then(() => this.#runner.pull(request)),
     status: async () => this.#status(await heldNow(this.#host)),
     watch: (watcher) => this.#feed.watch(watcher),

@@ -6,6 +6,7 @@ import type { Host } from './host.js';
 import { endPauseWhenOver, type PauseRequest, pause } from './pause.js';
 import { recordEvent } from './record-event.js';
 import { resume } from './resume.js';
+import { endWaitsThatAreOver } from './waiting-releases.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -55,7 +56,8 @@ export function openOrders({
 /** @returns true when something that waited for a time may be tried now: a cycle is to look at it anew */
 export function isWaitOver(host: Host): boolean {
   const over = endPauseWhenOver(host);
-  if (over === undefined) return false;
+  const isSettled = endWaitsThatAreOver(host);
+  if (over === undefined) return isSettled;
   const { by, reason } = over;
   recordEvent(host, {
     trigger: 'pause',

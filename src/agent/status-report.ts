@@ -25,6 +25,7 @@ import { pauseNow } from './pause.js';
 import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
+import { waitingNow } from './waiting-releases.js';
 import { groupOf, workerOf } from './worker-ledger.js';
 
 /** What only a running agent knows. */
@@ -68,7 +69,6 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
   const active = attempt(() => readActiveReleases(host.paths), undefined);
   const ledger = host.ledger.read();
   const workers = workerStatuses(ledger);
-  const paused = pauseNow(ledger, host.clock.nowMs());
   const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
   const untrusted = attempt(() => findUntrusted(host), []);
   const clock = attempt(() => clockOf(host), undefined);
@@ -105,8 +105,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
         ...one,
         reason: message,
       })),
-    holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
-    ...(paused === undefined ? {} : { pause: paused }),
+    ...standing(ledger, host.clock.nowMs()),
     problems: distinct([
       ...problems,
       ...blockedProblem(ledger),
@@ -223,10 +222,22 @@ interface Present {
   readonly untrusted: readonly UntrustedStatus[];
 }
 
+/** What keeps releases from being activated. */
+function standing(ledger: Ledger, nowMs: number): Pick<StatusReport, 'holds' | 'pause' | 'waiting'> {
+  const pause = pauseNow(ledger, nowMs);
+  const waiting = waitingNow(ledger, nowMs);
+  return {
+    holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
+    ...(pause === undefined ? {} : { pause }),
+    ...(waiting.length === 0 ? {} : { waiting }),
+  };
+}
+
 const judgedAnew: ReadonlySet<Problem['code']> = new Set([
   'WORKER_UNREACHABLE',
   'WORKERS_MISSING',
   'ACTIVATION_PAUSED',
+  'ACTIVATION_PACED',
   'UNTRUSTED_ACTIVE',
   'POLICY_STALE',
   'CLOCK_BEHIND',

@@ -13,6 +13,7 @@ import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { keptFirst } from './kept-first.js';
 import { noteMirrorFailures } from './note-mirrors.js';
+import { holdBackPaced } from './pace-groups.js';
 import { pausedError } from './pause.js';
 import { refreshTrust } from './refresh-trust.js';
 import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
@@ -204,14 +205,19 @@ async function stageAndCheck(
       verdict: files > 0 ? 'ok' : 'skip',
     };
   });
+  const ready = holdBackPaced(host, trees.selections, {
+    active,
+    staged: trees.staged,
+    force: cycle.request.force,
+  });
   const checkOptions = {
     ...options,
     staged: trees.staged,
     ...(active === undefined ? {} : { current: active.generation }),
   };
   const checked = await story.step('check', async () => {
-    const value = await checkAll(host, trees.selections, checkOptions);
-    const verdict = stepVerdict({ before: trees.selections, after: value.selections });
+    const value = await checkAll(host, ready, checkOptions);
+    const verdict = stepVerdict({ before: ready, after: value.selections });
     return { value, ...checkStep(value.checks, verdict) };
   });
   const { selections } = await story.step('canary', () =>

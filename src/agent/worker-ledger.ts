@@ -14,7 +14,7 @@ export function dueDelayMs(tries: number): number {
   return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
 }
 
-/** @returns the ledger in which every known worker of the groups is to use this generation */
+/** @returns the ledger in which every known worker of the groups is to use this generation, from now on */
 export function wantGeneration(
   ledger: Ledger,
   groups: readonly WorkerGroup[],
@@ -26,7 +26,13 @@ export function wantGeneration(
     if (!names.includes(groupOf(key)) || entry.wanted === generation) return [key, entry];
     return [key, waiting(entry, { wanted: generation, text: 'not told yet', nowMs })];
   });
-  return { ...ledger, workers: Object.fromEntries(workers) };
+  const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
+  const moved = Object.fromEntries(paced.map((one) => [one.config.name, nowMs]));
+  return {
+    ...ledger,
+    workers: Object.fromEntries(workers),
+    ...(paced.length === 0 ? {} : { movedAtMs: { ...ledger.movedAtMs, ...moved } }),
+  };
 }
 
 /** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */

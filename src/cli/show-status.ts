@@ -55,6 +55,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
         (one) =>
           `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
+      ...waitLines(report),
       ...pauseLines(report),
       ...heldLines(report),
       ...problemLines(report),
@@ -127,7 +128,7 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
     one.bundle === bundle.bundle && one.serial === server.serial;
   if (report.refusals.some(at)) return `${server.serial}, refused`;
   if (report.holds.some(at)) return `${server.serial}, held`;
-  if (report.pause !== undefined) return `${server.serial}, waits`;
+  if (report.pause !== undefined || report.waiting?.some(at)) return `${server.serial}, waits`;
   return String(server.serial);
 }
 
@@ -200,6 +201,12 @@ function untrustedLines({ untrusted = [] }: StatusReport): string[] {
     ({ bundle, serial, generation, active }) =>
       `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback goes there'}`,
   );
+}
+
+function waitLines({ waiting = [] }: StatusReport): string[] {
+  return waiting.map(({ bundle, serial, groups, untilMs }) => {
+    return `  waits     ${bundle} ${serial} until ${clockTime(untilMs)}: ${groups.join(', ')} is not to be told before`;
+  });
 }
 
 function pauseLines({ pause }: StatusReport): string[] {

@@ -146,6 +146,8 @@ const worker = object(
     // Judged by driverSchema: which keys it may have depends on the driver that it names.
     reset: { type: 'object', description: 'a group of keys that names a driver, as {signal: HUP}' },
     confirm: { type: 'string', enum: ['required', 'optional'], description: 'required or optional' },
+    settle: duration,
+    minInterval: duration,
     probe: object({ ...groupHookKeys, retry: whole(0, 100) }, ['run']),
   },
   ['name', 'uses'],

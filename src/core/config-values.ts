@@ -57,6 +57,8 @@ interface WorkerFile {
   readonly load?: HookFile;
   readonly reset?: Readonly<Record<string, unknown>> & { readonly timeout?: string; readonly min?: number };
   readonly confirm?: 'required' | 'optional';
+  readonly settle?: string;
+  readonly minInterval?: string;
   readonly probe?: HookFile & { readonly retry?: number };
 }
 
@@ -237,6 +239,8 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
     uses: worker.uses,
     when: worker.when ?? [],
     confirm: worker.confirm ?? 'optional',
+    ...(worker.settle === undefined ? {} : { settleMs: durationMs(worker.settle) }),
+    ...(worker.minInterval === undefined ? {} : { minIntervalMs: durationMs(worker.minInterval) }),
     ...(canary === undefined ? {} : { canary: buildCanary(canary) }),
     ...(load === undefined ? {} : { load: buildJudge(load, defaultDurations.load) }),
     ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),

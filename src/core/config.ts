@@ -78,6 +78,10 @@ export interface WorkerGroupConfig {
     readonly min: number;
   };
   readonly confirm: 'required' | 'optional';
+  /** Quiet time after the last change, before the group is moved; left out: none. */
+  readonly settleMs?: number;
+  /** Least time between two moves; left out: none. */
+  readonly minIntervalMs?: number;
   readonly probe?: ProbeConfig;
 }
 

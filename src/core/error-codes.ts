@@ -348,6 +348,11 @@ export const errorCodes = {
     'This host is paused: what is active stays, and new releases wait.',
     '`writ resume`, or `writ pull --force`; see `writ status` for who paused it, and until when.',
   ),
+  ACTIVATION_PACED: row(
+    'deferred',
+    'A worker group is not to be told yet: its changes settle, or it was told a short while ago.',
+    'Nothing: the newest release is taken then. `writ pull --force` does not wait.',
+  ),
   RELEASE_HELD: row('deferred', 'A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
 
   // our own side of the host

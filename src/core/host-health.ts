@@ -55,6 +55,7 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'CHECK_DEFERRED',
   'RELEASE_HELD',
   'ACTIVATION_PAUSED',
+  'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',
   'AGENT_STOPPING',
   'INTERRUPTED',

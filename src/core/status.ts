@@ -71,6 +71,14 @@ export interface PauseStatus {
   readonly untilMs?: number;
 }
 
+/** A release that a worker group keeps waiting. */
+export interface WaitStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly groups: readonly string[];
+  readonly untilMs: number;
+}
+
 export interface MirrorReport {
   readonly url: string;
   /** `used`: the last one that something came from. `failed`: when it was last asked. */
@@ -186,5 +194,7 @@ export interface StatusReport {
   readonly holds: readonly HoldStatus[];
   /** Left out while nothing is paused. */
   readonly pause?: PauseStatus;
+  /** Left out while nothing waits. */
+  readonly waiting?: readonly WaitStatus[];
   readonly problems: readonly Problem[];
 }

@@ -90,6 +90,14 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
+  waiting: [
+    'active',
+    statusReport({
+      waiting: [
+        { bundle: 'access', serial: 10, groups: ['resolver'], untilMs: Date.UTC(2026, 10, 21, 14, 40) },
+      ],
+    }),
+  ],
   paused: [
     'active',
     statusReport({

@@ -69,6 +69,8 @@ workers:
     load: { run: [/usr/bin/load, "{bundle}"] }
     reset: { kresd: "/run/k/*", command: "policy_reset()", expect: "0", timeout: 2s, min: 1 }
     confirm: required
+    settle: 30s
+    minInterval: 10m
     probe: { run: [dig, app.example.com], retry: 3 }
   - name: portal
     uses: [dns-edge, access]
@@ -157,6 +159,8 @@ describe('a configuration', () => {
         min: 1,
       },
       confirm: 'required',
+      settleMs: 30_000,
+      minIntervalMs: 600_000,
       probe: { run: ['dig', 'app.example.com'], timeoutMs: 10_000, box: defaultHookBox, retry: 3 },
     });
     assert.deepEqual(config.workers[1]?.reset, {
