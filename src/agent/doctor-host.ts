@@ -1,16 +1,18 @@
 // What `writ doctor` looks at on the host itself. Gathers facts and judges none. Writes nothing: whether a flush works is
 // asked of `sync -f`, whether writing does of the kernel.
 import * as fs from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { AgentConfig } from '../core/config.js';
 import type { SandboxFacts, StateFacts } from '../core/doctor-host.js';
 import { isSystemError, toWritError } from '../core/errors.js';
 import { findLockHolder } from '../platform/lock-holder.js';
-import { defaultPath, runCommand } from '../platform/run-command.js';
+import { silentLog } from '../platform/log.js';
+import { runCommand } from '../platform/run-command.js';
 import type { AgentPlaces } from './agent-places.js';
 import { readFreeSpace } from './disk-room.js';
 import { hostPaths } from './paths.js';
 import { requireSafePath, requireSameDevice } from './prepare-host.js';
+import { createSandbox } from './sandbox.js';
 
 const flushTimeoutMs = 30_000;
 
@@ -73,42 +75,23 @@ export async function lockHolderText(places: AgentPlaces): Promise<string | unde
   return alive === 'yes' ? text : undefined;
 }
 
-const sandboxPrograms = ['bwrap', 'setpriv', 'prlimit'];
-const sandboxTimeoutMs = 10_000;
-
+/** Tries a command that does nothing, as an agent does before its first check. */
 export async function sandboxFacts(config: AgentConfig | undefined): Promise<SandboxFacts> {
-  const missing = sandboxPrograms.filter(
-    (name) => !defaultPath.split(':').some((folder) => fs.existsSync(join(folder, name))),
-  );
-  const facts = { mode: modeOf(config), commands: commandsOf(config), missing };
-  if (missing.includes('bwrap')) return facts;
-  const box = [
-    '--unshare-all',
-    '--die-with-parent',
-    '--ro-bind',
-    '/',
-    '/',
-    '--proc',
-    '/proc',
-    '--dev',
-    '/dev',
-  ];
-  const argv = ['bwrap', ...box, 'true'] as const;
-  const result = await runCommand({ argv, timeoutMs: sandboxTimeoutMs, maxOutputBytes: 1000 });
-  if (result.kind === 'exited' && result.exitCode === 0) return facts;
-  const said = 'stderr' in result ? result.stderr.trim().split('\n', 1)[0] : result.reason;
-  return { ...facts, refused: said === undefined || said === '' ? result.kind : said };
-}
-
-function modeOf(config: AgentConfig | undefined): SandboxFacts['mode'] {
-  const { sandbox } = (config ?? {}) as { readonly sandbox?: SandboxFacts['mode'] };
-  return sandbox ?? (process.getuid?.() === 0 ? 'required' : 'auto');
+  const mode = config?.sandbox ?? 'auto';
+  const commands = commandsOf(config);
+  if (mode === 'off') return { mode, commands };
+  // `auto`, for whatever is wished: what is missing is a finding here, not an error.
+  const sandbox = createSandbox({ mode: 'auto', log: silentLog() });
+  await sandbox.open();
+  return { mode, commands, seen: sandbox.status() };
 }
 
 function commandsOf(config: AgentConfig | undefined): number {
-  const checks =
-    config?.bundles.flatMap((bundle) => bundle.checks.filter(({ kind }) => kind === 'run')) ?? [];
-  const hooks =
-    config?.workers.flatMap(({ load, probe }) => [load, probe].filter((one) => one !== undefined)) ?? [];
-  return checks.length + hooks.length;
+  const { bundles = [], workers = [] } = config ?? {};
+  const checks = bundles.flatMap((bundle) =>
+    bundle.checks.flatMap((one) => (one.kind === 'run' ? [one] : [])),
+  );
+  const hooks = workers.flatMap(({ load, probe }) => [load, probe].filter((one) => one !== undefined));
+  const canaries = workers.filter(({ canary }) => canary !== undefined);
+  return [...checks, ...hooks].filter(({ sandbox }) => sandbox !== 'off').length + canaries.length;
 }

@@ -1,9 +1,12 @@
 // Judgements of `writ doctor` about the host itself: configuration, room and safety of its directories, the agent, the
 // sandbox. Facts in, one finding out; pure.
+
+import type { SandboxMode } from './config.js';
 import type { ConfigMistake } from './config-errors.js';
 import { mistakeLine } from './config-errors.js';
 import type { FreeSpace } from './disk-space.js';
 import type { Judged } from './doctor.js';
+import type { SandboxStatus } from './status.js';
 
 export interface ConfigurationFacts {
   readonly path: string;
@@ -108,34 +111,35 @@ export function judgeAgent({ socket, state, error, lockHolder, versions }: Agent
 }
 
 export interface SandboxFacts {
-  /** As configured; `auto` for who is not root. */
-  readonly mode: 'required' | 'auto' | 'off';
-  /** Commands that would run in it: checks, loaders, probes. */
+  readonly mode: SandboxMode;
+  /** Commands that would run in it: checks, canaries, loaders, probes. */
   readonly commands: number;
-  /** Programs that it needs and that are not there. */
-  readonly missing: readonly string[];
-  /** What bubblewrap said when it was to make its namespaces; left out when it made them. */
-  readonly refused?: string;
+  /** What a trial has shown; left out where there was none. */
+  readonly seen?: Omit<SandboxStatus, 'mode'>;
 }
 
-export function judgeSandbox({ mode, commands, missing, refused }: SandboxFacts): Judged {
+export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
   if (mode === 'off') {
     const state = commands === 0 ? 'ok' : 'warn';
     return { state, text: `off: ${commandsText(commands)} with the rights of the agent`, ...withNext(state) };
   }
+  if (seen?.state === 'on') {
+    const { user, userNamespace, processes } = seen;
+    const words = [
+      `as ${user}`,
+      `user namespace: ${userNamespace}`,
+      `processes counted for ${processes?.replace('-', ' ')}`,
+    ];
+    return { state: 'ok', text: `a trial was confined ${words.join(', ')}` };
+  }
   // Without a command there is nothing that could not run.
-  const bad = mode === 'required' && commands > 0 ? 'FAIL' : commands > 0 ? 'warn' : 'skip';
+  const bad = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
   const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
   const what = commands === 0 ? 'nothing needs it yet' : `${commandsText(commands)} that ${effect}`;
-  if (missing.length > 0) {
-    const next = 'apt-get install bubblewrap util-linux';
-    return { state: bad, text: `${missing.join(', ')} not found: ${what}`, next };
-  }
-  if (refused !== undefined) {
-    const next = 'allow user namespaces, or run the agent as root';
-    return { state: bad, text: `bubblewrap makes no namespaces (${refused}): ${what}`, next };
-  }
-  return { state: 'ok', text: 'bubblewrap makes its namespaces' };
+  const reason = seen?.reason ?? 'it was not tried';
+  if (seen?.state === 'missing')
+    return { state: bad, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
+  return { state: bad, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
 }
 
 function withNext(state: 'ok' | 'warn'): Pick<Judged, 'next'> {

@@ -1,6 +1,6 @@
 // How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
 // generous sum, for an agent that is killed amid honest work would have to recover from it.
-import type { AgentConfig, WorkerGroupConfig } from './config.js';
+import type { AgentConfig, CanaryConfig, WorkerGroupConfig } from './config.js';
 import type { Step } from './sync-machine.js';
 
 const slackMs = 600_000;
@@ -48,10 +48,16 @@ function wayMs({ repository, transport, bundles }: AgentConfig): number {
   return repository.length * (refreshTimeoutMs + bundles.length * archiveTimeoutMs);
 }
 
-function groupMs({ load, reset, probe }: WorkerGroupConfig): number {
+function canaryMs(canary: CanaryConfig | undefined): number {
+  if (canary === undefined) return 0;
+  if (canary.kind === 'run') return canary.hook.timeoutMs;
+  return canary.start.timeoutMs + canary.timeoutMs + canary.probe.timeoutMs;
+}
+
+function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
   const tellMs = reset?.timeoutMs ?? 0;
   const probeMs = probe === undefined ? 0 : probe.timeoutMs * (probe.retry + 1);
-  return (load?.timeoutMs ?? 0) + maxInTurn * (tellMs + probeMs);
+  return canaryMs(canary) + (load?.timeoutMs ?? 0) + maxInTurn * (tellMs + probeMs);
 }
 
 function sum(numbers: readonly number[]): number {

@@ -125,27 +125,40 @@ describe('the agent', () => {
 });
 
 describe('the sandbox', () => {
+  const on = {
+    state: 'on',
+    user: 'nobody',
+    userNamespace: 'yes',
+    memory: 'each-process',
+    processes: 'each-command',
+  } as const;
+  const missing = { state: 'missing', reason: 'bwrap not found' } as const;
+  const unusable = { state: 'unusable', reason: 'No permissions to create a new namespace' } as const;
   const cases: readonly (readonly [string, SandboxFacts, string])[] = [
-    ['that works', { mode: 'required', commands: 2, missing: [] }, 'ok'],
-    ['that is missing and required', { mode: 'required', commands: 2, missing: ['bwrap'] }, 'FAIL'],
-    ['that is missing where it is only wished', { mode: 'auto', commands: 2, missing: ['bwrap'] }, 'warn'],
-    ['that is missing and that nothing needs', { mode: 'required', commands: 0, missing: ['bwrap'] }, 'skip'],
-    [
-      'that the kernel forbids',
-      { mode: 'required', commands: 1, missing: [], refused: 'No permissions' },
-      'FAIL',
-    ],
-    ['that is off', { mode: 'off', commands: 1, missing: [] }, 'warn'],
-    ['that is off without commands', { mode: 'off', commands: 0, missing: [] }, 'ok'],
+    ['that works', { mode: 'required', commands: 2, seen: on }, 'ok'],
+    ['that is missing and required', { mode: 'required', commands: 2, seen: missing }, 'FAIL'],
+    ['that is missing where it is only wished', { mode: 'auto', commands: 2, seen: missing }, 'warn'],
+    ['that is missing and that nothing needs', { mode: 'required', commands: 0, seen: missing }, 'skip'],
+    ['that the kernel forbids', { mode: 'required', commands: 1, seen: unusable }, 'FAIL'],
+    ['that is off', { mode: 'off', commands: 1 }, 'warn'],
+    ['that is off without commands', { mode: 'off', commands: 0 }, 'ok'],
   ];
   for (const [what, facts, state] of cases) {
     it(`${what}: ${state}`, () => assert.equal(judgeSandbox(facts).state, state));
   }
 
   it('says which program is missing, and how to get it', () => {
-    const { text, next } = judgeSandbox({ mode: 'required', commands: 1, missing: ['bwrap'] });
-    assert.match(text, /^bwrap not found: 1 command that cannot run$/);
+    const { text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: missing });
+    assert.equal(text, 'bwrap not found: 1 command that cannot run');
     assert.match(next ?? '', /^apt-get install bubblewrap/);
+  });
+
+  it('says what is in force', () => {
+    const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
+    assert.equal(
+      text,
+      'a trial was confined as nobody, user namespace: yes, processes counted for each command',
+    );
   });
 });
 

@@ -42,6 +42,17 @@ describe('the longest silence of a step', () => {
     assert.ok(told > hour + 256 * (5000 + 4 * 1000));
   });
 
+  it('holds what a canary may take, be it a command or a worker of its own', () => {
+    const slow = { run: ['canary'], timeoutMs: hour } as const;
+    const command = { ...group, canary: { kind: 'run', hook: slow } } as const;
+    assert.ok(longestSilenceMs('canary', config({ workers: [command], bundles: [] })) > hour);
+    const started = {
+      ...group,
+      canary: { kind: 'start', start: slow, probe: slow, timeoutMs: hour },
+    } as const;
+    assert.ok(longestSilenceMs('canary', config({ workers: [started], bundles: [] })) > 3 * hour);
+  });
+
   it('is never below that of any step for a job that tells none', () => {
     const all = config({ workers: [group] });
     for (const step of [...steps, 'restore'] as const)

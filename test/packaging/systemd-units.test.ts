@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import type { DoctorFinding } from '../../src/core/doctor.js';
 import { type CommandResult, runCommand } from '../../src/platform/run-command.js';
+import { installHost } from '../support/installed-host.js';
 import { needs } from '../support/real-programs.js';
-import { runWrit } from '../support/run-writ.js';
+import { jsonOf, runWrit, type WritRun } from '../support/run-writ.js';
 import { projectRoot } from '../support/source-files.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { readUnitFile } from '../support/unit-file.js';
@@ -201,21 +203,24 @@ describe('systemd', needs('systemd-analyze', 'systemd'), () => {
 
 const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can drop capabilities as systemd does' };
 
-describe('bubblewrap under the hardening of the agent', {
+describe('the sandbox under the hardening of the agent', {
   ...needs('bwrap', 'bubblewrap'),
   ...asRoot,
 }, () => {
-  it('makes its namespaces with the capabilities that are left, and without new privileges', async () => {
+  it('is made with the capabilities that are left, and without new privileges', async () => {
     const dropped = agent
       .all('Service', 'CapabilityBoundingSet')
       .flatMap((line) => line.replace(/^~/, '').split(' '))
       .map((name) => `-${name.replace(/^CAP_/, '').toLowerCase()}`);
-    const box = ['bwrap', '--unshare-all', '--die-with-parent', '--ro-bind', '/', '/', '--proc', '/proc'];
-    const argv = [
-      ...(['setpriv', '--no-new-privs', `--bounding-set=${dropped.join(',')}`] as const),
-      ...[...box, '--dev', '/dev', '--tmpfs', '/run', 'true'],
-    ] as const;
-    const result = await runCommand({ argv, timeoutMs: 20_000, maxOutputBytes: 4096 });
-    assert.deepEqual(result.kind === 'exited' && [result.exitCode, result.stderr], [0, '']);
+    using host = await installHost();
+    const hardened = ['setpriv', '--no-new-privs', `--bounding-set=${dropped.join(',')}`];
+    const [plain, run] = [
+      await host.writ('doctor', '--json'),
+      await host.writUnder(hardened, 'doctor', '--json'),
+    ];
+    const sandboxIn = (one: WritRun): DoctorFinding | undefined =>
+      (jsonOf(one)['findings'] as DoctorFinding[]).find(({ check }) => check === 'sandbox');
+    assert.equal(sandboxIn(run)?.state, 'ok', run.stdout);
+    assert.deepEqual(sandboxIn(run), sandboxIn(plain));
   });
 });
