@@ -7,36 +7,54 @@ import { toWritError, WritError } from '../core/errors.js';
 import { collectGarbage } from './collect-garbage.js';
 import { committedLedger } from './commit-ledger.js';
 import { type CycleStory, problemOf } from './cycle-story.js';
+import { aliveWorkers, lookAfter, requireAlive } from './dead-workers.js';
 import { pointCurrentAt } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
-import { contextOf, journalOf, type Move, type MoveResult, resetText, targetOf } from './move.js';
+import {
+  contextOf,
+  journalOf,
+  type Move,
+  type MoveProgress,
+  type MoveResult,
+  resetText,
+  targetOf,
+} from './move.js';
 import { noteLinks } from './noted-links.js';
+import { runProbes } from './probe-workers.js';
 import { putBack } from './put-back.js';
 import { forgetReleases } from './remember-refusals.js';
 import { withRetired } from './retired.js';
-import { judgeProof, resetWorkers, runLoaders, runProbes } from './tell-steps.js';
+import { judgeProof, resetWorkers, runLoaders, type TellContext } from './tell-steps.js';
+import { verbsTo } from './tell-verbs.js';
 import { announceActive } from './worker-groups.js';
 import { noteWorkers, wantGeneration } from './worker-ledger.js';
 
 /** Performs a move from the swap on; the machine of the story is at `swap`. */
 export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  const progress = await beginMove(host, move);
   try {
     await story.step('swap', () => swap(host, story, move));
-    return await tellAndCommit(host, story, move);
+    return await tellAndCommit(host, story, move, progress);
   } catch (error) {
-    return putBack(host, story, move, blamed(error, move));
+    return putBack(host, story, move, { error: blamed(error, move), progress });
   }
 }
 
 /** As performMove for a swap that a crash left behind its link; the machine of the story is at `load`. */
 export async function finishMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  const progress = await beginMove(host, move);
   try {
     announceActive(host.groups, targetOf(move.to));
-    return await tellAndCommit(host, story, move);
+    return await tellAndCommit(host, story, move, progress);
   } catch (error) {
-    return putBack(host, story, move, blamed(error, move));
+    // Who was told before the crash, and how, nobody knows: the way back tells everybody.
+    return putBack(host, story, move, { error: blamed(error, move) });
   }
+}
+
+async function beginMove(host: Host, { groups }: Move): Promise<MoveProgress> {
+  return { alive: await aliveWorkers(groups), before: host.ledger.read().workers };
 }
 
 /** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
@@ -58,10 +76,27 @@ function swap(host: Host, story: CycleStory, move: Move): { value: undefined; te
   return { value: undefined, text: `generation ${move.from?.generation ?? 'none'} -> ${move.to.generation}` };
 }
 
-async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
-  const context = contextOf(host, story, move, move.to);
+async function tellAndCommit(
+  host: Host,
+  story: CycleStory,
+  move: Move,
+  progress: MoveProgress,
+): Promise<MoveResult> {
+  const { alive, before } = progress;
+  const from = move.from === undefined ? {} : { from: move.from.generation };
+  const context: TellContext = {
+    ...contextOf(host, story, move, move.to),
+    manner: {
+      alive,
+      verbOf: verbsTo(host, { to: move.to.generation, ...from, workers: before }),
+      onTell: (key, verb) => progress.told?.set(key, verb),
+      // A crash may have come between a stop and a start of ours.
+      ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
+    },
+  };
   await story.step('load', async () => lines(await runLoaders(context)));
   const reset = await story.step('reset', async () => {
+    progress.told = new Map();
     const report = await resetWorkers(host, context);
     noteWorkers(host, report.results);
     return {
@@ -71,7 +106,11 @@ async function tellAndCommit(host: Host, story: CycleStory, move: Move): Promise
     };
   });
   const probed = await story.step('probe', async () => {
-    const groups = await runProbes(host, context);
+    const groups = await runProbes(host, context, reset.results);
+    requireAlive(
+      reset.results,
+      await lookAfter(move.groups, reset.results, { ...host, signal: move.signal }),
+    );
     return {
       value: groups,
       text: [...groups].map((group) => `${group}: ok`).join(', '),

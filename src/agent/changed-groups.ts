@@ -25,13 +25,26 @@ export function changedPaths(changes: readonly BundleChange[]): string[] {
  * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
  */
 export function concernsGroup(
-  group: Pick<WorkerGroupConfig, 'uses' | 'when'>,
+  group: Pick<WorkerGroupConfig, 'uses' | 'when' | 'restartWhen'>,
   changed: readonly string[],
 ): boolean {
   const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
   if (group.when.length === 0) return used.length > 0;
-  const matchers = group.when.map((glob) => picomatch(qualified(glob, group.uses), { dot: true }));
-  return used.some((path) => matchers.some((matches) => matches(withoutColon(path))));
+  return matchesOne(used, [...group.when, ...(group.restartWhen ?? [])], group.uses);
+}
+
+/** @returns true when what changed is nothing that a running worker of the group takes over */
+export function needsRestart(
+  group: Pick<WorkerGroupConfig, 'uses' | 'restartWhen'>,
+  changed: readonly string[],
+): boolean {
+  const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
+  return matchesOne(used, group.restartWhen ?? [], group.uses);
+}
+
+function matchesOne(paths: readonly string[], globs: readonly string[], uses: readonly string[]): boolean {
+  const matchers = globs.map((glob) => picomatch(qualified(glob, uses), { dot: true }));
+  return paths.some((path) => matchers.some((matches) => matches(withoutColon(path))));
 }
 
 function bundleOf(path: string): string {

@@ -4,6 +4,7 @@ import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import type { WritError } from '../core/errors.js';
 import type { Journal } from '../core/recovery.js';
 import type { Outcome } from '../core/sync-machine.js';
+import type { TellVerb } from '../workers/tell-worker.js';
 import type { CycleStory } from './cycle-story.js';
 import { countText } from './cycle-text.js';
 import type { Host } from './host.js';
@@ -31,6 +32,16 @@ export interface Move {
   readonly ledger: (ledger: Ledger) => Ledger;
   /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
   readonly onRefused?: (error: WritError, groups: readonly string[]) => void;
+}
+
+/** What a move has done so far, and how it was before: what its way back must know. */
+export interface MoveProgress {
+  /** Workers that lived before the link moved, by their keys. */
+  readonly alive: ReadonlySet<string>;
+  /** What each was to use and had said, before. */
+  readonly before: Ledger['workers'];
+  /** Who was told so far, and how; absent as long as nobody was to be told. */
+  told?: Map<string, TellVerb>;
 }
 
 export interface MoveResult {

@@ -4,8 +4,9 @@ import type { WorkerResult } from '../core/cycle-report.js';
 import type { Host } from './host.js';
 import { confineOn } from './host-sandbox.js';
 import type { WorkerLedger } from './ledger.js';
+import { askProbe, asksEach } from './probe-workers.js';
 import type { SettleOptions } from './settle-due.js';
-import { askProbe, type TellContext } from './tell-steps.js';
+import type { TellContext } from './tell-steps.js';
 import { type WorkerGroup, workerKey } from './worker-groups.js';
 import { groupOf, isDue, noteWorkers, tellableWorkers, workerOf } from './worker-ledger.js';
 
@@ -17,15 +18,27 @@ interface ProveOptions extends Pick<SettleOptions, 'staging' | 'signal' | 'nextT
 export async function proveByProbe(host: Host, options: ProveOptions): Promise<WorkerResult[]> {
   const proven: WorkerResult[] = [];
   for (const group of host.groups) {
-    if (group.config.probe === undefined || !isProbeDue(host, group, options)) continue;
-    const { target, signal, nextTell } = options;
-    const { durable } = host;
-    const context = { groups: [group], target, signal, nextTell, durable, confine: confineOn(host) };
-    const report = await askProbe(group.config, { ...context, staging: options.staging() });
-    if (report.verdict.kind === 'ok') proven.push(...confirmAll(host, group, target.generation));
+    if (group.config.probe !== undefined && isProbeDue(host, group, options))
+      proven.push(...(await proveGroup(host, group, options)));
   }
   noteWorkers(host, proven);
   return proven;
+}
+
+async function proveGroup(host: Host, group: WorkerGroup, options: ProveOptions): Promise<WorkerResult[]> {
+  const { target, signal, nextTell } = options;
+  const { durable } = host;
+  const context = { groups: [group], target, signal, nextTell, durable, confine: confineOn(host) };
+  const members = membersOf(host, group.config.name);
+  // One answer is worth as much as it asks about: one worker, or all of them.
+  const questions = asksEach(group.config.probe) ? members.map((one) => [one]) : [members];
+  const shown: [string, WorkerLedger][] = [];
+  for (const asked of questions) {
+    const worker = workerOf(asked[0]?.[0] ?? '');
+    const report = await askProbe(group.config, { ...context, staging: options.staging() }, worker);
+    if (report.verdict.kind === 'ok') shown.push(...asked);
+  }
+  return confirmAll(host, group, shown, target.generation);
 }
 
 /**
@@ -48,8 +61,13 @@ function isUnknown({ appeared, state }: WorkerLedger): boolean {
   return appeared === true || state === 'unreachable';
 }
 
-function confirmAll(host: Host, { config }: WorkerGroup, generation: number): WorkerResult[] {
-  return membersOf(host, config.name).map(([key, { process }]) => ({
+function confirmAll(
+  host: Host,
+  { config }: WorkerGroup,
+  workers: readonly [string, WorkerLedger][],
+  generation: number,
+): WorkerResult[] {
+  return workers.map(([key, { process }]) => ({
     group: config.name,
     worker: workerOf(key),
     state: 'confirmed',

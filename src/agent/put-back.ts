@@ -1,7 +1,6 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
 // and everybody told again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
 
-import type { WorkerResult } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import { digestsOf } from './commit-ledger.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
@@ -9,29 +8,32 @@ import { pointCurrentAt, removeCurrent } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
 import { blockOf } from './ledger.js';
-import { noteLoaded } from './load-at-boot.js';
-import { contextOf, journalOf, type Move, type MoveResult, resetText, targetOf } from './move.js';
+import { journalOf, type Move, type MoveProgress, type MoveResult, resetText, targetOf } from './move.js';
 import { rememberIfPossible } from './remember-refusals.js';
 import { withRetired } from './retired.js';
-import { judgeProof, resetWorkers, runLoaders, runProbes } from './tell-steps.js';
+import { tellBack, wantBack } from './tell-back.js';
 import { touchTrees } from './touch-trees.js';
 import { announceActive } from './worker-groups.js';
-import { noteWorkers, wantGeneration } from './worker-ledger.js';
 
-/** The way back: remember, journal, link, then everybody is told again, the refusing one too. */
+/**
+ * The way back: remember, journal, link, then everybody is told again, the refusing one too.
+ * @param no.progress of the move until then; left out where nobody knows: everybody is told
+ */
 export async function putBack(
   host: Host,
   story: CycleStory,
   move: Move,
-  error: WritError,
+  { error, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
   const outcome = outcomeOf(error) === 'rolled-back' ? 'rolled-back' : 'failed';
   story.note({ type: 'stopped', outcome });
   try {
     if (outcome === 'rolled-back')
       rememberIfPossible(host, () => move.onRefused?.(error, refusingGroups(error)));
-    const workers = await story.restore(() => restore(host, story, move));
-    return { outcome, confirmed: false, workers, problems: [problemOf(error)], warnings: [], refusal: error };
+    const how = progress === undefined ? {} : { progress };
+    const back = await story.restore(() => restore(host, story, move, { tell: 'yes', ...how }));
+    const problems = [problemOf(error), ...back.problems];
+    return { ...back, outcome, confirmed: false, problems, refusal: error };
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
@@ -43,49 +45,53 @@ function refusingGroups(error: WritError): readonly string[] {
   return groups ?? [];
 }
 
-/**
- * Puts the link back and tells the workers; also the undo of a recovery.
- * @param options.tell `no`: the workers stay due and are told apart, for the telling is what did not come to its end
- */
+export interface RestoreOptions {
+  /** `no`: the workers stay due and are told apart, for the telling is what did not come to its end. */
+  readonly tell: 'yes' | 'no';
+  readonly progress?: MoveProgress;
+}
+
+/** What a way back leaves: it is complete even so, for nobody says no. */
+export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
+
+/** Puts the link back and tells the workers; also the undo of a recovery. */
 export async function restore(
   host: Host,
   story: Pick<CycleStory, 'cycle' | 'nextTell'>,
   move: Move,
-  { tell }: { readonly tell: 'yes' | 'no' } = { tell: 'yes' },
-): Promise<{ value: readonly WorkerResult[]; text: string; verdict: 'ok' | 'warn' }> {
+  { tell, progress }: RestoreOptions,
+): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
-  const back = { left: move.to.generation, current: move.from?.generation };
-  if (move.from === undefined) {
+  const { from, to } = move;
+  const back = { left: to.generation, current: from?.generation };
+  if (from === undefined) {
     removeCurrent(paths, durable);
     const { settled: _, ...rest } = withRetired(host, host.ledger.read(), back);
     host.ledger.write(rest);
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
-    return { value: [], text: `generation ${move.to.generation} -> none`, verdict: 'ok' };
+    return { value: nobody, text: `generation ${to.generation} -> none`, verdict: 'ok' };
   }
-  await makeNewer(host, move.from.generation, move.to.generation);
-  pointCurrentAt(paths, durable, { generation: move.from.generation, cycle: story.cycle });
-  announceActive(host.groups, targetOf(move.from));
+  await makeNewer(host, from.generation, to.generation);
+  pointCurrentAt(paths, durable, { generation: from.generation, cycle: story.cycle });
+  announceActive(host.groups, targetOf(from));
   // Not always the one before the swap: where that is damaged, another one takes its place.
-  const good = { settled: move.from.generation, lastKnownGood: move.from.generation };
+  const good = { settled: from.generation, lastKnownGood: from.generation };
   const ledger = { ...withRetired(host, host.ledger.read(), back), ...good };
-  host.ledger.write(wantGeneration(ledger, move.groups, move.from.generation, host.clock.nowMs()));
-  const moved = `generation ${move.to.generation} -> ${move.from.generation}`;
+  host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
+  const moved = `generation ${to.generation} -> ${from.generation}`;
   if (tell === 'no') {
     clearJournal(paths, durable);
-    return { value: [], text: `${moved}; workers are told later`, verdict: 'warn' };
+    return { value: nobody, text: `${moved}; workers are told later`, verdict: 'warn' };
   }
-  const context = { ...contextOf(host, story, move, move.from), signal: new AbortController().signal };
-  await runLoaders(context);
-  noteLoaded(host, move.groups);
-  const { results, problems } = await resetWorkers(host, context);
-  const proof = judgeProof(move.groups, results, await runProbes(host, context));
-  noteWorkers(host, proof.results);
+  const value = await tellBack(host, story, { ...move, from }, progress);
   clearJournal(paths, durable);
-  const text = `${moved}; ${resetText(proof.results, move.from.generation)}`;
-  return { value: proof.results, text, verdict: problems.length > 0 ? 'warn' : 'ok' };
+  const text = `${moved}; ${resetText(value.workers, from.generation)}`;
+  return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
 }
+
+const nobody: Restored = { workers: [], problems: [], warnings: [] };
 
 /**
  * Without a newer time a worker as BIND would keep what was just refused. Best effort: an old policy with an old

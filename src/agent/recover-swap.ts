@@ -1,6 +1,6 @@
 // Performs what recovery has planned for a swap that a crash left behind its link: on to its end, back, or nothing but
 // saying so where no generation is whole. Decides nothing; every part may be done again by the next start.
-import type { Problem, WorkerResult } from '../core/cycle-report.js';
+import type { Problem } from '../core/cycle-report.js';
 import { toWritError, WritError } from '../core/errors.js';
 import type { Journal, WayBack } from '../core/recovery.js';
 import { finishMove } from './activate.js';
@@ -11,7 +11,7 @@ import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal } from './journal.js';
 import type { Move, MoveResult } from './move.js';
-import { restore } from './put-back.js';
+import { type Restored, restore } from './put-back.js';
 import { rememberBlamed } from './remember-refusals.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -77,9 +77,9 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const workers = await story.restore(() => restore(host, story, move, { tell }));
-    if (isToldAgain(undo)) return toldAgain(host, workers);
-    return { ...endOf(block), workers, problems };
+    const back = await story.restore(() => restore(host, story, move, { tell }));
+    if (isToldAgain(undo)) return toldAgain(host, back);
+    return { ...endOf(block), workers: back.workers, problems: [...problems, ...back.problems] };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
     clearJournal(host.paths, host.durable);
@@ -94,7 +94,7 @@ function isToldAgain({ journal, back, block }: Undo): boolean {
   return journal.from === journal.to && back === journal.to && block === 'no';
 }
 
-function toldAgain(host: Host, workers: readonly WorkerResult[]): MoveResult {
+function toldAgain(host: Host, { workers }: Restored): MoveResult {
   const { crashes: _, ...ledger } = host.ledger.read();
   host.ledger.write(ledger);
   const confirmed = workers.every((one) => one.state === 'confirmed');

@@ -7,9 +7,10 @@ import { dueProblems } from './due-problems.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
 import { confineOn } from './host-sandbox.js';
+import { runProbes } from './probe-workers.js';
 import { proveByProbe } from './prove-first.js';
 import { readSets } from './read-sets.js';
-import { judgeProof, resetWorkers, runProbes, type TellContext } from './tell-steps.js';
+import { judgeProof, resetWorkers, type TellContext } from './tell-steps.js';
 import type { WorkerGroup } from './worker-groups.js';
 import { dueWorkers, groupOf, noteWorkers, tellableWorkers } from './worker-ledger.js';
 
@@ -83,7 +84,7 @@ async function judged(host: Host, context: TellContext): Promise<Told> {
     const reset = await resetWorkers(host, context);
     results = reset.results;
     noteWorkers(host, results);
-    const probed = results.length > 0 ? await runProbes(host, context) : new Set<string>();
+    const probed = results.length > 0 ? await runProbes(host, context, results) : new Set<string>();
     const proof = judgeProof(context.groups, results, probed);
     noteWorkers(host, proof.results);
     return { results: proof.results, problems: proof.problems };

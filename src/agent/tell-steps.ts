@@ -1,15 +1,18 @@
-// The steps load, reset and probe for the groups that a generation concerns. Each verdict binds: what says no
-// throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
-import { join } from 'node:path';
-import type { HookConfig, WorkerGroupConfig } from '../core/config.js';
+// The steps load and reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds:
+// what says no throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
-import { type ErrorCode, WritError } from '../core/errors.js';
+import { WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
+import { refusal } from './dead-workers.js';
 import { workersMissing } from './due-problems.js';
+import { groupHook, requireVerdict } from './group-hook.js';
 import type { Host } from './host.js';
-import { type HookReport, type HookSandbox, runHook } from './run-hook.js';
-import { tellGroups, type WorkerGroup, workerKey } from './worker-groups.js';
+import { asksEach, probeEach } from './probe-workers.js';
+import type { HookSandbox } from './run-hook.js';
+import { type GroupTelling, type TellOptions, tellGroups } from './tell-group.js';
+import { verbsTo } from './tell-verbs.js';
+import { type WorkerGroup, workerKey } from './worker-groups.js';
 
 /** The generation that workers are moved to. */
 export interface TellTarget {
@@ -18,7 +21,14 @@ export interface TellTarget {
   readonly path: string;
 }
 
-export interface TellContext {
+/** What a move asks of its telling; a tell apart from it asks for nothing. */
+export interface TellManner
+  extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
+  /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
+  readonly proofs?: 'last';
+}
+
+export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
   readonly groups: readonly WorkerGroup[];
   readonly target: TellTarget;
   /** The cycle's staging directory, for scratch directories. */
@@ -27,10 +37,7 @@ export interface TellContext {
   /** For loaders and probes: they find the live policy, for they run after the swap. */
   readonly confine: Omit<HookSandbox, 'view' | 'places'>;
   readonly signal: AbortSignal;
-  /** Only these workers are told (their keys); everybody when it is left out. */
-  readonly only?: ReadonlySet<string>;
-  /** Names each tell. */
-  readonly nextTell: () => string;
+  readonly manner?: TellManner;
 }
 
 /**
@@ -49,34 +56,6 @@ export async function runLoaders(context: TellContext): Promise<string[]> {
   return lines;
 }
 
-function groupHook(group: WorkerGroupConfig, hook: HookConfig, context: TellContext): Promise<HookReport> {
-  const onlyBundle = group.uses.length === 1 ? group.uses[0] : undefined;
-  const { path } = context.target;
-  const bundle = onlyBundle === undefined ? {} : { bundle: join(path, onlyBundle) };
-  return runHook({
-    hook,
-    places: { generation: path, candidate: path, current: path, ...bundle },
-    scratchRoot: context.staging,
-    durable: context.durable,
-    confine: { ...context.confine, view: { kind: 'live' } },
-    signal: context.signal,
-  });
-}
-
-function requireVerdict(
-  group: string,
-  report: HookReport,
-  codes: { refused: ErrorCode; broken: ErrorCode },
-): void {
-  const { kind, reason } = report.verdict;
-  if (kind === 'ok' || kind === 'warned') return;
-  const code = kind === 'refused' ? codes.refused : (report.code ?? codes.broken);
-  throw new WritError(code, `${group}: ${reason}${report.text === '' ? '' : `: ${report.text.trim()}`}`, {
-    facts: { groups: [group], reason, output: report.text },
-    ...(report.hint === undefined ? {} : { hint: report.hint }),
-  });
-}
-
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
   readonly problems: readonly Problem[];
@@ -84,26 +63,54 @@ export interface ResetReport {
 }
 
 /**
- * Tells every worker of the groups and judges the answers.
- * @throws WritError WORKER_REFUSED naming each worker that said no; `facts.results` has every answer
+ * Tells every worker of the groups, each in its way, and judges the answers.
+ * @throws WritError WORKER_REFUSED, WORKER_DIED naming each worker that cannot live with it, PROBE_FAILED and
+ *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
  */
 export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
-  const { target, signal, only, nextTell } = context;
-  const tellings = await tellGroups(context.groups, {
-    target,
-    nextTell,
-    clock: host.clock,
-    signal,
-    ...(only === undefined ? {} : { only }),
-  });
+  const tellings = await tellWorkers(host, context);
   const results = tellings.flatMap((one) => one.results);
-  const refused = results.filter((one) => one.state === 'refused');
-  if (refused.length > 0) {
-    const names = refused.map((one) => `${workerKey(one.group, one.worker)}: ${one.text}`);
-    throw new WritError('WORKER_REFUSED', names.join('; '), {
-      facts: { groups: [...new Set(refused.map((one) => one.group))], refused: names, results },
-    });
+  requireNobodySaysNo(tellings, results);
+  return { results, ...whoIsMissing(tellings, results) };
+}
+
+/** As resetWorkers, without a judgement. */
+export function tellWorkers(host: Host, context: TellContext): Promise<GroupTelling[]> {
+  const { target, signal, nextTell, only } = context;
+  const { proofs, ...manner } = context.manner ?? {};
+  const { workers } = host.ledger.read();
+  return tellGroups(context.groups, {
+    ...{ target, nextTell, signal, clock: host.clock },
+    verbOf: verbsTo(host, { to: target.generation, workers }),
+    prove: async ({ config }, results) => {
+      if (proofs !== 'last' && asksEach(config.probe))
+        await probeEach(host, config, { ...context, told: results });
+    },
+    ...(only === undefined ? {} : { only }),
+    ...manner,
+  });
+}
+
+/** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
+function requireNobodySaysNo(tellings: readonly GroupTelling[], results: readonly WorkerResult[]): void {
+  const noes = tellings.flatMap((one) => one.noes);
+  for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
+    const said = noes.filter((one) => one.code === code).map((one) => one.result);
+    if (said.length > 0) throw refusal(code, said, results);
   }
+  const failure = tellings.find((one) => one.failure !== undefined)?.failure;
+  if (failure === undefined) return;
+  throw new WritError(failure.code, failure.message, {
+    facts: { ...failure.facts, results },
+    cause: failure,
+  });
+}
+
+/** @returns what the answers leave open: who could not be reached, and who is not there */
+export function whoIsMissing(
+  tellings: readonly GroupTelling[],
+  results: readonly WorkerResult[],
+): Pick<ResetReport, 'problems' | 'warnings'> {
   const problems = results.filter((one) => one.state === 'unreachable').map(unreachable);
   const warnings: Problem[] = [];
   for (const { group, members, unlisted } of tellings) {
@@ -116,7 +123,7 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
     const problem = problemOf(workersMissing(name, { expected: reset.min, actual: members.length }));
     (members.length < reset.min ? problems : warnings).push(problem);
   }
-  return { results, problems, warnings };
+  return { problems, warnings };
 }
 
 function unreachable(one: WorkerResult): Problem {
@@ -128,42 +135,8 @@ function unreachable(one: WorkerResult): Problem {
   );
 }
 
-/**
- * Asks each group's probe which generation is really used.
- * @returns names of the groups whose probe saw this generation
- * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
- */
-export async function runProbes(host: Host, context: TellContext): Promise<ReadonlySet<string>> {
-  const seen = new Set<string>();
-  for (const { config } of context.groups) {
-    if (config.probe === undefined) continue;
-    const report = await probeWithRetries(host, config, context);
-    requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN' });
-    seen.add(config.name);
-  }
-  return seen;
-}
-
-const probeRetryMs = 500;
-
-async function probeWithRetries(
-  host: Host,
-  config: WorkerGroupConfig,
-  context: TellContext,
-): Promise<HookReport> {
-  let report = await askProbe(config, context);
-  for (let tries = 0; tries < (config.probe?.retry ?? 0) && report.verdict.kind !== 'ok'; tries++) {
-    await host.clock.sleep(probeRetryMs, context.signal);
-    report = await askProbe(config, context);
-  }
-  return report;
-}
-
-/** Asks the probe of a group once. */
-export async function askProbe(config: WorkerGroupConfig, context: TellContext): Promise<HookReport> {
-  const { probe } = config;
-  if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
-  return groupHook(config, probe, context);
+function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): boolean {
+  return probed.has(group) || probed.has(workerKey(group, worker));
 }
 
 /**
@@ -176,7 +149,7 @@ export function judgeProof(
   probed: ReadonlySet<string>,
 ): { results: WorkerResult[]; problems: Problem[]; confirmed: boolean } {
   const proven = results.map((one): WorkerResult => {
-    return one.state === 'told' && probed.has(one.group) ? { ...one, state: 'confirmed' } : one;
+    return one.state === 'told' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one;
   });
   const unproven = proven.filter((one) => one.state === 'told');
   const problems = groups

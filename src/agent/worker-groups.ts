@@ -1,5 +1,5 @@
-// The groups of workers configured together: their drivers, and telling them about a generation. Reports what
-// each worker said; the caller decides what that means for the policy. Never touches `policy/`.
+// The groups of workers configured together: their drivers, and who is in them. Tells nobody (tell-group does), and never
+// touches `policy/`.
 import type { WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
 import { isWritError, WritError } from '../core/errors.js';
@@ -8,7 +8,6 @@ import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import type { Logger } from '../platform/log.js';
 import type { Answer, Driver, DriverContext, DriverKind, Target } from '../workers/driver.js';
-import { tellWorker } from '../workers/tell-worker.js';
 
 export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
@@ -40,8 +39,19 @@ export function createWorkerGroups(
     const kind = options.kinds.find((one) => one.name === reset.driver);
     if (kind === undefined)
       throw new WritError('CONFIG_INVALID', `group ${config.name}: no driver ${reset.driver}`);
-    return { config, driver: kind.create(reset.options, driverContext(config, options)) };
+    const driver = kind.create(reset.options, driverContext(config, options));
+    requireRestart(config, driver);
+    return { config, driver };
   });
+}
+
+/** What is asked of a driver that it has not would show itself in the night in which it is needed. */
+function requireRestart({ name, restartWhen, onDead, reset }: WorkerGroupConfig, driver: Driver): void {
+  const key =
+    restartWhen !== undefined ? 'when.restart' : onDead === 'restart' ? 'onDead: restart' : undefined;
+  if (key === undefined || driver.restart !== undefined) return;
+  const text = `group ${name}: the driver ${reset?.driver} cannot restart a worker, as \`${key}\` wants it`;
+  throw new WritError('CONFIG_INVALID', text, { facts: { group: name, driver: reset?.driver, key } });
 }
 
 function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {
@@ -60,25 +70,6 @@ function driverContext(config: WorkerGroupConfig, options: GroupOptions): Driver
 /** A worker's name in the ledger and in messages. */
 export function workerKey(group: string, worker: string): string {
   return `${group}/${worker}`;
-}
-
-export interface TellOptions {
-  readonly target: Target;
-  readonly clock: Clock;
-  readonly signal?: AbortSignal;
-  /** Only these workers (their keys); everybody when it is left out. */
-  readonly only?: ReadonlySet<string>;
-  /** Names each tell. */
-  readonly nextTell: () => string;
-}
-
-export interface GroupTelling {
-  readonly group: WorkerGroup;
-  /** Workers that exist just now, whether or not they were told. */
-  readonly members: readonly string[];
-  readonly results: readonly WorkerResult[];
-  /** WORKER_UNREACHABLE: nobody could say who the workers are. */
-  readonly unlisted?: WritError;
 }
 
 /** A worker that exists just now. */
@@ -113,30 +104,11 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
 /** Pids and inodes are used again after a boot. */
 const bootCharacters = 8;
 
-const maxParallelTells = 32;
+/** So many workers are asked or told at a time. */
+export const maxParallelTells = 32;
 
-/** Tells the workers of the groups, all at once within a bound, and waits for every answer or deadline. */
-export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions): Promise<GroupTelling[]> {
-  return Promise.all(groups.map((group) => tellGroup(group, options)));
-}
-
-async function tellGroup(group: WorkerGroup, options: TellOptions): Promise<GroupTelling> {
-  const { driver, config } = group;
-  if (driver === undefined || config.reset === undefined) return { group, members: [], results: [] };
-  const found = await readMembers(group);
-  if (found instanceof WritError) return { group, members: [], results: [], unlisted: found };
-  const wanted = found.filter(({ worker }) => options.only?.has(workerKey(config.name, worker)) ?? true);
-  const timeoutMs = config.reset.timeoutMs;
-  const { target, signal, clock } = options;
-  const results = await mapBounded(wanted, maxParallelTells, async ({ worker, process }) => {
-    const tell = options.nextTell();
-    const answer = await tellWorker(driver, worker, { target, timeoutMs, ...(signal ? { signal } : {}) });
-    return { ...workerResult(config.name, worker, answer, target.generation, clock.nowMs()), tell, process };
-  });
-  return { group, members: found.map((one) => one.worker), results };
-}
-
-function workerResult(
+/** What one worker said, as results carry it. */
+export function workerResult(
   group: string,
   worker: string,
   answer: Answer,
@@ -146,7 +118,8 @@ function workerResult(
   return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
 }
 
-async function mapBounded<A, B>(
+/** As Promise.all, so many at a time. */
+export async function mapBounded<A, B>(
   items: readonly A[],
   bound: number,
   act: (item: A) => Promise<B>,

@@ -190,14 +190,26 @@ function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
 }
 
 function* whenRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
-  for (const [index, glob] of list(worker['when']).entries()) {
+  const { reset, restart } = group(worker['when']);
+  yield* globRules(worker['when'], uses, [...path, 'when']);
+  yield* globRules(reset, uses, [...path, 'when', 'reset']);
+  yield* globRules(restart, uses, [...path, 'when', 'restart']);
+  if (worker['reset'] !== undefined) return;
+  if (restart !== undefined)
+    yield at([...path, 'when', 'restart'], 'is only used with `reset`, which has the driver');
+  for (const key of ['rolling', 'onDead'])
+    if (worker[key] !== undefined) yield at([...path, key], 'is only used with `reset`');
+}
+
+function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): Generator<Finding> {
+  for (const [index, glob] of list(globs).entries()) {
     if (typeof glob !== 'string') continue;
     const prefix = /^([^:/*]*):/.exec(glob)?.[1];
     if (prefix === undefined && uses.length > 1) {
-      yield at([...path, 'when', index], 'must begin with BUNDLE: because `uses` has several bundles');
+      yield at([...path, index], 'must begin with BUNDLE: because `uses` has several bundles');
     }
     if (prefix !== undefined && !uses.includes(prefix)) {
-      yield at([...path, 'when', index], `${unknownText('bundle', prefix, uses)} (it is not in \`uses\`)`);
+      yield at([...path, index], `${unknownText('bundle', prefix, uses)} (it is not in \`uses\`)`);
     }
   }
 }

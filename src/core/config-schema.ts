@@ -140,7 +140,17 @@ const worker = object(
   {
     name,
     uses: list(name, { min: 1, max: 256 }),
-    when: list(glob, { min: 0, max: 100 }),
+    when: {
+      type: ['array', 'object'],
+      description: 'a list of globs, or a group {reset: GLOBS, restart: GLOBS}',
+      minItems: 0,
+      maxItems: 100,
+      items: glob,
+      additionalProperties: false,
+      properties: { reset: list(glob, { min: 1, max: 100 }), restart: list(glob, { min: 1, max: 100 }) },
+    },
+    rolling: whole(1, 10_000),
+    onDead: { type: 'string', enum: ['restart', 'report'], description: 'restart or report' },
     canary: object({ ...judgeKeys, start: command, probe: command }),
     load: object(groupHookKeys, ['run']),
     // Judged by driverSchema: which keys it may have depends on the driver that it names.
@@ -148,7 +158,7 @@ const worker = object(
     confirm: { type: 'string', enum: ['required', 'optional'], description: 'required or optional' },
     settle: duration,
     minInterval: duration,
-    probe: object({ ...groupHookKeys, retry: whole(0, 100) }, ['run']),
+    probe: object({ ...groupHookKeys, retry: whole(0, 100), deadline: duration }, ['run']),
   },
   ['name', 'uses'],
 );
@@ -266,7 +276,12 @@ export const configSchema: Schema = object(
 );
 
 /** Keys of `reset:` that every driver has. */
-export const commonResetKeys: Readonly<Record<string, Schema>> = { timeout: duration, min: whole(0, 10_000) };
+export const commonResetKeys: Readonly<Record<string, Schema>> = {
+  timeout: duration,
+  min: whole(0, 10_000),
+  retry: whole(0, 100),
+  deadline: duration,
+};
 
 /** @returns the schema of a `reset:` that names this driver */
 export function driverSchema(driver: DriverSchema): Schema {

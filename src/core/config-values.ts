@@ -10,14 +10,15 @@ import type {
   MirrorConfig,
   ParseCheckConfig,
   PollConfig,
+  ProbeConfig,
   SandboxMode,
   ScrubConfig,
   WorkerGroupConfig,
 } from './config.js';
 import { buildLimits, type LimitsFile } from './config-limits.js';
 import { buildReports, type ReportsFile } from './config-reports.js';
-import { driversOf } from './config-rules.js';
 import type { DriverSchema } from './config-schema.js';
+import { buildReset, buildWhen, type ResetFile, type WhenFile } from './config-workers.js';
 import { buildHookBox, type HookBoxFile } from './hook-box.js';
 import { parseDuration, parseSize } from './names.js';
 
@@ -52,14 +53,16 @@ interface CanaryFile extends Partial<HookFile> {
 interface WorkerFile {
   readonly name: string;
   readonly uses: readonly string[];
-  readonly when?: readonly string[];
+  readonly when?: WhenFile;
+  readonly rolling?: number;
+  readonly onDead?: 'restart' | 'report';
   readonly canary?: CanaryFile;
   readonly load?: HookFile;
-  readonly reset?: Readonly<Record<string, unknown>> & { readonly timeout?: string; readonly min?: number };
+  readonly reset?: ResetFile;
   readonly confirm?: 'required' | 'optional';
   readonly settle?: string;
   readonly minInterval?: string;
-  readonly probe?: HookFile & { readonly retry?: number };
+  readonly probe?: HookFile & { readonly retry?: number; readonly deadline?: string };
 }
 
 type MirrorFile =
@@ -113,7 +116,6 @@ const defaultDurations = {
   check: '10s',
   canary: '30s',
   load: '30s',
-  reset: '5s',
   probe: '10s',
   grace: '10m',
   refusal: '1h',
@@ -233,20 +235,29 @@ function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
 }
 
 function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {
-  const { canary, load, reset, probe } = worker;
+  const { canary, load, reset, probe, rolling, onDead } = worker;
   return {
     name: worker.name,
     uses: worker.uses,
-    when: worker.when ?? [],
+    ...buildWhen(worker.when),
     confirm: worker.confirm ?? 'optional',
     ...(worker.settle === undefined ? {} : { settleMs: durationMs(worker.settle) }),
     ...(worker.minInterval === undefined ? {} : { minIntervalMs: durationMs(worker.minInterval) }),
+    ...(rolling === undefined ? {} : { rolling }),
+    ...(onDead === undefined ? {} : { onDead }),
     ...(canary === undefined ? {} : { canary: buildCanary(canary) }),
     ...(load === undefined ? {} : { load: buildJudge(load, defaultDurations.load) }),
     ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),
-    ...(probe === undefined
-      ? {}
-      : { probe: { ...buildJudge(probe, defaultDurations.probe), retry: probe.retry ?? 0 } }),
+    ...(probe === undefined ? {} : { probe: buildProbe(probe) }),
+  };
+}
+
+function buildProbe(probe: NonNullable<WorkerFile['probe']>): ProbeConfig {
+  const { retry = 0, deadline } = probe;
+  return {
+    ...buildJudge(probe, defaultDurations.probe),
+    retry,
+    ...(deadline === undefined ? {} : { deadlineMs: durationMs(deadline) }),
   };
 }
 
@@ -272,18 +283,6 @@ function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
     box: buildHookBox(hook),
     ...(sandbox === undefined ? {} : { sandbox }),
     ...(reject === undefined ? {} : { reject }),
-  };
-}
-
-function buildReset(
-  reset: NonNullable<WorkerFile['reset']>,
-  drivers: readonly DriverSchema[],
-): NonNullable<WorkerGroupConfig['reset']> {
-  return {
-    driver: driversOf(reset, drivers)[0]?.name ?? '',
-    options: reset,
-    timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
-    min: reset.min ?? 0,
   };
 }
 

@@ -48,6 +48,8 @@ export interface BundleConfig {
 export interface ProbeConfig extends HookConfig {
   /** Further tries after the first. */
   readonly retry: number;
+  /** For all tries together; left out: as long as they take. */
+  readonly deadlineMs?: number;
 }
 
 /** What is asked on the candidate before the swap: a command, or a worker of its own and a probe that asks it. */
@@ -64,8 +66,14 @@ export type CanaryConfig =
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
-  /** Globs of paths inside a bundle, or `bundle:glob`; empty: any change. */
+  /** Globs of paths inside a bundle, or `bundle:glob`, for which the group is told; empty: any change. */
   readonly when: readonly string[];
+  /** Globs as in `when`: a change there is taken over by a restart. Left out: nothing is. */
+  readonly restartWhen?: readonly string[];
+  /** So many workers are told at a time, the first one alone; left out: all at once. */
+  readonly rolling?: number;
+  /** What becomes of a worker that is dead on the way back; left out: it is reported. */
+  readonly onDead?: 'restart' | 'report';
   readonly canary?: CanaryConfig;
   readonly load?: HookConfig;
   readonly reset?: {
@@ -76,6 +84,10 @@ export interface WorkerGroupConfig {
     readonly timeoutMs: number;
     /** Fewer workers than this make the outcome `degraded`. */
     readonly min: number;
+    /** Further tells of a worker that did not answer; left out: none. */
+    readonly retry?: number;
+    /** For all workers of the group together; left out: as long as they take. */
+    readonly deadlineMs?: number;
   };
   readonly confirm: 'required' | 'optional';
   /** Quiet time after the last change, before the group is moved; left out: none. */

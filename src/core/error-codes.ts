@@ -311,6 +311,11 @@ export const errorCodes = {
     'A worker refused the new generation.',
     'Read its answer in `writ history`.',
   ),
+  WORKER_DIED: row(
+    'rolled-back',
+    'A worker that lived before did not survive the new generation, or did not come up with it.',
+    'Read its own log, and its answer in `writ history`.',
+  ),
   LOADER_DUE: row(
     'degraded',
     'A loader has not run to a good end since the machine booted; its workers may be without policy.',

@@ -1,0 +1,114 @@
+// The probes: which generation is really in use. One that names `{worker}` asks each worker, any other asks the group as
+// a whole. A no throws; who could not be reached is not asked.
+import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../core/config.js';
+import type { WorkerResult } from '../core/cycle-report.js';
+import { WritError } from '../core/errors.js';
+import { groupHook, requireVerdict } from './group-hook.js';
+import type { Host } from './host.js';
+import type { HookReport } from './run-hook.js';
+import type { TellContext } from './tell-steps.js';
+import { readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
+
+/**
+ * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
+ * @param told those that answered, where that is known: who could not be reached is not asked
+ * @returns names of the groups, and keys of the workers, that the probe saw using this generation
+ * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
+ */
+export async function runProbes(
+  host: Host,
+  context: TellContext,
+  told?: readonly WorkerResult[],
+): Promise<ReadonlySet<string>> {
+  const seen = new Set<string>();
+  for (const group of context.groups) {
+    const { config } = group;
+    if (config.probe === undefined) continue;
+    if (asksEach(config.probe)) {
+      const own = told ?? (await listed(group, context));
+      for (const key of await probeEach(host, config, { ...context, told: own })) seen.add(key);
+      continue;
+    }
+    const report = await probeWithRetries(
+      { clock: host.clock, signal: context.signal },
+      config.probe,
+      (probe) => groupHook(config, probe, context),
+    );
+    requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN' });
+    seen.add(config.name);
+  }
+  return seen;
+}
+
+type Named = Pick<WorkerResult, 'group' | 'worker'>;
+
+async function listed(group: WorkerGroup, { only }: TellContext): Promise<Named[]> {
+  const members = await readMembers(group);
+  if (members instanceof WritError) return [];
+  const named = members.map(({ worker }) => ({ group: group.config.name, worker }));
+  return named.filter((one) => only?.has(workerKey(one.group, one.worker)) ?? true);
+}
+
+/** True for a probe that asks each worker. */
+export function asksEach(probe: ProbeConfig | undefined): boolean {
+  return probe?.run.some((argument) => argument.includes(workerPlaceholder)) ?? false;
+}
+
+const workerPlaceholder = '{worker}';
+
+/** @returns keys of those that it saw using the generation. @throws WritError as runProbes */
+export async function probeEach(
+  host: Host,
+  config: WorkerGroupConfig,
+  context: TellContext & { readonly told: readonly (Named & { readonly state?: WorkerResult['state'] })[] },
+): Promise<string[]> {
+  const seen: string[] = [];
+  for (const { group, worker, state } of context.told) {
+    if (group !== config.name || state === 'unreachable' || config.probe === undefined) continue;
+    const report = await probeWithRetries(
+      { clock: host.clock, signal: context.signal },
+      config.probe,
+      (probe) => groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
+    );
+    const key = workerKey(group, worker);
+    requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', asked: key });
+    seen.push(key);
+  }
+  return seen;
+}
+
+function naming([program, ...args]: HookConfig['run'], worker: string): [string, ...string[]] {
+  const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
+  return [named(program), ...args.map(named)];
+}
+
+const probeRetryMs = 500;
+
+async function probeWithRetries(
+  { clock, signal }: Pick<Host, 'clock'> & Pick<TellContext, 'signal'>,
+  probe: ProbeConfig,
+  ask: (probe: HookConfig) => Promise<HookReport>,
+): Promise<HookReport> {
+  const { deadlineMs = Number.POSITIVE_INFINITY } = probe;
+  const endMs = clock.monotonicMs() + deadlineMs;
+  const once = (): Promise<HookReport> =>
+    ask({ ...probe, timeoutMs: Math.max(1, Math.min(probe.timeoutMs, endMs - clock.monotonicMs())) });
+  let report = await once();
+  for (let tries = 0; tries < probe.retry && report.verdict.kind !== 'ok'; tries++) {
+    await clock.sleep(probeRetryMs, signal);
+    if (clock.monotonicMs() >= endMs) break;
+    report = await once();
+  }
+  return report;
+}
+
+/** Asks the probe of a group once; about this worker, where it asks each. */
+export async function askProbe(
+  config: WorkerGroupConfig,
+  context: TellContext,
+  worker = '',
+): Promise<HookReport> {
+  const { probe } = config;
+  if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
+  return groupHook(config, { ...probe, run: naming(probe.run, worker) }, context);
+}

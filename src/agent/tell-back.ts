@@ -1,0 +1,100 @@
+// Telling workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
+// included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
+// does not mend is thrown, and ends in a block.
+
+import type { CycleStory } from './cycle-story.js';
+import { lookAfter, revive } from './dead-workers.js';
+import type { Host } from './host.js';
+import type { Ledger } from './ledger.js';
+import { noteLoaded } from './load-at-boot.js';
+import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
+import { runProbes } from './probe-workers.js';
+import {
+  judgeProof,
+  runLoaders,
+  type TellContext,
+  type TellTarget,
+  tellWorkers,
+  whoIsMissing,
+} from './tell-steps.js';
+import { verbsTo } from './tell-verbs.js';
+import { workerKey } from './worker-groups.js';
+import { noteWorkers, wantGeneration } from './worker-ledger.js';
+
+export type MoveBack = Move & { readonly from: TellTarget };
+
+/**
+ * @param progress of the move; left out where nobody knows it: everybody is told
+ * @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back
+ */
+export async function tellBack(
+  host: Host,
+  story: Pick<CycleStory, 'nextTell'>,
+  move: MoveBack,
+  progress: MoveProgress | undefined,
+): Promise<Pick<MoveResult, 'workers' | 'problems' | 'warnings'>> {
+  const { groups, from } = move;
+  const { clock } = host;
+  const context = contextBack(host, story, move, progress);
+  await runLoaders(context);
+  noteLoaded(host, groups);
+  const tellings = await tellWorkers(host, context);
+  const told = tellings.flatMap((one) => one.results);
+  noteWorkers(host, told);
+  const living = await lookAfter(groups, told, { clock, signal: context.signal });
+  const revived = await revive(living, { groups, target: from, clock });
+  const proof = judgeProof(groups, revived, await runProbes(host, context, revived));
+  noteWorkers(host, proof.results);
+  const { problems, warnings } = whoIsMissing(tellings, proof.results);
+  return { workers: proof.results, problems, warnings };
+}
+
+function contextBack(
+  host: Host,
+  story: Pick<CycleStory, 'nextTell'>,
+  move: MoveBack,
+  progress: MoveProgress | undefined,
+): TellContext {
+  const { from, to } = move;
+  // What a worker confirmed before says nothing about what it has read since.
+  const verbs = verbsTo(host, { to: from.generation, from: to.generation });
+  return {
+    ...contextOf(host, story, move, from),
+    // Whoever asked for the end of the cycle has not asked for workers between two generations.
+    signal: new AbortController().signal,
+    manner: {
+      // A worker that does not live now did not die of what it used before.
+      alive: new Set(),
+      also: new Set(progress?.told?.keys() ?? []),
+      verbOf: (group, worker) =>
+        progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker),
+      isSpared: ({ config }, worker) => isSpared(workerKey(config.name, worker), progress),
+      restartDead: 'yes',
+      proofs: 'last',
+    },
+  };
+}
+
+/** Who was not told of the new generation keeps what it has: that is what telling them one after the other is for. */
+function isSpared(key: string, progress: MoveProgress | undefined): boolean {
+  return progress?.told !== undefined && !progress.told.has(key);
+}
+
+/** @returns the ledger in which everybody is to use the generation that is back, and nobody is due who was spared */
+export function wantBack(
+  host: Host,
+  ledger: Ledger,
+  { groups, from: { generation } }: MoveBack,
+  progress: MoveProgress | undefined,
+): Ledger {
+  const wanted = wantGeneration(ledger, groups, generation, host.clock.nowMs());
+  const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
+    groups.some(
+      (group) =>
+        key.startsWith(workerKey(group.config.name, '')) &&
+        entry.wanted === generation &&
+        isSpared(key, progress),
+    ),
+  );
+  return { ...wanted, workers: { ...wanted.workers, ...Object.fromEntries(spared) } };
+}
