@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
 import { mistakeLine } from '../../src/core/config-errors.js';
+import { defaultHookBox } from '../../src/core/hook-box.js';
 import { type ParsedConfig, parseConfig } from '../../src/core/parse-config.js';
 
 /** A file with one group that uses `access`, or what else it says. */
@@ -46,14 +47,15 @@ function holdTo(cases: readonly (readonly [what: string, keys: string, said: Reg
 
 describe('a canary in the configuration', () => {
   it('is a command, or a worker of its own and its probe', () => {
+    const box = defaultHookBox;
     assert.deepEqual(group('reset: {signal: HUP}, canary: {run: [try, "{candidate}"]}').canary, {
       kind: 'run',
-      hook: { run: ['try', '{candidate}'], timeoutMs: 30_000 },
+      hook: { run: ['try', '{candidate}'], timeoutMs: 30_000, box },
     });
     assert.deepEqual(group('reset: {signal: HUP}, canary: {start: [d], probe: [ask], timeout: 2s}').canary, {
       kind: 'start',
-      start: { run: ['d'], timeoutMs: 2000 },
-      probe: { run: ['ask'], timeoutMs: 2000 },
+      start: { run: ['d'], timeoutMs: 2000, box },
+      probe: { run: ['ask'], timeoutMs: 2000, box },
       timeoutMs: 2000,
     });
     assert.equal(group('reset: {signal: HUP}').canary, undefined);
@@ -76,5 +78,49 @@ describe('a canary in the configuration', () => {
       /canary\/run\/1: .*\{candidate\}\/BUNDLE/,
     ],
     ['a group that has nothing else', 'canary: {run: [a]}', /nobody would be told/],
+  ]);
+});
+
+describe('how a group is told', () => {
+  it('is all at once and without a second try by default', () => {
+    const { rolling, onDead, when, restartWhen, reset } = group('reset: {signal: HUP}');
+    assert.deepEqual([rolling, onDead, when, restartWhen], [undefined, undefined, [], undefined]);
+    assert.deepEqual(reset, { driver: 'signal', options: { signal: 'HUP' }, timeoutMs: 5000, min: 0 });
+  });
+
+  it('may be rolling, with tries and a time for all', () => {
+    const { rolling, onDead, reset, probe } = group(
+      'rolling: 3, onDead: restart, reset: {signal: HUP, retry: 2, deadline: 1m}, probe: {run: [a], deadline: 5s}',
+    );
+    assert.deepEqual([rolling, onDead], [3, 'restart']);
+    assert.deepEqual([reset?.retry, reset?.deadlineMs], [2, 60_000]);
+    assert.deepEqual([probe?.retry, probe?.deadlineMs], [0, 5000]);
+  });
+
+  it('may differ by what has changed', () => {
+    const of = (when: string): unknown[] => {
+      const { when: reset, restartWhen } = group(`reset: {signal: HUP}, when: ${when}`);
+      return [reset, restartWhen];
+    };
+    assert.deepEqual(of('["a", "b/**"]'), [['a', 'b/**'], undefined]);
+    assert.deepEqual(of('{reset: [a], restart: [b]}'), [['a'], ['b']]);
+    assert.deepEqual(of('{restart: [b]}'), [[], ['b']]);
+    assert.deepEqual(of('{reset: [a]}'), [['a'], undefined]);
+  });
+
+  holdTo([
+    ['nobody at a time', 'reset: {signal: HUP}, rolling: 0', /from 1 to 10000/],
+    ['rolling without workers', 'load: {run: [a]}, rolling: 1', /only used with `reset`/],
+    ['onDead without workers', 'load: {run: [a]}, onDead: restart', /only used with `reset`/],
+    ['another word for onDead', 'reset: {signal: HUP}, onDead: kill', /known: restart, report/],
+    ['a restart without workers', 'load: {run: [a]}, when: {restart: [b]}', /only used with `reset`/],
+    ['another verb', 'reset: {signal: HUP}, when: {reload: [b]}', /unknown key "reload"/],
+    ['an empty verb', 'reset: {signal: HUP}, when: {reset: []}', /1 to 100 entries/],
+    [
+      'a glob of another bundle',
+      'reset: {signal: HUP}, when: {restart: ["dns-edge:*"]}',
+      /when\/restart\/0: unknown bundle "dns-edge"/,
+    ],
+    ['too long a time for a group', 'reset: {signal: HUP, deadline: 2h}', /from 0.001 to 3600/],
   ]);
 });

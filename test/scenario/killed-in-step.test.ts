@@ -124,7 +124,7 @@ const cases: readonly StepCase[] = [
     trouble: { at: 'before commit.journal', what: 'killed' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, killed',
-    restart: '',
+    restart: 'history recovery activated',
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
@@ -132,7 +132,7 @@ const cases: readonly StepCase[] = [
     trouble: { at: 'after commit.journal', what: 'killed' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, killed',
-    restart: '',
+    restart: 'history recovery activated',
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
