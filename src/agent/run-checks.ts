@@ -3,7 +3,7 @@
 // Until checks run in a sandbox, the candidate is compared with itself afterwards.
 import * as fs from 'node:fs';
 import type { BundleConfig } from '../core/config.js';
-import { type ErrorCode, WritError } from '../core/errors.js';
+import { type ErrorCode, isWritError, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
 import type { Manifest } from '../core/manifest.js';
 import type { Clock } from '../platform/clock.js';
@@ -68,7 +68,7 @@ export async function runChecks(options: CheckOptions): Promise<CheckResult> {
   if (options.bundles.every(({ config }) => config.checks.length === 0)) {
     return { reports: [], problems: new Map() };
   }
-  const before = await fingerprints(options);
+  const before = (await canBeChanged(options)) ? await fingerprints(options) : undefined;
   const reports: CheckReport[] = [];
   const problems = new Map<string, WritError>();
   for (const subject of options.bundles) {
@@ -77,10 +77,23 @@ export async function runChecks(options: CheckOptions): Promise<CheckResult> {
     const problem = worstProblem(subject, own);
     if (problem !== undefined) problems.set(subject.config.name, problem);
   }
-  for (const [bundle, problem] of changes(before, await fingerprints(options), options)) {
-    problems.set(bundle, problem);
+  if (before !== undefined) {
+    for (const [bundle, problem] of changes(before, await fingerprints(options), options)) {
+      problems.set(bundle, problem);
+    }
   }
   return { reports, problems };
+}
+
+/** Not in the sandbox, where trees are mounted read-only; nor where it is missing and no command is run at all. */
+async function canBeChanged({ confine }: CheckOptions): Promise<boolean> {
+  if (confine === undefined) return true;
+  try {
+    return (await confine.sandbox.open()) === undefined;
+  } catch (error) {
+    if (isWritError(error)) return false;
+    throw error;
+  }
 }
 
 type Check = BundleConfig['checks'][number];

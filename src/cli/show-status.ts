@@ -3,6 +3,7 @@
 import type { Bounded, BundleStatus, StatusReport, WorkerStatus } from '../core/control-protocol.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
+import { sandboxLines } from './show-sandbox.js';
 import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
 
 export type StatusWord =
@@ -44,6 +45,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...workerLines(report),
       ...freshnessLines(report),
       ...scrubLines(report),
+      ...sandboxLines(report.sandbox),
       ...mirrorLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...untrustedLines(report),
