@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentConfig } from '../core/config.js';
 import type { SandboxFacts, StateFacts } from '../core/doctor-host.js';
-import { isSystemError, toWritError } from '../core/errors.js';
+import { isSystemError, isWritError } from '../core/errors.js';
 import { findLockHolder } from '../platform/lock-holder.js';
 import { silentLog } from '../platform/log.js';
 import { runCommand } from '../platform/run-command.js';
@@ -20,10 +20,11 @@ export async function stateFacts(places: AgentPlaces, config: AgentConfig | unde
   const path = places.state;
   const near = nearestThere(path);
   const facts = { path, presence: near === path ? 'there' : 'absent', needBytes: needOf(config) } as const;
-  const unsafe = unsafeOf(places, near);
-  if (unsafe !== undefined) return { ...facts, unsafe };
+  // First: who may not write there may not look either.
   const notWritable = whyNotWritable(near);
   if (notWritable !== undefined) return { ...facts, notWritable };
+  const unsafe = unsafeOf(places, near);
+  if (unsafe !== undefined) return { ...facts, unsafe };
   const flushFailed = await whyNotFlushed(near);
   return { ...facts, free: readFreeSpace(near), ...(flushFailed === undefined ? {} : { flushFailed }) };
 }
@@ -46,8 +47,9 @@ function unsafeOf(places: AgentPlaces, near: string): StateFacts['unsafe'] {
       requireSameDevice(paths);
     return undefined;
   } catch (error) {
-    const { code, message } = toWritError(error);
-    return { code, message };
+    if (!isWritError(error)) throw error;
+    const { code, message, hint } = error;
+    return { code, message, hint };
   }
 }
 

@@ -31,7 +31,7 @@ export interface StateFacts {
   readonly path: string;
   readonly presence: 'there' | 'absent';
   /** Why its directories are not safe, or cannot be swapped in. */
-  readonly unsafe?: { readonly code: string; readonly message: string };
+  readonly unsafe?: { readonly code: string; readonly message: string; readonly hint: string };
   /** What forbids writing here, as EROFS; left out where nothing does. */
   readonly notWritable?: string;
   readonly free?: FreeSpace;
@@ -46,10 +46,8 @@ const leastFreeInodes = 2000;
 
 export function judgeState(facts: StateFacts): Judged {
   const { path, presence, unsafe, notWritable, flushFailed, free } = facts;
-  if (unsafe !== undefined) {
-    const next = "make every directory on the way root's, with mode go-w";
-    return { state: 'FAIL', text: unsafe.message, next, code: unsafe.code };
-  }
+  if (unsafe !== undefined)
+    return { state: 'FAIL', text: unsafe.message, next: unsafe.hint, code: unsafe.code };
   if (notWritable === 'EACCES' || notWritable === 'EPERM')
     return { state: 'warn', text: `${path} cannot be written by this user`, next: 'sudo writ doctor' };
   if (notWritable !== undefined)
@@ -121,7 +119,9 @@ export interface SandboxFacts {
 export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
   if (mode === 'off') {
     const state = commands === 0 ? 'ok' : 'warn';
-    return { state, text: `off: ${commandsText(commands)} with the rights of the agent`, ...withNext(state) };
+    const what =
+      commands === 0 ? 'nothing needs it' : `${commandsText(commands)} with the rights of the agent`;
+    return { state, text: `off: ${what}`, ...withNext(state) };
   }
   if (seen?.state === 'on') {
     const { user, userNamespace, processes } = seen;

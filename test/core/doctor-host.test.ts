@@ -82,7 +82,7 @@ describe('the state directory', () => {
   }
 
   it('that others can change is a failure with the code of its error', () => {
-    const unsafe = { code: 'PATH_UNSAFE', message: '/var can be changed by others' };
+    const unsafe = { code: 'PATH_UNSAFE', message: '/var can be changed by others', hint: 'chmod' };
     const { state, code } = judgeState({ ...whole, unsafe });
     assert.deepEqual([state, code], ['FAIL', 'PATH_UNSAFE']);
   });

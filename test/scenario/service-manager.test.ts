@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { copyHost, type InstalledHost, installHost } from '../support/installed-host.js';
 import { listenForNotices, type NotifyListener } from '../support/notify-listener.js';
 import { needs } from '../support/real-programs.js';
@@ -83,6 +84,21 @@ describe('an agent under a service manager', real, () => {
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using _agent = startAgent(host, manager, { WATCHDOG_USEC: '400000' });
     await until(() => manager.withLine('WATCHDOG=1').length >= 3);
+  });
+
+  it('is silent to the watchdog when its event loop hangs', async () => {
+    using host = copyHost(installed);
+    await using manager = await listenForNotices(host.dir.join('notify'));
+    await using agent = startAgent(host, manager, { WATCHDOG_USEC: '400000' });
+    await until(() => manager.withLine('WATCHDOG=1').length >= 2);
+    agent.child.kill('SIGSTOP');
+    // A ping that was on its way may still come.
+    await setTimeout(500);
+    const before = manager.withLine('WATCHDOG=1').length;
+    await setTimeout(1000);
+    assert.equal(manager.withLine('WATCHDOG=1').length, before);
+    agent.child.kill('SIGCONT');
+    await until(() => manager.withLine('WATCHDOG=1').length > before);
   });
 
   it('says why it does not start', async () => {

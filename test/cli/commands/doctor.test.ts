@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { showFindings } from '../../../src/cli/show-doctor.js';
 import type { DoctorFinding } from '../../../src/core/doctor.js';
@@ -60,5 +61,19 @@ describe('writ doctor', () => {
     assert.match(run.stdout, /^ {2}FAIL {2}configuration/);
     const absent = await host.writ('doctor', '--json', '--config', host.dir.join('nowhere.yaml'));
     assert.equal(absent.exitCode, 2);
+  });
+
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
+  it('says to somebody who may not look that root sees more', asRoot, async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    const run = await host.writUnder(nobody, 'doctor', '--json');
+    const findings = jsonOf(run)['findings'] as DoctorFinding[];
+    const next = (check: string) => findings.find((one) => one.check === check)?.next;
+    assert.deepEqual(
+      [run.exitCode, next('state'), next('trust')],
+      [1, 'sudo writ doctor', 'sudo writ doctor'],
+    );
   });
 });
