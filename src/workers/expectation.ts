@@ -2,6 +2,7 @@
 // verdict of its own. Never takes an answer that only contains or resembles the expected text.
 import { WritError } from '../core/errors.js';
 import { type BoundedPattern, boundedPattern } from '../platform/bounded-pattern.js';
+import { requireKnownPlaceholders } from './placeholders.js';
 
 export interface ExpectOptions {
   readonly expect?: string;
@@ -13,8 +14,11 @@ export type Met = 'yes' | 'no' | 'no-verdict';
 export interface Expectation {
   /** False where nothing is expected: then every answer will do. */
   readonly isGiven: boolean;
-  /** Line ends at the end of the answer do not count. */
-  judge(answer: string): Met;
+  /**
+   * Line ends at the end of the answer do not count.
+   * @param fill puts the generation that is told into the expected text, where the answer must name it
+   */
+  judge(answer: string, fill: (text: string) => string): Met;
 }
 
 export const expectProperties = {
@@ -39,10 +43,11 @@ export function createExpectation({ expect, expectMatch }: ExpectOptions): Expec
     const pattern = patternOf('expectMatch', expectMatch);
     return { isGiven: true, judge: (answer) => pattern.test(answer) };
   }
-  const wanted = expect === undefined ? undefined : withoutLineEnd(expect);
+  requireKnownPlaceholders('reset.expect', [expect ?? '']);
   return {
-    isGiven: wanted !== undefined,
-    judge: (answer) => (wanted === undefined || withoutLineEnd(answer) === wanted ? 'yes' : 'no'),
+    isGiven: expect !== undefined,
+    judge: (answer, fill) =>
+      expect === undefined || withoutLineEnd(answer) === withoutLineEnd(fill(expect)) ? 'yes' : 'no',
   };
 }
 

@@ -6,7 +6,7 @@ import { readAuthorization } from '../platform/authorization-file.js';
 import { askHttp, type HttpReply } from '../platform/http-ask.js';
 import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
 import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
-import { createExpectation, type Expectation, type ExpectOptions, expectProperties } from './expectation.js';
+import { createExpectation, type ExpectOptions, expectProperties, type Met } from './expectation.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from './http-place.js';
 import { type MembersOptions, membersProperty } from './member-command.js';
 import { fillPlaceholders, requireKnownPlaceholders } from './placeholders.js';
@@ -110,7 +110,10 @@ function createHttpDriver(options: HttpOptions, context: DriverContext): Driver 
     members: place.members,
     reset: async (worker, reset) => {
       const reply = await ask(worker, reset, { options, place, context });
-      return typeof reply === 'string' ? unreachable(reply) : judge(worker, reply, options, expectation);
+      if (typeof reply === 'string') return unreachable(reply);
+      const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
+      const met = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
+      return judge(worker, reply, options, met);
     },
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
@@ -151,7 +154,7 @@ async function ask(
 /** Not a word on the policy: a redirect, a missing right or path, a proxy without its server, not now. */
 const noVerdicts: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504]);
 
-function judge(worker: string, reply: HttpReply, options: HttpOptions, expectation: Expectation): Answer {
+function judge(worker: string, reply: HttpReply, options: HttpOptions, met: Met): Answer {
   if (reply.kind === 'failed') return unreachable(`${worker}: ${reply.reason}`);
   const { status, body } = reply;
   const tail = tailOf(body, maxTailCharacters);
@@ -160,7 +163,6 @@ function judge(worker: string, reply: HttpReply, options: HttpOptions, expectati
     const isVerdict = Math.trunc(status / 100) !== 3 && !noVerdicts.has(status);
     return isVerdict ? refused(text) : unreachable(`${worker}: ${text}`);
   }
-  const met = expectation.judge(body);
   if (met === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
   if (met === 'no') return refused(text);
   return options.confirms === true ? confirmed(text) : told(text);

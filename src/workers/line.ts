@@ -130,13 +130,19 @@ async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Pr
     ...(reset.signal === undefined ? {} : { signal: reset.signal }),
   });
   if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
-  return judge(path, result.value, driver);
+  const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
+  return judge(path, result.value, driver, fill);
 }
 
-function judge(path: string, answer: LineAnswer, { expectation, options }: LineDriver): Answer {
+function judge(
+  path: string,
+  answer: LineAnswer,
+  { expectation, options }: LineDriver,
+  fill: (text: string) => string,
+): Answer {
   if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
   const text = tailOf(answer.text, maxTailCharacters) || 'an empty answer';
-  const met = expectation.judge(answer.text);
+  const met = expectation.judge(answer.text, fill);
   if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
   if (met === 'no') return refused(text);
   return options.confirms === true ? confirmed(text) : told(text);

@@ -3,6 +3,8 @@
 import { createServer, type Socket } from 'node:net';
 
 export interface FakeKresdOptions {
+  /** The release whose answers it gives: those of 6.4.2 were recorded once, the real program here is 5.6. */
+  readonly release?: '5.6' | '6.4';
   /** Without it the prompt `> ` comes first, as without `kresd -q`. */
   readonly prompt?: 'none';
   /** Answers of the worker, by command; `boom` and others as the table of real answers. */
@@ -27,6 +29,13 @@ const real: Readonly<Record<string, string>> = {
   'error("boom")': '[string "return table_print(error("boom"))"]:1: boom',
   "require('ffi').C.kr_rules_reset()":
     "[string \"return table_print(require('ffi').C.kr_rules_reset())\"]:1: missing declaration for symbol 'kr_rules_reset'",
+};
+
+const real6: Readonly<Record<string, string>> = {
+  ...real,
+  'policy_reset()':
+    '[string "return table_print(policy_reset())"]:1: attempt to call global \'policy_reset\' (a nil value)',
+  "require('ffi').C.kr_rules_reset()": '0',
 };
 
 export function kresdFrame(text: string): Buffer {
@@ -54,7 +63,7 @@ export async function startFakeKresd(path: string, options: FakeKresdOptions = {
       for (const line of lines) {
         if (line === '__binary') binary = true;
         else if (binary) respond(socket, line, options);
-        else socket.write('text mode\n> ');
+        else if (line !== '__json' || options.release !== '6.4') socket.write('text mode\n> ');
       }
     });
   });
@@ -71,7 +80,8 @@ export async function startFakeKresd(path: string, options: FakeKresdOptions = {
 }
 
 function respond(socket: Socket, command: string, options: FakeKresdOptions): void {
-  const frame = kresdFrame(options.answer?.(command) ?? real[command] ?? 'nil');
+  const table = options.release === '6.4' ? real6 : real;
+  const frame = kresdFrame(options.answer?.(command) ?? table[command] ?? 'nil');
   switch (options.behaviour) {
     case 'hang':
       return;

@@ -87,6 +87,10 @@ describe('the http driver', () => {
       (await ask({ body: '{"version":6}' }, { expectMatch: '"version":7\\b' })).answer.kind,
       'refused',
     );
+    const names = { expect: 'generation {generation} of {current}' };
+    const body = `generation 7 of ${target.path}`;
+    assert.equal((await ask({ body }, names)).answer.kind, 'told');
+    assert.equal((await ask({ body: body.replaceAll('7', '6') }, names)).answer.kind, 'refused');
     const slow = await ask({ body: `${'a'.repeat(60)}b` }, { expectMatch: '^(a+)+$' });
     assert.equal(slow.answer.kind, 'unreachable');
   });

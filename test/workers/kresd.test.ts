@@ -52,6 +52,27 @@ describe('the kresd driver', () => {
     });
   }
 
+  // Answers that kresd 6.4.2 gave in binary mode; the stand-in is no kresd 6.
+  describe('with a stand-in for kresd 6', () => {
+    const reset6 = "require('ffi').C.kr_rules_reset()";
+
+    it('confirms by the reset of the rule database, with or without a prompt, byte by byte, two in one packet', async () => {
+      const variants: readonly FakeKresdOptions[] = [
+        {},
+        { prompt: 'none' },
+        { chunkBytes: 1 },
+        { prompt: 'none', chunkBytes: 1 },
+        { behaviour: 'twice' },
+      ];
+      for (const variant of variants)
+        assert.deepEqual(await ask({ release: '6.4', ...variant }, reset6), { kind: 'confirmed', text: '0' });
+    });
+
+    it('takes the answer of a function that only the configuration of kresd 5 defines for a no', async () => {
+      assert.equal((await ask({ release: '6.4' }, 'policy_reset()')).kind, 'refused');
+    });
+  });
+
   it('takes an answer that only contains or resembles the expected one for a no', async () => {
     for (const text of ['00', '0\n', ' 0', '0.0', '']) {
       assert.equal((await ask({ answer: () => text })).kind, 'refused', JSON.stringify(text));

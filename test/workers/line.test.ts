@@ -104,6 +104,12 @@ describe('the line driver', () => {
     assert.deepEqual(received, ['load /policy/$&/generations/7/a 7 s\n']);
   });
 
+  it('believes no answer for another generation, where the answer must name it', async () => {
+    const options = { send: 'load', expect: 'uses {generation}', confirms: true };
+    assert.equal((await ask({ habit: 'unbound', answer: () => 'uses 7' }, options)).answer.kind, 'confirmed');
+    assert.equal((await ask({ habit: 'unbound', answer: () => 'uses 6' }, options)).answer.kind, 'refused');
+  });
+
   it('cannot reach a daemon that hangs, is cut off, or talks without end', async () => {
     const hanging = await ask({ habit: 'hang' }, unbound, 50);
     assert.equal(hanging.answer.kind, 'unreachable');
@@ -211,6 +217,7 @@ describe('the options of the line driver', () => {
     ['an end that is no pattern', { until: '(' }],
     ['a greeting that is no pattern', { greeting: '(' }],
     ['members without {worker}', { members: { run: ['list'] } }],
+    ['an unknown placeholder in the expected answer', { expect: '{bundle}' }],
     ['an unknown placeholder', { send: 'reload {bundle}' }],
   ];
   for (const [what, options] of contradictions) {
