@@ -39,6 +39,8 @@ export class SoakRepository {
   readonly #known: string;
   readonly #random: Seeded;
   readonly #releases = new Map<BundleName, Release[]>();
+  /** Serials that metadata signed by the targets keys of today has listed: to others nobody can withdraw back. */
+  readonly #vouched = new Map<BundleName, Set<number>>();
   #tokens = 0;
   #rotations = 0;
 
@@ -79,6 +81,7 @@ export class SoakRepository {
         report: noReport,
       });
       this.#of(bundle).push({ serial: release.serial, kind, withdrawn: false });
+      this.#vouchFor(bundle, release.serial);
       return release.serial;
     } finally {
       fs.rmSync(source, { recursive: true });
@@ -89,13 +92,17 @@ export class SoakRepository {
   async withdraw(bundle: BundleName): Promise<{ from: number; to: number } | undefined> {
     const head = this.head(bundle);
     const standing = this.#of(bundle).filter((one) => !one.withdrawn);
-    const to = standing.slice(-5, -1).findLast((one) => one.kind === 'good');
+    const vouched = this.#vouched.get(bundle);
+    const to = standing
+      .slice(-5, -1)
+      .findLast((one) => one.kind === 'good' && vouched?.has(one.serial) === true);
     if (head === undefined || to === undefined) return undefined;
     const taken = standing.filter((one) => one.serial > to.serial);
     // Before it is signed: a host may follow at once.
     for (const one of taken) one.withdrawn = true;
     const request = { bundle, serials: taken.map((one) => one.serial), to: to.serial, reason: 'soak' };
     await withdrawRelease(request, { ...changeOptions(this.sample), lockWaitMs });
+    this.#vouchFor(bundle, to.serial);
     return { from: head.serial, to: to.serial };
   }
 
@@ -109,6 +116,7 @@ export class SoakRepository {
         : { replace: [{ role, keys: [newKey(this.#dir, `${role}-r${this.#rotations}`)] }] };
     const signed = await signedBy(this.sample, proposal(this.sample, change), ['root-1.key', 'root-2.key']);
     await commit(this.sample, signed, { lockWaitMs });
+    if (role === 'targets') this.#forgetVouchers();
     return role;
   }
 
@@ -118,6 +126,19 @@ export class SoakRepository {
     const planned = planCollection(options);
     const removed = await removeCollected(planned, { ...options, durableFs: createDurableFs(), lockWaitMs });
     return removed.length;
+  }
+
+  #vouchFor(bundle: BundleName, serial: number): void {
+    this.#vouched.set(bundle, (this.#vouched.get(bundle) ?? new Set()).add(serial));
+  }
+
+  /** The new keys have signed the heads alone. */
+  #forgetVouchers(): void {
+    this.#vouched.clear();
+    for (const bundle of this.#releases.keys()) {
+      const head = this.head(bundle);
+      if (head !== undefined) this.#vouchFor(bundle, head.serial);
+    }
   }
 
   #of(bundle: BundleName): Release[] {
