@@ -55,7 +55,8 @@ function canaryMs(canary: CanaryConfig | undefined): number {
 }
 
 function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
-  const tellMs = reset?.timeoutMs ?? 0;
+  // Told, and on the way back restarted where it died of it.
+  const tellMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
   const probeMs = probe === undefined ? 0 : probe.timeoutMs * (probe.retry + 1);
   return canaryMs(canary) + (load?.timeoutMs ?? 0) + maxInTurn * (tellMs + probeMs);
 }

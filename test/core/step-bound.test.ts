@@ -40,6 +40,8 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('fetch', config({ repository: second })) > 2 * hour);
     const told = longestSilenceMs('reset', config({ workers: [group] }));
     assert.ok(told > hour + 256 * (5000 + 4 * 1000));
+    const stubborn = { ...group, reset: { driver: 'kresd', options: {}, timeoutMs: 5000, min: 0, retry: 2 } };
+    assert.ok(longestSilenceMs('reset', config({ workers: [stubborn] })) > told);
   });
 
   it('holds what a canary may take, be it a command or a worker of its own', () => {
