@@ -126,10 +126,10 @@ export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<stri
   return new Set(due);
 }
 
-/** @returns names of the groups with a due worker, also a gone one: it may hold an older generation still */
+/** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */
 export function dueGroups(ledger: Ledger): ReadonlySet<string> {
   const due = Object.entries(ledger.workers).filter(
-    ([, one]) => one.state === 'unreachable' || one.state === 'waiting',
+    ([, one]) => one.state === 'unreachable' || one.state === 'waiting' || one.state === 'refused',
   );
   return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
 }

@@ -106,6 +106,18 @@ describe('the ledger of workers', () => {
     assert.deepEqual([turn(5006), turn(5007), turn(-400_000)], [[], ['app/a'], ['app/a']]);
   });
 
+  it('has the groups told that may hold another generation than they are to use', () => {
+    using test = testHost();
+    noteWorkers(test.host, [
+      result(1, 'confirmed'),
+      { ...result(1, 'told'), group: 'silent' },
+      { ...result(1, 'refused'), group: 'stubborn' },
+      { ...result(1, 'unreachable'), group: 'away' },
+    ]);
+    const ledger = { ...test.host.ledger.read(), unreadSets: { dark: { text: 'EACCES', sinceMs: 1 } } };
+    assert.deepEqual([...dueGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
+  });
+
   it('does not wait for who is gone, and remembers its group', () => {
     using test = testHost();
     noteWorkers(test.host, [result(1, 'unreachable')]);

@@ -99,6 +99,43 @@ describe('a paused agent', () => {
   });
 });
 
+describe('a group that lets its changes settle', () => {
+  const quiet = { workers: [{ name: 'app', uses: ['dns-edge'], settle: '30s', reset: { run: ['true'] } }] };
+
+  it('keeps a pull waiting that is told how its own tell ended', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir, quiet);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    const asked = agent.pull();
+    await agent.hasEnded(2);
+    assert.deepEqual([agent.cycles()[1]?.outcome, active(site)], ['deferred', 'version 1\n']);
+    await until(() => site.clock.sleeping() === 4);
+    await site.clock.advance(30_000);
+    const result = await asked;
+    assert.deepEqual([result.exitCode, active(site)], [0, 'version 2\n']);
+    const told = agent.cycles().find((one) => one.changed && one.generation === result.generation);
+    assert.match(told?.workers[0]?.tell ?? '', new RegExp(`^${told?.cycle}\\.`));
+  });
+
+  it('is moved by itself when its quiet is over, without a poll', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir, quiet);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(5 * minuteMs);
+    await agent.hasEnded(2);
+    assert.equal((await agent.status()).waiting?.[0]?.serial, 2);
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(35_000);
+    await until(() => active(site) === 'version 2\n');
+    assert.equal((await agent.status()).waiting, undefined);
+  });
+});
+
 describe('the control socket', () => {
   it('gives a long history whole, to a reader at its own speed', async () => {
     using dir = tempDir();
