@@ -29,11 +29,12 @@ export function groupHook(
 export function requireVerdict(
   group: string,
   report: HookReport,
-  codes: { refused: ErrorCode; broken: ErrorCode; asked?: string },
+  codes: { refused: ErrorCode; broken: ErrorCode; deferred?: ErrorCode; asked?: string },
 ): void {
   const { kind, reason } = report.verdict;
   if (kind === 'ok' || kind === 'warned') return;
-  const code = kind === 'refused' ? codes.refused : (report.code ?? codes.broken);
+  const notNow = kind === 'deferred' ? codes.deferred : undefined;
+  const code = kind === 'refused' ? codes.refused : (notNow ?? report.code ?? codes.broken);
   const said = report.text === '' ? '' : `: ${report.text.trim()}`;
   throw new WritError(code, `${codes.asked ?? group}: ${reason}${said}`, {
     facts: { groups: [group], reason, output: report.text },

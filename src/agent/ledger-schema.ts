@@ -74,6 +74,7 @@ export const ledgerSchema: object = record(
       ]),
     ),
     loadedBootId: text,
+    loadDue: { const: true },
     committedCycle: text,
     crashes: record({ manifestDigests: objectOf(digest), count: number }, ['manifestDigests', 'count']),
     blocked: record(

@@ -123,6 +123,8 @@ export interface Ledger {
   readonly verifiedBootId?: string;
   /** Boot in which the loaders of all groups have run on what is active: what they made in /run ends with it. */
   readonly loadedBootId?: string;
+  /** A loader put off what is active: all of them run again, though they have run in this boot. */
+  readonly loadDue?: true;
   /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
   readonly committedCycle?: string;
   /** The candidate that did not come to its end behind its swap. */

@@ -15,7 +15,8 @@ import type { WorkerGroup } from './worker-groups.js';
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
 function isLoadDue(host: Host, bootId: string): boolean {
-  return loading(host.groups).length > 0 && host.ledger.read().loadedBootId !== bootId;
+  const { loadedBootId, loadDue } = host.ledger.read();
+  return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadDue === true);
 }
 
 function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
@@ -43,7 +44,8 @@ export async function loadAtBoot(
     const context = { target, staging, durable, signal, confine: confineOn(host), nextTell: tellIds(cycle) };
     const lines = await runLoaders({ ...context, groups });
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
-    host.ledger.write({ ...host.ledger.read(), loadedBootId: bootId });
+    const { loadDue: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, loadedBootId: bootId });
     return undefined;
   } catch (error) {
     host.log.error({ err: error }, 'a loader did not run for this boot');
@@ -52,6 +54,11 @@ export async function loadAtBoot(
   } finally {
     area.remove(host.log);
   }
+}
+
+/** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */
+export function noteLoadDue(host: Host): void {
+  host.ledger.write({ ...host.ledger.read(), loadDue: true });
 }
 
 /** Notes that the loaders of these groups have run in this boot, where they are all that there are. */

@@ -45,7 +45,10 @@ export interface MoveProgress {
 }
 
 export interface MoveResult {
-  readonly outcome: Extract<Outcome, 'activated' | 'degraded' | 'rolled-back' | 'failed' | 'blocked'>;
+  readonly outcome: Extract<
+    Outcome,
+    'activated' | 'degraded' | 'rolled-back' | 'deferred' | 'failed' | 'blocked'
+  >;
   readonly confirmed: boolean;
   readonly workers: readonly WorkerResult[];
   readonly problems: readonly Problem[];

@@ -1,5 +1,5 @@
 // The probes: which generation is really in use. One that names `{worker}` asks each worker, any other asks the group as
-// a whole. A no throws; who could not be reached is not asked.
+// a whole. A no throws; "not now" (75) proves nothing and refutes nothing; who could not be reached is not asked.
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
 import { WritError } from '../core/errors.js';
@@ -34,6 +34,7 @@ export async function runProbes(
       config.probe,
       (probe) => groupHook(config, probe, context),
     );
+    if (report.verdict.kind === 'deferred') continue;
     requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN' });
     seen.add(config.name);
   }
@@ -70,6 +71,7 @@ export async function probeEach(
       config.probe,
       (probe) => groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
     );
+    if (report.verdict.kind === 'deferred') continue;
     const key = workerKey(group, worker);
     requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', asked: key });
     seen.push(key);

@@ -25,7 +25,8 @@ export async function putBack(
   move: Move,
   { error, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
-  const outcome = outcomeOf(error) === 'rolled-back' ? 'rolled-back' : 'failed';
+  const said = outcomeOf(error);
+  const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
   story.note({ type: 'stopped', outcome });
   try {
     if (outcome === 'rolled-back')

@@ -52,7 +52,8 @@ export function createSettler(options: SettlerOptions = {}): Settler {
   return {
     turn: async (host, { signal, loader }) => {
       const before = tellingOf(host.ledger.read());
-      const left = loader === undefined ? undefined : await loadAgain(host, { loader, loading, signal });
+      const isLoading = loader !== undefined || host.ledger.read().loadDue === true;
+      const left = isLoading ? await loadAgain(host, { loader, loading, signal }) : undefined;
       const groups = host.groups.filter(({ config, driver }) => {
         const { notBeforeMs = 0 } = sets.get(config.name) ?? {};
         return driver !== undefined && notBeforeMs <= host.clock.monotonicMs();
@@ -70,13 +71,12 @@ function tellingOf({ workers, unreadSets }: Ledger): string {
 
 async function loadAgain(
   host: Host,
-  { loader, loading, signal }: { loader: Problem; loading: Later; signal: AbortSignal },
+  { loader, loading, signal }: { loader: Problem | undefined; loading: Later; signal: AbortSignal },
 ): Promise<Problem | undefined> {
   if (loading.notBeforeMs > host.clock.monotonicMs()) return loader;
   const problem = await loadAtBoot(host, { cycle: newCycleId(), signal });
   loading.tries = problem === undefined ? 0 : loading.tries + 1;
-  loading.notBeforeMs =
-    host.clock.monotonicMs() + (problem === undefined ? 0 : dueDelayMs(loading.tries + 1));
+  loading.notBeforeMs = host.clock.monotonicMs() + (problem === undefined ? 0 : dueDelayMs(loading.tries));
   return problem;
 }
 

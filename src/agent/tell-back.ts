@@ -2,11 +2,12 @@
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
 // does not mend is thrown, and ends in a block.
 
+import { isWritError } from '../core/errors.js';
 import type { CycleStory } from './cycle-story.js';
 import { lookAfter, revive } from './dead-workers.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
-import { noteLoaded } from './load-at-boot.js';
+import { noteLoadDue, noteLoaded } from './load-at-boot.js';
 import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
 import { runProbes } from './probe-workers.js';
 import {
@@ -36,8 +37,7 @@ export async function tellBack(
   const { groups, from } = move;
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
-  await runLoaders(context);
-  noteLoaded(host, groups);
+  await loadBack(host, context);
   const tellings = await tellWorkers(host, context);
   const told = tellings.flatMap((one) => one.results);
   noteWorkers(host, told);
@@ -47,6 +47,17 @@ export async function tellBack(
   noteWorkers(host, proof.results);
   const { problems, warnings } = whoIsMissing(tellings, proof.results);
   return { workers: proof.results, problems, warnings };
+}
+
+/** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
+async function loadBack(host: Host, context: TellContext): Promise<void> {
+  try {
+    await runLoaders(context);
+    noteLoaded(host, context.groups);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
+    noteLoadDue(host);
+  }
 }
 
 function contextBack(

@@ -43,7 +43,7 @@ export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
 /**
  * Runs the loader of each group, one after the other: its exit code is the verdict.
  * @returns one line per loader
- * @throws WritError LOADER_FAILED (a verdict), LOADER_BROKEN (no verdict)
+ * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
  */
 export async function runLoaders(context: TellContext): Promise<string[]> {
   const lines: string[] = [];
@@ -51,7 +51,11 @@ export async function runLoaders(context: TellContext): Promise<string[]> {
     if (config.load === undefined) continue;
     const report = await groupHook(config, config.load, context);
     lines.push(`${config.name}: ${report.verdict.kind}`);
-    requireVerdict(config.name, report, { refused: 'LOADER_FAILED', broken: 'LOADER_BROKEN' });
+    requireVerdict(config.name, report, {
+      refused: 'LOADER_FAILED',
+      deferred: 'LOADER_DEFERRED',
+      broken: 'LOADER_BROKEN',
+    });
   }
   return lines;
 }

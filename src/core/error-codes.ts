@@ -306,6 +306,11 @@ export const errorCodes = {
     'The loader could not be run to a verdict; the previous generation is active again.',
     'Install the program or raise its timeout.',
   ),
+  LOADER_DEFERRED: row(
+    'deferred',
+    'The loader command said "not now"; the previous generation is active again.',
+    'Nothing: the next cycle tries again. Its output is in `writ history`.',
+  ),
   WORKER_REFUSED: row(
     'rolled-back',
     'A worker refused the new generation.',

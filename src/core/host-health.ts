@@ -54,6 +54,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
 const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'CHECK_DEFERRED',
   'RELEASE_HELD',
+  'LOADER_DEFERRED',
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { resume } from '../../src/agent/resume.js';
+import { createSettler } from '../../src/agent/settler.js';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
+import { cycleOn } from '../support/cycle-on.js';
 import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
+import { tempDir } from '../support/temp-dir.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
 const hook = (script: string, timeoutMs = 5000): NonNullable<WorkerGroupConfig['load']> => ({
@@ -176,5 +179,58 @@ describe('a group', () => {
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
     assert.equal(driver.announced.at(-1), undefined);
+  });
+});
+
+describe('"not now" (exit 75)', () => {
+  it('of a loader puts the old generation back, remembers nothing, and is tried again', async () => {
+    const { test, told } = await secondRelease({
+      load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 75'),
+    });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [8, 'LOADER_DEFERRED']);
+    assert.deepEqual([current(test), test.host.refusals.read().refusals], ['generations/1', []]);
+    assert.deepEqual([told.at(-1), result.bundles[0]?.outcome], ['a 1', 'deferred']);
+    const willing = test.reopen({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
+    assert.equal((await cycleOn(willing)).outcome, 'activated');
+  });
+
+  it('of a loader also on the way back blocks nothing: it runs later, when it is ready', async () => {
+    using out = tempDir();
+    const ready = out.join('ready');
+    fs.writeFileSync(ready, '');
+    const { test } = await secondRelease({ load: hook(`test -e ${ready} || exit 75`) });
+    using _ = test;
+    fs.rmSync(ready);
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, test.host.ledger.read().blocked], [8, undefined]);
+    const settler = createSettler();
+    const { signal } = new AbortController();
+    const first = await settler.turn(test.host, { signal, loader: undefined });
+    assert.equal(first.loader?.code, 'LOADER_DUE');
+    fs.writeFileSync(ready, '');
+    await test.clock.advance(5000);
+    const second = await settler.turn(test.host, { signal, loader: first.loader });
+    assert.deepEqual(
+      [second.loader, second.news, test.host.ledger.read().loadDue],
+      [undefined, 'yes', undefined],
+    );
+  });
+
+  it('of a probe proves nothing and refutes nothing', async () => {
+    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
+    for (const [confirm, exitCode] of [
+      ['optional', 0],
+      ['required', 4],
+    ] as const) {
+      const config = { confirm, probe: { ...hook('exit 75'), retry: 0 } };
+      const driver = scriptedDriver({ a: silent }, 'silent');
+      using test = testHost({ groups: { app: { driver, config } } });
+      await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+      const result = await test.pull();
+      assert.deepEqual([result.exitCode, result.confirmed], [exitCode, false]);
+      assert.equal(result.workers[0]?.state, 'told');
+    }
   });
 });
