@@ -7,10 +7,10 @@ import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import { dueWorkers, groupOf, workerOf } from './worker-ledger.js';
 
-/** @returns WORKER_UNREACHABLE and WORKERS_MISSING as they are now; none when everybody there was told */
+/** @returns WORKER_UNREACHABLE, WORKER_REFUSED and WORKERS_MISSING as they are now; none when all is well */
 export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
   const read = ledger.read();
-  return [...unreadSets(read), ...notTold(read), ...missing(read, config.workers)];
+  return [...unreadSets(read), ...notTold(read), ...refusing(read), ...missing(read, config.workers)];
 }
 
 function unreadSets({ unreadSets: sets = {} }: Ledger): Problem[] {
@@ -24,6 +24,15 @@ function notTold(ledger: Ledger): Problem[] {
     const { wanted: generation, text, tries, nextTellAtMs } = entry;
     const facts = { group: groupOf(key), worker: workerOf(key), generation, tries, nextTellAtMs };
     return [unreachable(`${key}: ${text}`, facts)];
+  });
+}
+
+/** Whoever says no to what is active, and could not be helped by going back. */
+function refusing({ workers }: Ledger): Problem[] {
+  return Object.entries(workers).flatMap(([key, { state, wanted, text, goneAtMs }]) => {
+    if (state !== 'refused' || goneAtMs !== undefined) return [];
+    const facts = { group: groupOf(key), worker: workerOf(key), generation: wanted };
+    return [problemOf(new WritError('WORKER_REFUSED', `${key}: ${text}`, { facts }))];
   });
 }
 

@@ -16,6 +16,7 @@ import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
+import { leaveWhenRefused } from './late-cycle.js';
 import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
 import { loadConfig } from './load-config.js';
 import { allOf, type Observers } from './observers.js';
@@ -47,7 +48,9 @@ export class RunningAgent {
   readonly #staleWatch: StaleWatch;
   readonly #scrubber: Scrubber;
   readonly #collector: Collector = createCollector();
-  readonly #settler: Settler = createSettler();
+  readonly #settler: Settler = createSettler({
+    onRefused: leaveWhenRefused((end, reason) => this.#note(end, { by: 'writ', reason })),
+  });
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
   #nextPollAtMs: number | undefined;
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */

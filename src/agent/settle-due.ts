@@ -10,6 +10,7 @@ import { confineOn } from './host-sandbox.js';
 import { runProbes } from './probe-workers.js';
 import { proveByProbe } from './prove-first.js';
 import { readSets } from './read-sets.js';
+import { standingRefusal } from './standing-refusal.js';
 import { judgeProof, resetWorkers, type TellContext } from './tell-steps.js';
 import type { WorkerGroup } from './worker-groups.js';
 import { dueWorkers, groupOf, noteWorkers, tellableWorkers } from './worker-ledger.js';
@@ -46,8 +47,11 @@ export async function settleDue(host: Host, options: SettleOptions): Promise<Set
   const target = { generation: active.number, path: active.path };
   const proven = await proveByProbe(host, { ...options, target });
   const told = await tellDue(host, { ...options, target });
-  const problems = [...told.problems, ...dueProblems(host)];
-  if (told.refusal !== undefined) await options.onRefused?.(told.refusal);
+  // The ledger names each worker that refuses.
+  const others = told.problems.filter((one) => one.code !== 'WORKER_REFUSED');
+  const problems = [...others, ...dueProblems(host)];
+  const refusal = told.refusal ?? standingRefusal(host, active.number);
+  if (refusal !== undefined) await options.onRefused?.(refusal);
   return { results: [...proven, ...told.results], problems };
 }
 

@@ -12,6 +12,7 @@ import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.j
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { keptFirst } from './kept-first.js';
+import { type Left, leaveRefused } from './late-refusal.js';
 import { noteMirrorFailures } from './note-mirrors.js';
 import { holdBackPaced } from './pace-groups.js';
 import { pausedError } from './pause.js';
@@ -231,11 +232,18 @@ async function stageAndCheck(
 /** Nothing new is not always nothing to do: workers that could not be told are told now. */
 async function nothingNew(cycle: Cycle): Promise<'ended'> {
   const { host, story, findings, area, request } = cycle;
+  const gone: Left[] = [];
   const due = await settleDue(host, {
     ...{ staging: () => area.path(), signal: request.signal, nextTell: story.nextTell },
     // A person is told how it is now; a poll leaves each worker its time.
     who: request.trigger === 'poll' ? 'whose-turn-it-is' : 'all',
+    onRefused: async (refusal) => {
+      const left = await leaveRefused(host, story, { refusal, staging: () => area.path() });
+      if (left !== undefined) gone.push(left);
+    },
   });
+  const [left] = gone;
+  if (left !== undefined) return noteLeft(cycle, left);
   findings.workers.push(...due.results);
   findings.problems.push(...due.problems);
   story.note({ type: 'nothing', outcome: 'unchanged' });
@@ -248,6 +256,13 @@ function isPaused({ host, request, findings }: Cycle): boolean {
     request.force === 'yes' ? undefined : pausedError(host, 'a bundle that is not configured any more');
   if (paused !== undefined) findings.error = paused;
   return paused !== undefined;
+}
+
+/** A worker said no to what was active: this cycle has left it. */
+function noteLeft({ findings }: Cycle, { moved, bundles }: Left): 'ended' {
+  findings.moves.push(moved);
+  for (const result of bundles) findings.bundles.set(result.bundle, result);
+  return 'ended';
 }
 
 /** The configuration still names every bundle that is active. */

@@ -1,0 +1,43 @@
+// The cycle of its own in which a generation is left that a worker refuses long after it became active. Owns the cycle, its
+// story and its result; what is left and where it goes is late-refusal's.
+import type { WritError } from '../core/errors.js';
+import { openStory } from './cycle-story.js';
+import { emptyFindings, finishCycle } from './finish-cycle.js';
+import type { Host } from './host.js';
+import { leaveRefused } from './late-refusal.js';
+import { newCycleId } from './run-cycle.js';
+import { openStagingArea } from './staging-area.js';
+import type { CycleEnd } from './sync-cycle.js';
+
+/**
+ * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.
+ * @param onEnd called with the end of that cycle, and why there was one
+ */
+export function leaveWhenRefused(
+  onEnd: (end: CycleEnd, reason: string) => void,
+): (host: Host, refusal: WritError) => Promise<void> {
+  // Nothing has changed since nothing could be done: a look at every kept tree costs too much to be taken each time.
+  let inVain = '';
+  return async (host, refusal) => {
+    const key = JSON.stringify([host.ledger.read().settled, refusal.code, refusal.facts['groups']]);
+    if (key === inVain) return;
+    const end = await leaveInCycle(host, refusal);
+    inVain = end === undefined ? key : '';
+    if (end !== undefined) onEnd(end, refusal.code);
+  };
+}
+
+async function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
+  const story = openStory({ cycle: newCycleId(), trigger: 'due', clock: host.clock, firstStep: 'reset' });
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  try {
+    const left = await leaveRefused(host, story, { refusal, staging: () => area.path() });
+    if (left === undefined) return undefined;
+    const findings = emptyFindings(left.from);
+    findings.moves.push(left.moved);
+    for (const bundle of left.bundles) findings.bundles.set(bundle.bundle, bundle);
+    return { result: finishCycle(host, story, findings), story };
+  } finally {
+    area.remove(host.log);
+  }
+}

@@ -1,0 +1,130 @@
+// A worker says no to what is active, apart from the cycle that brought it: it was away then, or slow. The generation is
+// left as in that cycle: remembered, the previous one back, everybody told. Where nothing can be gone back to, or going
+// back would not help this worker, the policy stays and the worker is reported.
+import type { BundleResult } from '../core/cycle-report.js';
+import { isWritError, type WritError } from '../core/errors.js';
+import type { ReleaseInfo } from '../core/release.js';
+import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
+import { changedPaths, concernsGroup } from './changed-groups.js';
+import type { CycleStory } from './cycle-story.js';
+import { releasesBrought } from './generation-releases.js';
+import type { Host } from './host.js';
+import type { Move, MoveResult } from './move.js';
+import { putBack } from './put-back.js';
+import { rememberBlamed } from './remember-refusals.js';
+import { chooseTarget } from './rollback-target.js';
+import { groupOf } from './worker-ledger.js';
+
+export interface Left {
+  /** The generation that was refused. */
+  readonly from: number;
+  readonly moved: MoveResult;
+  readonly bundles: readonly BundleResult[];
+}
+
+/**
+ * Leaves what is active for the generation before it.
+ * @returns undefined where it stays: blocked, nothing to go back to, or a worker that has used it before
+ */
+export async function leaveRefused(
+  host: Host,
+  story: CycleStory,
+  options: { readonly refusal: WritError; readonly staging: () => string },
+): Promise<Left | undefined> {
+  const { refusal } = options;
+  const active = readActivePolicy(host.paths);
+  if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
+  const groups = (refusal.facts['groups'] ?? []) as readonly string[];
+  if (hasUsedIt(host, refusal, active.generation.number)) return undefined;
+  const target = await targetOrNone(host, active);
+  if (target === undefined) return undefined;
+  const releases = releasesBrought(host.paths, {
+    from: target.generation.number,
+    to: active.generation.number,
+  });
+  const uses = new Set(
+    host.config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses),
+  );
+  if (!releases.some((one) => uses.has(one.bundle))) return undefined;
+  const move = moveFrom(host, { active, target, releases, groups, staging: options.staging() });
+  const moved = await putBack(host, story, move, { error: refusal });
+  forgetPrevious(host, target.generation.number);
+  return { from: active.generation.number, moved, bundles: resultsOf({ target, releases, moved }) };
+}
+
+/** Who has used it before and says no now has a trouble of its own; so has a group of which somebody uses it. */
+function hasUsedIt(host: Host, { facts }: WritError, generation: number): boolean {
+  const refused = ((facts['results'] ?? []) as readonly { state: string; group: string; worker: string }[])
+    .filter((one) => one.state === 'refused' || one.state === 'unreachable')
+    .map((one) => `${one.group}/${one.worker}`);
+  const groups = (facts['groups'] ?? []) as readonly string[];
+  const asked = Object.entries(host.ledger.read().workers).filter(([key]) =>
+    refused.length > 0 ? refused.includes(key) : groups.includes(groupOf(key)),
+  );
+  const confirmed = asked.filter(([, one]) => one.confirmed === generation);
+  return refused.length > 0 ? confirmed.length === asked.length && asked.length > 0 : confirmed.length > 0;
+}
+
+async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
+  try {
+    return await chooseTarget(host, active, { force: 'no' });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.warn({ err: error }, 'a worker refuses what is active, and there is nothing to go back to');
+    return undefined;
+  }
+}
+
+interface Leaving {
+  readonly active: ActivePolicy;
+  readonly target: ActivePolicy;
+  readonly releases: readonly ReleaseInfo[];
+  /** Those that say no. */
+  readonly groups: readonly string[];
+  readonly staging: string;
+}
+
+function moveFrom(host: Host, { active, target, releases, groups, staging }: Leaving): Move {
+  const names = new Set([...active.bundles.keys(), ...target.bundles.keys()]);
+  const changed = changedPaths(
+    [...names].map((bundle) => {
+      const [before, after] = [target.bundles.get(bundle)?.manifest, active.bundles.get(bundle)?.manifest];
+      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
+    }),
+  );
+  return {
+    kind: 'update',
+    from: { generation: target.generation.number, path: target.generation.path },
+    to: { generation: active.generation.number, path: active.generation.path },
+    groups: host.groups.filter(
+      ({ config }) => groups.includes(config.name) || concernsGroup(config, changed),
+    ),
+    releases,
+    staging,
+    signal: new AbortController().signal,
+    ledger: (ledger) => ledger,
+    onRefused: (error, refusing) => void rememberBlamed(host, releases, error, refusing),
+  };
+}
+
+/** A backup of itself is none. */
+function forgetPrevious(host: Host, generation: number): void {
+  const { previous, ...ledger } = host.ledger.read();
+  if (previous === generation) host.ledger.write(ledger);
+}
+
+function resultsOf({
+  target,
+  releases,
+  moved,
+}: Pick<Leaving, 'target' | 'releases'> & { readonly moved: MoveResult }): BundleResult[] {
+  const [problem] = moved.problems;
+  return releases.map(({ bundle, channel, serial, revision }) => {
+    const fromSerial = target.bundles.get(bundle)?.record.release.serial;
+    return {
+      ...{ bundle, channel, outcome: moved.outcome, toSerial: serial, revision },
+      ...(fromSerial === undefined ? {} : { fromSerial }),
+      ...(problem === undefined ? {} : { problem }),
+    };
+  });
+}
