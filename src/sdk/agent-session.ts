@@ -10,6 +10,8 @@ import type { Offer, Verdict } from './generation-queue.js';
 export interface SessionOptions {
   readonly socket: string;
   readonly name: string;
+  /** The other end has greeted as an agent, of this version. */
+  readonly onConnected: (agentVersion: string) => void;
   readonly onGeneration: (offer: Offer) => void;
   readonly signal: AbortSignal;
 }
@@ -49,7 +51,7 @@ function readGenerations(socket: Socket, options: SessionOptions, fail: (error: 
     try {
       for (const line of reader.push(chunk)) {
         const message = greeted ? parseAgentMessage(line) : undefined;
-        if (!greeted) parseHello(line);
+        if (!greeted) options.onConnected(parseHello(line).version);
         greeted = true;
         if (message === undefined) continue;
         const reply = (verdict: Verdict): void => answer(socket, message, verdict);

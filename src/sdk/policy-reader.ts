@@ -7,7 +7,10 @@ import { maxSocketPathBytes } from '../core/limits.js';
 import { isName } from '../core/names.js';
 import { type GenerationMessage, isWorkerName } from '../core/native-protocol.js';
 import { runSession } from './agent-session.js';
-import { createGenerationQueue } from './generation-queue.js';
+import { createGenerationQueue, type Offer } from './generation-queue.js';
+import { type EmitPolicyEvent, emitTo, type PolicyEvent } from './policy-events.js';
+
+export type { PolicyEvent } from './policy-events.js';
 
 /** A whole, immutable policy: read it from here only, never through the `current` link. */
 export interface PolicyGeneration {
@@ -29,8 +32,8 @@ export interface PolicyOptions {
    * generation before, for all workers, so keep using that one.
    */
   readonly onGeneration: (generation: PolicyGeneration) => Promise<void> | void;
-  /** Called each time the agent cannot be reached or goes away; the policy in use stays valid. */
-  readonly onDisconnect?: (reason: Error) => void;
+  /** Called behind whatever happens on the connection; nothing waits for it, and it must not throw. */
+  readonly onEvent?: (event: PolicyEvent) => void;
   /** Pause before the first new try and the longest one, in milliseconds: 100 and 5000. */
   readonly delays?: { readonly firstMs: number; readonly maxMs: number };
   /** For tests: a number from 0 up to 1, and a pause that ends at an abort without rejecting. */
@@ -83,23 +86,38 @@ async function stayConnected(
   const { signal, sleep = realSleep, random = Math.random } = options;
   const { firstMs, maxMs } = options.delays ?? { firstMs: 100, maxMs: 5000 };
   const queue = createGenerationQueue(handle);
+  const emit = emitTo(options.onEvent);
   let failures = 0;
   while (!signal.aborted) {
     const reason = await runSession({
       ...options,
+      onConnected: (agentVersion) => emit({ type: 'connected', agentVersion }),
       onGeneration: (offer) => {
         failures = 0;
-        queue.offer(offer);
+        queue.offer(watched(offer, emit));
       },
     });
     if (signal.aborted) break;
-    options.onDisconnect?.(reason);
     const longestMs = Math.min(firstMs * 2 ** failures, maxMs);
     failures += 1;
     // A random half: after a restart of the agent its workers must not all come in the same instant.
-    await sleep(longestMs * (0.5 + random() / 2), signal);
+    const retryInMs = longestMs * (0.5 + random() / 2);
+    emit({ type: 'disconnected', reason, retryInMs });
+    await sleep(retryInMs, signal);
   }
   await queue.stop();
+}
+
+/** Says that it came, and what was answered; an offer that something newer replaced gets no answer. */
+function watched(offer: Offer, emit: EmitPolicyEvent): Offer {
+  const { generation, path } = offer.message;
+  emit({ type: 'told', generation, path });
+  const reply: Offer['reply'] = (verdict) => {
+    offer.reply(verdict);
+    if (verdict.type === 'ack') emit({ type: 'accepted', generation });
+    else emit({ type: 'refused', generation, reason: verdict.reason });
+  };
+  return { ...offer, reply };
 }
 
 function policyGeneration({ generation, path }: GenerationMessage): PolicyGeneration {

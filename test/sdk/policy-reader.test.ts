@@ -110,7 +110,9 @@ describe('a worker with the library', () => {
       socket: dir.join('workers/access.sock'),
       name: 'w',
       onGeneration: ignore,
-      onDisconnect: (reason) => reasons.push(reason),
+      onEvent: (event) => {
+        if (event.type === 'disconnected') reasons.push(event.reason);
+      },
       delays: { firstMs: 100, maxMs: 400 },
       random: () => 0.5,
       sleep: async (delayMs) => {
@@ -202,8 +204,9 @@ describe('a worker that meets something that is no agent', () => {
         socket: dir.join('s'),
         name: 'w',
         onGeneration: ({ generation }) => void handled.push(generation),
-        onDisconnect: (error) => {
-          resolve(error);
+        onEvent: (event) => {
+          if (event.type !== 'disconnected') return;
+          resolve(event.reason);
           void policy.close();
         },
       });
