@@ -155,12 +155,19 @@ function answerText(worker: WorkerStatus): string {
     case 'told':
       return `told generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
     case 'waiting':
-      return `not up since ${at}; told when it appears`;
+      return worker.goneAtMs === undefined
+        ? `to be told since ${at}`
+        : `not up since ${at}; told when it appears`;
     case 'unreachable':
-      return `WORKER_UNREACHABLE since ${at}${saidText(worker)}`;
+      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
     case 'refused':
       return `WORKER_REFUSED at ${at}${saidText(worker)}`;
   }
+}
+
+function triesText({ tries, nextTellAtMs }: WorkerStatus): string {
+  if (tries === undefined || nextTellAtMs === undefined) return '';
+  return `, ${counted(tries, 'tell')} in vain, again at ${clockTime(nextTellAtMs)}`;
 }
 
 /** Its own words, or why there are none. */

@@ -9,7 +9,7 @@ import { type AgentFacts, statusReport } from '../../src/agent/status-report.js'
 import { WritError } from '../../src/core/errors.js';
 import { cycleResult, problem } from '../support/cycle-results.js';
 import { fakeClock } from '../support/fake-clock.js';
-import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
+import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { down, simulatedMirror, upload } from '../support/simulated-mirror.js';
 import { statusReport as sampleReport } from '../support/status-reports.js';
 import { testHost } from '../support/test-host.js';
@@ -99,6 +99,52 @@ describe('the status of a host', () => {
         ['crashed'],
       );
     }
+  });
+});
+
+describe('the workers of a host', () => {
+  const world = async (min = 0) => {
+    const driver = scriptedDriver({ a: confirms, b: unreachable });
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min };
+    const test = testHost({ groups: { app: { driver, config: { reset } } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    return { test, driver, last: await test.pull() };
+  };
+  const codesOf = (test: ReturnType<typeof testHost>, last: Awaited<ReturnType<typeof test.pull>>) =>
+    statusReport(test.host, { ...facts, last }).problems.map((one) => one.code);
+
+  it('are told of as they are now, with tries, next time and tell, and not as the last cycle met them', async () => {
+    const { test, driver, last } = await world();
+    using _ = test;
+    const [, missed] = statusReport(test.host, { ...facts, last }).workers;
+    assert.deepEqual([missed?.tries, missed?.nextTellAtMs], [1, test.clock.nowMs() + 5000]);
+    assert.equal(missed?.tell, `${last.cycle}.2`);
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNREACHABLE']);
+    driver.workers.set('b', confirms);
+    await test.pull();
+    assert.deepEqual(codesOf(test, last), []);
+  });
+
+  it('that are gone are waited for, and keep nobody from being confirmed; too few are a problem', async () => {
+    const { test, driver, last } = await world(2);
+    using _ = test;
+    driver.workers.delete('b');
+    await test.pull();
+    const report = statusReport(test.host, { ...facts, last });
+    assert.deepEqual([report.confirmed, report.workers[1]?.state], [true, 'waiting']);
+    assert.equal(report.workers[1]?.goneAtMs, test.clock.nowMs());
+    assert.deepEqual(codesOf(test, last), ['WORKERS_MISSING']);
+  });
+
+  it('that nobody can list are not confirmed', async () => {
+    const { test, driver, last } = await world();
+    using _ = test;
+    driver.workers.delete('b');
+    await test.pull();
+    driver.unread = 'EACCES';
+    await test.pull();
+    assert.equal(statusReport(test.host, facts).confirmed, false);
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNREACHABLE']);
   });
 });
 

@@ -98,6 +98,19 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
+  due: [
+    'degraded',
+    statusReport({
+      workers: [
+        workerStatus('kresd@1', 'unreachable', {
+          tries: 3,
+          nextTellAtMs: Date.UTC(2026, 10, 21, 14, 33, 6),
+          text: 'ECONNREFUSED',
+        }),
+        workerStatus('kresd@2', 'waiting'),
+      ],
+    }),
+  ],
   paused: [
     'active',
     statusReport({
@@ -112,7 +125,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
   'refused-and-held': [
     'active',
     statusReport({
-      workers: [workerStatus('kresd@3', 'waiting')],
+      workers: [workerStatus('kresd@3', 'waiting', { goneAtMs: Date.UTC(2026, 10, 21, 14, 32, 6) })],
       bundles: [
         { ...statusReport().bundles[0]!, server: { serial: 43, revision: 'b' } },
         { ...statusReport().bundles[1]!, server: { serial: 10, revision: 'v1.4' } },
@@ -219,6 +232,13 @@ describe('the status of a host', () => {
     assert.ok(report);
     const again = { ...report, problems: [problem('REMEMBERED_REFUSAL', 'dns-edge 42 was refused')] };
     assert.deepEqual(showStatus(again), showStatus(report));
+  });
+
+  it('is active again once those were told that the last cycle missed', () => {
+    const last = { ...statusReport().last!, outcome: 'degraded' } as const;
+    assert.equal(statusWord(statusReport({ last })), 'active');
+    const problems = [problem('WORKER_UNCONFIRMED', 'nobody proved it')];
+    assert.equal(statusWord(statusReport({ last, problems })), 'degraded');
   });
 
   it('says how many entries had no room in the answer', () => {
