@@ -144,7 +144,7 @@ export async function closeHost(host: Host): Promise<void> {
   await host.client.close();
 }
 
-function openClient(
+export function openClient(
   config: AgentConfig,
   options: HostOptions & { readonly durable: Host['durable']; readonly paths: HostPaths },
 ): Host['client'] {

@@ -1,5 +1,6 @@
 // What commands need of the agent's own code, each part imported when it is called and not before: `writ status`
 // must not load a TUF client. The only place in cli that names modules of the agent's run time.
+import type { DiffPolicyOptions, PolicyDifference } from '../agent/diff-policy.js';
 import type { HistoryEntry, PauseResult, ResumeResult, StatusReport } from '../core/control-protocol.js';
 import type { CycleEventLine, CycleResult } from '../core/cycle-report.js';
 import type { DoctorFinding } from '../core/doctor.js';
@@ -41,6 +42,8 @@ export interface AgentDoors {
   pauseAlone(
     options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
   ): Promise<PauseResult>;
+  /** What generations, or the server's releases, differ in; changes nothing of the host. */
+  diffPolicy(options: DiffPolicyOptions): Promise<PolicyDifference>;
   verifyAlone(options: AloneOptions & { readonly repair: boolean }): Promise<VerifyResult>;
   /** Each thing that a host needs, and how it is; never rejects. */
   runDoctor(options: DoctorOptions): Promise<readonly DoctorFinding[]>;
@@ -72,6 +75,7 @@ export const agentDoors: AgentDoors = {
   rollbackAlone: async (options) => (await import('../agent/pull-alone.js')).rollbackAlone(options),
   pauseAlone: async (options) => (await import('../agent/pull-alone.js')).pauseAlone(options),
   resumeAlone: async (options) => (await import('../agent/pull-alone.js')).resumeAlone(options),
+  diffPolicy: async (options) => (await import('../agent/diff-policy.js')).diffPolicy(options),
   verifyAlone: async (options) => (await import('../agent/pull-alone.js')).verifyAlone(options),
   runDoctor: async (options) => (await import('../agent/doctor.js')).runDoctor(options),
   readOfflineStatus: async (options) => (await import('../agent/offline.js')).readOfflineStatus(options),

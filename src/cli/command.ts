@@ -67,6 +67,8 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly exitCodes: readonly string[];
   /** `end`: a signal ends the process at once (130, 143). `drain`: run() sees context.signal and ends itself. */
   readonly onSignal: 'end' | 'drain';
+  /** In place of the exit code of the error's kind, where 1 is an answer. */
+  readonly failureExitCode?: number;
   /** Adds arguments and flags; --json, --quiet, --verbose, --color and --no-input are there already. */
   configure(command: Command): void;
   /**

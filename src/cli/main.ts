@@ -151,6 +151,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import('./commands/history.js'),
   },
   {
+    name: 'diff',
+    summary: 'what two generations differ in, or what the server would change',
+    load: () => import('./commands/diff.js'),
+  },
+  {
     name: 'rollback',
     summary: 'go back to an older generation and hold what is left',
     load: () => import('./commands/rollback.js'),
@@ -214,7 +219,9 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
     renderer.answer(answer);
     return answer.exitCode;
   } catch (error) {
-    return renderer.error(type, toWritError(error));
+    const failure = toWritError(error);
+    const exitCode = failure.code === 'INTERRUPTED' ? undefined : definition.failureExitCode;
+    return renderer.error(type, failure, exitCode);
   }
 }
 

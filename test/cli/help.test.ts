@@ -43,6 +43,7 @@ const agentCommands = [
   'health',
   'doctor',
   'reload',
+  'diff',
   'history',
   'rollback',
   'pause',

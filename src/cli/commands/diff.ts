@@ -1,0 +1,59 @@
+// `writ diff`: what two generations differ in, or what the server would change. Nothing is activated.
+import { WritError } from '../../core/errors.js';
+import { agentDoors } from '../agent-doors.js';
+import { addConfigFlag, type ConfigFlags } from '../ask.js';
+import type { CommandDefinition } from '../command.js';
+import { showDiff } from '../show-diff.js';
+
+interface DiffFlags extends ConfigFlags {
+  readonly server?: boolean;
+  readonly stat?: boolean;
+}
+
+export const command: CommandDefinition<DiffFlags> = {
+  examples: ['writ diff', 'writ diff 17 18 --stat', 'writ diff --server'],
+  exitCodes: [
+    '0  the same',
+    '1  different',
+    '2  usage or configuration, or it could not be told, whatever the reason',
+  ],
+  onSignal: 'drain',
+  failureExitCode: 2,
+  configure: (command) => {
+    addConfigFlag(command)
+      .argument('[A]', 'a kept generation; without any: the previous one')
+      .argument('[B]', 'the one to compare it with; by default the active one')
+      .option('--server', 'the active generation and the newest releases that the server lists')
+      .option('--stat', 'files and sizes, no texts');
+  },
+  run: async ([a, b], flags, { version, signal }) => {
+    if (flags.server && a !== undefined)
+      throw new WritError('USAGE', '--server compares with the active generation; name no other');
+    const [from, to] = [generationOf(a), generationOf(b)];
+    const difference = await agentDoors.diffPolicy({
+      configPath: flags.config,
+      version,
+      signal,
+      against: flags.server ? 'server' : 'generations',
+      texts: flags.stat ? 'no' : 'yes',
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    });
+    const same = difference.bundles.length === 0;
+    return {
+      type: 'diff.result',
+      outcome: same ? 'same' : 'different',
+      exitCode: same ? 0 : 1,
+      details: { ...difference },
+      lines: showDiff(difference),
+    };
+  },
+};
+
+function generationOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw new WritError('USAGE', `${text} is no generation`, {
+    hint: 'Generations are numbers: writ history.',
+  });
+}
