@@ -146,9 +146,9 @@ const confined: readonly Confined[] = [
     used: (file) =>
       /^(?:agent|trust|workers|platform|sdk)\//.test(file.path) &&
       (changesDisk(file) || opensForWriting(file)),
-    only: /^platform\/durable-\w+\.ts$/,
+    only: /^platform\/(durable-\w+|control-group)\.ts$/,
     because:
-      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test',
+      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk',
   },
   {
     what: 'the system calls of durable-fs',

@@ -14,6 +14,7 @@ import {
   type BoxUser,
   runBoxed,
 } from '../platform/bubblewrap.js';
+import type { ControlGroups } from '../platform/control-group.js';
 import type { ProcessLimits } from '../platform/process-limits.js';
 import { lookUpUser } from '../platform/user-id.js';
 import type { HostPaths } from './paths.js';
@@ -27,6 +28,8 @@ export interface Means {
   readonly isRoot: boolean;
   /** Our own: no command is given more. */
   readonly limits: ProcessLimits;
+  /** Left out where none are delegated to us: each process is bounded by itself then. */
+  readonly groups?: ControlGroups;
 }
 
 /** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
@@ -62,11 +65,29 @@ export function confine(means: Means, options: ConfineOptions): Confinement {
     ...(user === undefined ? {} : { user }),
     run: (scratch, command) => {
       const directory = fs.realpathSync(scratch);
-      const box = boxOf(means, asked, { mounts: mountsOf(options, asked, directory), directory }, readers);
-      return runBoxed({ ...command, box, programs: means.programs });
+      const place = { mounts: mountsOf(options, asked, directory), directory };
+      return runBounded(means, asked, { ...command, box: boxOf(means, asked, place, readers) });
     },
     hiddenIn: (text) => hiddenPath(text, options, asked),
   };
+}
+
+/** In a control group of its own where there are any. */
+async function runBounded(
+  { programs, groups }: Means,
+  { maxMemoryBytes, maxProcesses }: HookBox,
+  command: Omit<BoxedCommand, 'programs'>,
+): Promise<BoxResult> {
+  const group = groups?.open({ maxMemoryBytes, maxProcesses });
+  if (group === undefined) return runBoxed({ ...command, programs });
+  const { box } = command;
+  const { maxDataBytes: _, ...grouped } = box;
+  const result = await runBoxed({ ...command, box: grouped, programs, enter: group.enter });
+  const { outOfMemory } = await group.close();
+  // Whatever it made of the death of a child: nothing that it said after it is a verdict.
+  if (outOfMemory === 'no' || result.kind !== 'exited') return result;
+  const { exitCode: _code, ...output } = result;
+  return { ...output, kind: 'killed', signal: 'SIGKILL' };
 }
 
 /** @throws WritError SANDBOX_BROKEN */

@@ -77,7 +77,9 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
   const { paths, durable, ledger, refusals } = old;
-  const host = makeHost(config, options, { paths, durable, ledger, refusals });
+  // What it has found out holds still.
+  const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};
+  const host = makeHost(config, options, { paths, durable, ledger, refusals, ...known });
   // Both may listen on the same socket of a group: the old one goes first, and workers connect again.
   await closeGroups(old.groups);
   try {
@@ -95,9 +97,10 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
 function makeHost(
   config: AgentConfig,
   options: HostOptions,
-  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals'>,
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals'> & Partial<Pick<Host, 'sandbox'>>,
 ): Host {
   const { clock, log } = options;
+  const { sandbox = createSandbox({ mode: config.sandbox, log }) } = state;
   const groups = createWorkerGroups(config.workers, {
     kinds: driverKinds,
     runDirectory: config.run,
@@ -107,8 +110,7 @@ function makeHost(
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });
-  const sandbox = createSandbox({ mode: config.sandbox, log });
-  return { config, clock, log, client, groups, sandbox, ...state };
+  return { ...state, config, clock, log, client, groups, sandbox };
 }
 
 /** Before the sockets open: a worker that connects at once is told what it is to use. */

@@ -7,6 +7,7 @@ import { WritError } from '../core/errors.js';
 import { defaultHookBox } from '../core/hook-box.js';
 import type { SandboxStatus } from '../core/status.js';
 import { type BoxPrograms, runBoxed } from '../platform/bubblewrap.js';
+import { type ControlGroups, findControlGroups } from '../platform/control-group.js';
 import type { Logger } from '../platform/log.js';
 import { readProcessLimits } from '../platform/process-limits.js';
 import { defaultPath } from '../platform/run-command.js';
@@ -30,14 +31,16 @@ export interface SandboxOptions {
   readonly log: Logger;
   /** Where its programs are looked for, as a PATH. */
   readonly searchPath?: string;
+  readonly findGroups?: () => Promise<ControlGroups | undefined>;
 }
 
 /** Nothing is looked for before it is asked. */
-export function createSandbox({ mode, log, searchPath = defaultPath }: SandboxOptions): Sandbox {
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
   let found: Means | undefined;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
   const look = async (): Promise<Means | undefined> => {
-    const result = await findMeans(searchPath);
+    const result = await findMeans(searchPath, findGroups);
     const before = status.state;
     status = { mode, ...('lack' in result ? result.lack : inForce(result.means)) };
     if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
@@ -68,17 +71,20 @@ function lackError({ state, reason }: Lack): WritError {
 }
 
 /** How each bound is really kept, for people who have to know. */
-function inForce({ isRoot, userNamespace }: Means): Omit<SandboxStatus, 'mode'> {
+function inForce({ isRoot, userNamespace, groups }: Means): Omit<SandboxStatus, 'mode'> {
   return {
     state: 'on',
     user: isRoot ? 'nobody' : 'agent',
     userNamespace,
-    memory: 'each-process',
-    processes: userNamespace === 'yes' ? 'each-command' : 'each-user',
+    memory: groups === undefined ? 'each-process' : 'each-command',
+    processes: groups !== undefined || userNamespace === 'yes' ? 'each-command' : 'each-user',
   };
 }
 
-async function findMeans(searchPath: string): Promise<{ means: Means } | { lack: Lack }> {
+async function findMeans(
+  searchPath: string,
+  findGroups: NonNullable<SandboxOptions['findGroups']>,
+): Promise<{ means: Means } | { lack: Lack }> {
   const programs: BoxPrograms = {
     bwrap: findProgram('bwrap', searchPath),
     prlimit: findProgram('prlimit', searchPath),
@@ -88,12 +94,18 @@ async function findMeans(searchPath: string): Promise<{ means: Means } | { lack:
   if (missing.length > 0) return { lack: { state: 'missing', reason: `${missing.join(', ')} not found` } };
   const isRoot = process.getuid?.() === 0;
   const known = { programs, isRoot, limits: readProcessLimits() };
-  const whole: Means = { ...known, userNamespace: 'yes' };
+  const tried = await tryBoth({ ...known, userNamespace: 'yes' });
+  if ('lack' in tried) return tried;
+  const groups = await findGroups();
+  return { means: { ...tried.means, ...(groups === undefined ? {} : { groups }) } };
+}
+
+/** Root can confine a command without: it sees other users then, and its processes are counted with theirs. */
+async function tryBoth(whole: Means): Promise<{ means: Means } | { lack: Lack }> {
   const reason = await tryOnce(whole);
   if (reason === undefined) return { means: whole };
-  // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
-  const plain: Means = { ...known, userNamespace: 'no' };
-  if (isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
+  const plain: Means = { ...whole, userNamespace: 'no' };
+  if (whole.isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
   return { lack: { state: 'unusable', reason } };
 }
 

@@ -36,8 +36,8 @@ export interface Box {
   readonly mounts: readonly BoxMount[];
   /** Where it starts; must be in the mounts. */
   readonly directory: string;
-  /** Of each process: writable private memory. */
-  readonly maxDataBytes: number;
+  /** Of each process: writable private memory. Left out: no bound here. */
+  readonly maxDataBytes?: number;
   /** Left out: no bound; it counts all processes of the user in its user namespace. */
   readonly maxProcesses?: number;
 }
@@ -114,8 +114,9 @@ function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: BoxUser): stri
 
 /** Inside of the user namespace, where processes are counted anew. A core file would leave policy behind. */
 function limitArgv({ prlimit }: BoxPrograms, { maxDataBytes, maxProcesses }: Box): string[] {
+  const data = maxDataBytes === undefined ? [] : [`--data=${maxDataBytes}`];
   const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];
-  return [prlimit, '--core=0', `--data=${maxDataBytes}`, ...processes, '--'];
+  return [prlimit, '--core=0', ...data, ...processes, '--'];
 }
 
 /** How it ended, or that it never was the command's turn. */
@@ -126,18 +127,18 @@ export interface BoxedCommand
   readonly argv: readonly string[];
   readonly box: Box;
   readonly programs: BoxPrograms;
+  /** In front of everything, as what enters a control group. */
+  readonly enter?: readonly string[];
 }
 
 const maxStatusBytes = 4096;
 
 /** Never rejects. A deadline, an abort and our own death end every process of it. */
-export async function runBoxed({ argv, box, programs, ...options }: BoxedCommand): Promise<BoxResult> {
-  const result = await runCommand({
-    ...options,
-    argv: boxArgv(programs, box, argv),
-    cwd: '/',
-    maxStatusBytes,
-  });
+export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
+  const { argv, box, programs, enter = [], ...options } = command;
+  const [program, ...rest] = boxArgv(programs, box, argv);
+  const [first = program, ...others] = [...enter, program, ...rest];
+  const result = await runCommand({ ...options, argv: [first, ...others], cwd: '/', maxStatusBytes });
   if (result.kind === 'not-started') return { kind: 'not-boxed', reason: result.reason };
   if (result.kind !== 'exited') return result;
   const exitCode = commandExit(result.status ?? '');

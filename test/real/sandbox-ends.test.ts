@@ -90,6 +90,25 @@ describe('a command in the sandbox ends', options, () => {
     assert.equal((await lookAround(script)).text, '300000000');
   });
 
+  it('as killed, and not as refusing, when its control group ran out of memory', async () => {
+    // A stub: no control group is delegated to tests. Only what follows from its word is held here.
+    const ended: string[] = [];
+    const open = (bounds: object) => ({
+      enter: ['/usr/bin/env'],
+      close: async () => {
+        ended.push(JSON.stringify(bounds));
+        return { outOfMemory: 'yes' as const };
+      },
+    });
+    const sandbox = createSandbox({ mode: 'required', log, findGroups: async () => ({ open }) });
+    using test = confinedHost(shellCheck('exit 1', { maxMemoryBytes: 5e6, maxProcesses: 9 }));
+    Object.assign(test.host, { sandbox });
+    const { code, reason } = await judge(test);
+    assert.deepEqual([code, reason], ['CHECK_BROKEN', 'killed by SIGKILL']);
+    assert.deepEqual(ended, ['{"maxMemoryBytes":5000000,"maxProcesses":9}']);
+    assert.equal(sandbox.status().memory, 'each-command');
+  });
+
   it('when it wants more processes than it may have, whoever else runs as its user', async () => {
     const script = 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; echo all';
     assert.match((await lookAround(script, { maxProcesses: 8 })).text, /Cannot fork|Resource temporarily/);
