@@ -147,6 +147,7 @@ function policyGauges(gauge: Make, set: Set): Fill {
   const offered = gauge('bundle_offered_serial', 'Serial that the server offers.', 'bundle', 'channel');
   const refused = gauge('refused_releases', 'Releases that are remembered as refused.');
   const held = gauge('held_releases', 'Releases that a person keeps out.');
+  const paused = gauge('paused', '1 while nothing is activated.');
   return (report) => {
     set(generation, report.generation);
     set(since, seconds(report.activeSinceMs));
@@ -157,6 +158,7 @@ function policyGauges(gauge: Make, set: Set): Fill {
     }
     set(refused, report.refusals.length);
     set(held, report.holds.length);
+    set(paused, Number(report.pause !== undefined));
   };
 }
 

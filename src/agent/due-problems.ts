@@ -7,10 +7,16 @@ import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import { dueWorkers, groupOf, workerOf } from './worker-ledger.js';
 
-/** @returns WORKER_UNREACHABLE, WORKER_REFUSED and WORKERS_MISSING as they are now; none when all is well */
+/** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING as they are now; none when all is well */
 export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
   const read = ledger.read();
-  return [...unreadSets(read), ...notTold(read), ...refusing(read), ...missing(read, config.workers)];
+  return [
+    ...unreadSets(read),
+    ...notTold(read),
+    ...refusing(read),
+    ...unproven(read, config.workers),
+    ...missing(read, config.workers),
+  ];
 }
 
 function unreadSets({ unreadSets: sets = {} }: Ledger): Problem[] {
@@ -34,6 +40,22 @@ function refusing({ workers }: Ledger): Problem[] {
     const facts = { group: groupOf(key), worker: workerOf(key), generation: wanted };
     return [problemOf(new WritError('WORKER_REFUSED', `${key}: ${text}`, { facts }))];
   });
+}
+
+/** Where proof is required, a worker that was only told stays a problem: the next poll proves nothing. */
+function unproven({ workers }: Ledger, groups: Host['config']['workers']): Problem[] {
+  return groups.flatMap(({ name, confirm }) => {
+    const told = Object.entries(workers).some(
+      ([key, { state, goneAtMs }]) => groupOf(key) === name && state === 'told' && goneAtMs === undefined,
+    );
+    return confirm === 'required' && told ? [problemOf(workerUnconfirmed(name))] : [];
+  });
+}
+
+/** A group with `confirm: required` of which nobody proved the generation. */
+export function workerUnconfirmed(group: string): WritError {
+  const text = `group ${group}: workers were told, none proved that it uses the generation`;
+  return new WritError('WORKER_UNCONFIRMED', text, { facts: { group } });
 }
 
 function unreachable(message: string, facts: Record<string, unknown>): Problem {

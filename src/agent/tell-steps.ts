@@ -5,7 +5,7 @@ import { WritError } from '../core/errors.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
 import { refusal } from './dead-workers.js';
-import { workersMissing } from './due-problems.js';
+import { workersMissing, workerUnconfirmed } from './due-problems.js';
 import { groupHook, requireVerdict } from './group-hook.js';
 import type { Host } from './host.js';
 import { asksEach, probeEach } from './probe-workers.js';
@@ -160,9 +160,6 @@ export function judgeProof(
     .filter(
       ({ config }) => config.confirm === 'required' && unproven.some((one) => one.group === config.name),
     )
-    .map(({ config }) => {
-      const text = `group ${config.name}: workers were told, none proved that it uses the generation`;
-      return problemOf(new WritError('WORKER_UNCONFIRMED', text, { facts: { group: config.name } }));
-    });
+    .map(({ config }) => problemOf(workerUnconfirmed(config.name)));
   return { results: proven, problems, confirmed: proven.every((one) => one.state === 'confirmed') };
 }

@@ -15,7 +15,9 @@ export const eventNames = [
   'policy.activated',
   'policy.blocked',
   'policy.damaged',
+  'policy.paused',
   'policy.repaired',
+  'policy.resumed',
   'policy.rolled-back',
   'policy.unblocked',
   'problem.ended',
@@ -77,7 +79,7 @@ export function eventOfState(state: AgentState, version: string): HostEvent {
 
 /** @returns what has changed from one report to the next, apart from what the end of a cycle says */
 export function eventsOfChange(before: StatusReport, after: StatusReport): HostEvent[] {
-  return [freshness, trust, looks, problems, holds, workers].flatMap((part) => part(before, after));
+  return [freshness, trust, looks, problems, pauses, holds, workers].flatMap((part) => part(before, after));
 }
 
 function freshness(before: StatusReport, after: StatusReport): HostEvent[] {
@@ -121,6 +123,14 @@ function problems(before: StatusReport, after: StatusReport): HostEvent[] {
 }
 
 const blockedCode = 'ACTIVATION_BLOCKED';
+
+function pauses({ pause: before }: StatusReport, { pause }: StatusReport): HostEvent[] {
+  if (before?.atMs === pause?.atMs) return [];
+  if (pause === undefined) return [event('policy.resumed', {})];
+  const { by, reason, untilMs } = pause;
+  const until = untilMs === undefined ? undefined : isoTime(untilMs);
+  return [event('policy.paused', { by, reason, until })];
+}
 
 function holds(before: StatusReport, after: StatusReport): HostEvent[] {
   const without = (report: StatusReport, other: StatusReport): StatusReport['holds'] =>

@@ -65,6 +65,7 @@ describe('the metrics of the agent', () => {
       'gauge writ_agent_last_cycle_outcome',
       'gauge writ_agent_last_cycle_timestamp_seconds',
       'gauge writ_agent_next_poll_timestamp_seconds',
+      'gauge writ_agent_paused',
       'gauge writ_agent_problems',
       'gauge writ_agent_refused_releases',
       'gauge writ_agent_trust_expiry_timestamp_seconds',

@@ -142,6 +142,15 @@ describe('the events of a change', () => {
     ]);
   });
 
+  it('say when the host is paused, by whom, and when it is resumed', () => {
+    const pause = { by: 'anna', reason: 'change freeze', atMs: 1, untilMs: Date.UTC(2027, 0, 1) };
+    assert.deepEqual(changes({}, { pause }), [
+      ['policy.paused', { by: 'anna', reason: 'change freeze', until: '2027-01-01T00:00:00.000Z' }],
+    ]);
+    assert.deepEqual(changes({ pause }, { pause }), []);
+    assert.deepEqual(changes({ pause }, {}), [['policy.resumed', {}]]);
+  });
+
   it('say what is held and by whom', () => {
     const hold = { bundle: 'dns-edge', serial: 42, by: 'anna', atMs: 0, reason: 'no' };
     assert.deepEqual(changes({}, { holds: [hold] }), [

@@ -23,6 +23,39 @@ type Row = readonly [name: string, report: StatusReport, level: string, codes: r
 
 const rows: readonly Row[] = [
   ['a host at rest', statusReport(), 'ok', []],
+  [
+    'a release that was rolled back, and polls that find nothing new since',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'unchanged', atMs },
+      refusals: [
+        {
+          ...{ bundle: 'dns-edge', channel: 'stable', serial: 42, code: 'WORKER_REFUSED', reason: 'no' },
+          ...{ atMs, retryAtMs: atMs },
+        },
+      ],
+    }),
+    'warning',
+    ['REMEMBERED_REFUSAL'],
+  ],
+  [
+    'a check that said not now, as its owner wished',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'deferred', atMs },
+      problems: [problem('CHECK_DEFERRED', 'not now')],
+    }),
+    'ok',
+    [],
+  ],
+  ['a host that somebody paused', statusReport({ pause: { by: 'anna', reason: 'freeze', atMs } }), 'ok', []],
+  [
+    'a cycle that failed for its own sake',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'failed', atMs },
+      problems: [problem('DISK_FULL', 'full')],
+    }),
+    'warning',
+    ['DISK_FULL'],
+  ],
   ['nothing active', without('generation'), 'critical', ['NOTHING_ACTIVE']],
   [
     'a block',

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { statusReport } from '../../src/agent/status-report.js';
 import { WritError } from '../../src/core/errors.js';
+import { judgeHealth } from '../../src/core/host-health.js';
 import type { Driver } from '../../src/workers/driver.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -277,6 +279,15 @@ describe('a cycle', () => {
     await strict.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     const unproven = await strict.pull();
     assert.deepEqual([unproven.exitCode, codes(unproven)], [4, ['WORKER_UNCONFIRMED']]);
+    // A poll that finds nothing new proves nothing.
+    const again = await strict.pull();
+    assert.deepEqual([again.exitCode, codes(again)], [4, ['WORKER_UNCONFIRMED']]);
+    const facts = { version: '0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    const report = statusReport(strict.host, facts);
+    assert.deepEqual(
+      [report.confirmed, report.problems.map((one) => one.code), judgeHealth(report).level],
+      [false, ['WORKER_UNCONFIRMED'], 'warning'],
+    );
   });
 });
 
