@@ -83,7 +83,9 @@ export async function sandboxFacts(config: AgentConfig | undefined): Promise<San
   const commands = commandsOf(config);
   if (mode === 'off') return { mode, commands };
   // `auto`, for whatever is wished: what is missing is a finding here, not an error.
-  const sandbox = createSandbox({ mode: 'auto', log: silentLog() });
+  // Without control groups: a look must not move this process into one.
+  const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
+  const sandbox = createSandbox({ mode: 'auto', log: silentLog(), findGroups });
   await sandbox.open();
   return { mode, commands, seen: sandbox.status() };
 }

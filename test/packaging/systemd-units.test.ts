@@ -53,6 +53,11 @@ describe('the unit of the agent', () => {
   it('is not ended by a check that took all memory, nor cut off in a swap', () => {
     assert.equal(agent.value('Service', 'OOMPolicy'), 'continue');
     assert.equal(agent.value('Service', 'KillMode'), 'mixed');
+    assert.equal(
+      agent.value('Service', 'Delegate'),
+      'memory pids',
+      'commands are bound by groups below its own',
+    );
   });
 
   it('has no hardening that keeps bubblewrap or the telling of workers from working', () => {
