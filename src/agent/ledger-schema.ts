@@ -54,6 +54,7 @@ export const ledgerSchema: object = record(
             process: text,
             appeared: { const: true },
             tell: text,
+            toldAtMs: number,
             tries: number,
             nextTellAtMs: number,
             goneAtMs: number,

@@ -36,8 +36,9 @@ export interface WorkerLedger {
   readonly process?: string;
   /** It was not there, or was another process, when the others were told: what it uses is not known. */
   readonly appeared?: true;
-  /** Id of the last tell. */
+  /** Id of the last tell; when it was answered, where it was. */
   readonly tell?: string;
+  readonly toldAtMs?: number;
   /** Tells in vain, and when the next one is due. */
   readonly tries?: number;
   readonly nextTellAtMs?: number;

@@ -92,9 +92,21 @@ function present(entry: WorkerLedger | undefined, process: string, { active, now
   const { goneAtMs, ...known } = entry;
   // Told by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
-  if (!isSame) return due('is another process than before');
+  if (!isSame && !isReplacedByTell(entry, nowMs)) return due('is another process than before');
   if (goneAtMs !== undefined && !isNamed(process)) return due('was gone, and is back');
   return { ...known, process };
+}
+
+/** Long enough for a daemon that answers a reload with another process of itself. */
+const replacedWithinMs = 15_000;
+
+/**
+ * A daemon that replaces its own process at a tell would be told for ever: who appears right behind its answer is the one
+ * that answered, and has read what is active at its start.
+ */
+function isReplacedByTell({ state, toldAtMs }: WorkerLedger, nowMs: number): boolean {
+  const hasAnswered = state === 'told' || state === 'confirmed';
+  return hasAnswered && toldAtMs !== undefined && toldAtMs <= nowMs && nowMs - toldAtMs <= replacedWithinMs;
 }
 
 /** A process that its driver can tell from another. */

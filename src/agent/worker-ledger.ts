@@ -90,6 +90,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     ...(process === undefined ? {} : { process }),
     ...(tell === undefined ? {} : { tell }),
     ...(state === 'unreachable' ? nextTry(result, known) : {}),
+    ...(tell === undefined || state === 'unreachable' ? {} : { toldAtMs: atMs }),
   };
 }
 

@@ -36,6 +36,8 @@ export interface WorkerStatus {
   readonly atMs: number;
   /** Id of the last tell; left out when it was never told. */
   readonly tell?: string;
+  /** When that was answered; left out when it was not. */
+  readonly toldAtMs?: number;
   /** Tells in vain, and when the next one is due, in epoch milliseconds; left out while nothing is due. */
   readonly tries?: number;
   readonly nextTellAtMs?: number;

@@ -51,6 +51,8 @@ async function world(
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   driver.told.length = 0;
+  // Whoever is another process from now on was not made by that tell.
+  await test.clock.advance(20_000);
   return { test, driver };
 }
 
@@ -76,17 +78,19 @@ describe('a worker that could not be told', () => {
   it('waits for its own turn, and not for that of others', async () => {
     const { test, driver } = await world({ a: confirms, b: unreachable });
     using _ = test;
+    await settle(test.host);
+    driver.told.length = 0;
     const turn = (): Promise<SettleResult> => settle(test.host, { who: 'whose-turn-it-is' });
     assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not told yet');
     assert.deepEqual(driver.told, []);
-    test.clock.setWallTime(test.clock.nowMs() + 5000);
+    test.clock.setWallTime(test.clock.nowMs() + 10_000);
     await turn();
     // The one that appears just now has its first turn at once.
     driver.workers.set('c', confirms);
     await turn();
     assert.deepEqual(driver.told, ['b 1', 'c 1']);
     const { tries, nextTellAtMs } = entryOf(test, 'app/b') ?? {};
-    assert.deepEqual([tries, nextTellAtMs], [2, test.clock.nowMs() + 10_000]);
+    assert.deepEqual([tries, nextTellAtMs], [3, test.clock.nowMs() + 20_000]);
   });
 
   it('is due still after a restart of the agent, and told that once', async () => {
@@ -146,6 +150,23 @@ describe('a worker that appears', () => {
     await settle(test.host);
     await settle(test.host);
     assert.deepEqual(driver.told, ['a 1', 'a 1']);
+  });
+
+  it('as another process right behind its answer is what the tell has made of it, and not told for ever', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    let processes = 1;
+    driver.workers.set('a', (generation) => {
+      processes += 1;
+      driver.processes.set('a', `process-${processes}`);
+      return confirms(generation);
+    });
+    driver.processes.set('a', 'restarted by somebody');
+    for (let look = 0; look < 4; look++) {
+      await settle(test.host);
+      await test.clock.advance(5000);
+    }
+    assert.deepEqual(driver.told, ['a 1']);
   });
 
   it('that was gone is told when it is back, unless it is the very process that confirmed', async () => {
