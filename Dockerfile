@@ -23,7 +23,8 @@ RUN ln -s /opt/writ/dist/src/cli/main.js /usr/local/bin/writ
 ENTRYPOINT ["node", "/opt/writ/dist/src/cli/main.js"]
 
 # Mount /etc/writ (agent.yaml, root.json) read-only and /var/lib/writ as a volume; workers in other containers
-# mount /var/lib/writ/policy read-only. Run it with --init: hooks can leave children behind.
+# mount /var/lib/writ/policy read-only. Run it with --init: hooks can leave children behind. Without user namespaces the
+# container is their only sandbox: docs/sandbox.md says what it takes to have one inside.
 FROM runtime AS agent
 RUN install -d -o 10001 -g 10001 -m 0711 /var/lib/writ \
   && install -d -o 10001 -g 10001 -m 0755 /run/writ

@@ -175,6 +175,44 @@ describe('what a check wrote', options, () => {
   });
 });
 
+describe('a canary', options, () => {
+  const hook = (script: string) => ({
+    run: ['sh', '-c', script, 'sh', '{candidate}', '{scratch}'] as const,
+    timeoutMs: 20_000,
+  });
+  // The candidate at the live path, and nothing but scratch to write to.
+  const looks =
+    '[ "$(cat "$1/../../current/access/policy.txt")" = "version 1" ] && ! touch "$1/x" 2>/dev/null';
+
+  it('that is a command finds the candidate at the live path', async () => {
+    const canary = { kind: 'run' as const, hook: hook(`${looks} && ls "$1/../../current/access" && exit 3`) };
+    using test = confinedHost(shellCheck('true'), { groups: { w: { config: { canary } } } });
+    const { code, text } = await judge(test);
+    assert.deepEqual([code, text], ['CANARY_FAILED', 'policy.txt']);
+  });
+
+  it('that is started meets its probe on a socket in their scratch directory, and is gone afterwards', async () => {
+    const time = ownTime();
+    const serve = `require("net").createServer((s) => s.end("yes")).listen(process.argv[1])`;
+    const ask = `require("net").connect(process.argv[1]).on("error", () => process.exit(1)).on("data", () => process.exit(0))`;
+    const node = process.execPath;
+    const canary = {
+      kind: 'start' as const,
+      start: hook(`${looks} || exit 9; sleep ${time} & exec ${node} -e '${serve}' "$2/sock"`),
+      probe: hook(`exec ${node} -e '${ask}' "$2/sock"`),
+      timeoutMs: 20_000,
+    };
+    const box = { ...defaultHookBox, binds: /^\/(root|home)\//.test(node) ? [node] : [] };
+    const config = {
+      canary: { ...canary, start: { ...canary.start, box }, probe: { ...canary.probe, box } },
+    };
+    using test = confinedHost(shellCheck('true'), { groups: { w: { config } } });
+    const { outcome, reason, text } = await judge(test);
+    assert.equal(outcome, 'activated', reason + text);
+    await until(() => running(time) === 0);
+  });
+});
+
 describe('a loader and a probe', options, () => {
   const hook = (script: string, more: object = {}) => ({
     run: ['sh', '-c', script, 'sh', '{current}', '{scratch}'] as const,
