@@ -138,23 +138,34 @@ async function restartOne(place: SupervisordPlace, worker: string, reset: ResetO
   const failure = await whyNotStopped(place, worker, stopped);
   if (failure !== undefined) return no(failure);
   const started = await callSupervisord(place, ['startProcess', worker, true], { timeoutMs });
-  if (await endedByItself(place, worker, started)) return refused(`${worker} ended while it started`);
-  const reason = isFault(started, faults.alreadyStarted) ? undefined : whyNotTold(started);
+  const failed = isFault(started, faults.spawnError) || isFault(started, faults.abnormalTermination);
+  const outcome = failed ? await settledStart(place, worker, timeoutMs) : 'unknown';
+  if (outcome === 'ended') return refused(`${worker} ended while it started`);
+  const isUp = outcome === 'up' || isFault(started, faults.alreadyStarted);
+  const reason = isUp ? undefined : whyNotTold(started);
   return reason === undefined ? told(`${worker} stopped and started`) : no(`it was stopped, and: ${reason}`);
 }
 
 /**
  * A process that ended while it started said no. Supervisord 4 has the same fault for one that it could not even
- * execute, and tells the two apart only in words.
+ * execute, tells the two apart only in words, and takes the words back while it tries again by itself.
  */
-async function endedByItself(
+async function settledStart(
   place: SupervisordPlace,
   worker: string,
-  started: SupervisordAnswer,
-): Promise<boolean> {
-  if (!isFault(started, faults.spawnError)) return isFault(started, faults.abnormalTermination);
-  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
-  return process?.spawnError.startsWith('Exited too quickly') === true;
+  timeoutMs: number,
+): Promise<'up' | 'ended' | 'unknown'> {
+  const endMs = place.clock.monotonicMs() + timeoutMs;
+  let hasEnded = false;
+  for (;;) {
+    const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+    if (process === undefined) return hasEnded ? 'ended' : 'unknown';
+    if (process.state === runningState) return 'up';
+    hasEnded ||= process.spawnError.startsWith('Exited too quickly');
+    const triesAgain = process.state === startingState || process.state === backoffState;
+    if (!triesAgain || place.clock.monotonicMs() >= endMs) return hasEnded ? 'ended' : 'unknown';
+    await place.clock.sleep(pollMs);
+  }
 }
 
 function isFault(answer: SupervisordAnswer, code: number): boolean {
@@ -163,7 +174,7 @@ function isFault(answer: SupervisordAnswer, code: number): boolean {
 
 /** As long as supervisord waits by default before it kills a process that does not end, and some more. */
 const stopGraceMs = 15_000;
-const stopPollMs = 200;
+const pollMs = 200;
 
 async function whyNotStopped(
   place: SupervisordPlace,
@@ -176,7 +187,7 @@ async function whyNotStopped(
   while (place.clock.monotonicMs() < endMs) {
     const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
     if (process !== undefined && stoppedStates.has(process.state)) return undefined;
-    await place.clock.sleep(stopPollMs);
+    await place.clock.sleep(pollMs);
   }
   return `it does not stop: ${reason}`;
 }
@@ -190,6 +201,7 @@ async function infoOf(
   return answer.kind === 'value' ? processOf(answer.value) : undefined;
 }
 
+const startingState = 10;
 const runningState = 20;
 /** STOPPED, EXITED, FATAL. */
 const stoppedStates: ReadonlySet<number> = new Set([0, 100, 200]);

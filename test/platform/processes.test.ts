@@ -3,7 +3,13 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { isSystemError } from '../../src/core/errors.js';
-import { findProcess, readPidFile, sendSignal } from '../../src/platform/processes.js';
+import {
+  childrenOf,
+  findProcess,
+  isDraining,
+  readPidFile,
+  sendSignal,
+} from '../../src/platform/processes.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -44,6 +50,37 @@ describe('finding a process', () => {
   it('finds none where none is', () => {
     assert.equal(findProcess(4_194_305), undefined);
     assert.equal(sendSignal(4_194_305, 'SIGWINCH'), 'ESRCH');
+  });
+});
+
+describe('the children of a process', () => {
+  it('are those that live; a zombie is none', async () => {
+    const parent = spawn('sh', ['-c', 'sleep 0 & sleep 1000 & sleep 1000 & exec sleep 1000'], {
+      stdio: 'ignore',
+    });
+    const pid = parent.pid ?? 0;
+    await until(() => childrenOf(pid).length === 2);
+    const children = childrenOf(pid);
+    assert.deepEqual(
+      children.map((one) => findProcess(one.pid)),
+      children,
+    );
+    for (const child of children) process.kill(child.pid, 'SIGKILL');
+    // Nobody waits for them: what is left of them has no policy.
+    await until(() => childrenOf(pid).length === 0);
+    parent.kill('SIGKILL');
+    await until(() => findProcess(pid) === undefined);
+    assert.deepEqual(childrenOf(pid), []);
+  });
+
+  it('say in their title that they take nothing new', async () => {
+    const title = 'nginx: worker process is shutting down';
+    const draining = spawn('bash', ['-c', `exec -a "${title}" sleep 1000`], { stdio: 'ignore' });
+    await until(() => isDraining(draining.pid ?? 0));
+    assert.equal(isDraining(process.pid), false);
+    draining.kill('SIGKILL');
+    await until(() => findProcess(draining.pid ?? 0) === undefined);
+    assert.equal(isDraining(draining.pid ?? 0), false);
   });
 });
 

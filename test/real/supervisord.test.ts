@@ -6,6 +6,7 @@ import { driverContext } from '../support/driver-context.js';
 import { needs } from '../support/real-programs.js';
 import { startSupervisord } from '../support/real-supervisord.js';
 import { tempDir } from '../support/temp-dir.js';
+import { testHost } from '../support/test-host.js';
 import { until } from '../support/until.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 20_000 };
@@ -40,5 +41,31 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
     assert.equal(stopped.kind, 'unreachable');
     assert.match(stopped.text, /NOT_RUNNING/);
     assert.deepEqual(await driver.members(), members);
+  });
+
+  it('makes no stopped worker look like one that was told', async () => {
+    using dir = tempDir();
+    await using real = await startSupervisord(dir.path);
+    const driver = supervisord.create(
+      { supervisord: real.socket, group: 'worker', signal: 'HUP' },
+      driverContext(),
+    );
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    const told = await test.pull();
+    assert.deepEqual([told.outcome, told.confirmed, told.exitCode], ['activated', false, 0]);
+    await until(() => real.lines(0).includes('HUP') && real.lines(1).includes('HUP'));
+
+    await real.end(0);
+    await real.end(1);
+    await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+    const result = await test.pull();
+    assert.equal(result.outcome, 'degraded');
+    assert.deepEqual([...new Set(result.problems.map((one) => one.code))], ['WORKER_UNREACHABLE']);
+    assert.deepEqual(
+      result.workers.map((one) => one.state),
+      ['unreachable', 'unreachable'],
+    );
+    assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 });

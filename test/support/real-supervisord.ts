@@ -3,12 +3,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '../../src/platform/clock.js';
+import { callSupervisord } from '../../src/workers/supervisord-client.js';
 import { until } from './until.js';
 
 export interface RealSupervisord extends AsyncDisposable {
   readonly socket: string;
   /** Lines that worker N wrote: `started PID`, then `HUP` for each. */
   lines(worker: number): readonly string[];
+  /** Ends worker N for good, as `supervisorctl stop` does for a whole group. */
+  end(worker: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -58,6 +62,11 @@ export async function startSupervisord(directory: string): Promise<RealSuperviso
     await ended;
   };
   const socket = join(directory, 'supervisor.sock');
+  const end = async (worker: number): Promise<void> => {
+    const place = { socket, clock: systemClock };
+    const call = ['stopProcess', `worker:worker_${worker}`, true] as const;
+    await callSupervisord(place, call, { timeoutMs: 20_000 });
+  };
   await until(() => existsSync(socket) && lines(0).length > 0 && lines(1).length > 0);
-  return { socket, lines, stop, [Symbol.asyncDispose]: stop };
+  return { socket, lines, end, stop, [Symbol.asyncDispose]: stop };
 }

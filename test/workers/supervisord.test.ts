@@ -142,9 +142,13 @@ describe('a restart through supervisord', () => {
 
   it('is a no when the process ends while it starts, and no verdict when it cannot be started', async () => {
     const start = (fault: string) => (method: string) => (method === 'startProcess' ? fault : xmlTrue);
-    const ended = await ask(start(xmlFault(40, 'ABNORMAL_TERMINATION: web:a')), { verb: 'restart' });
-    assert.deepEqual(ended.answer, { kind: 'refused', text: 'web:a ended while it started' });
     const fatal = { group: 'web', name: 'a', state: 200, stateName: 'FATAL', pid: 0 };
+    const abnormal = (method: string): string =>
+      method === 'getProcessInfo'
+        ? xmlProcess({ ...fatal, spawnError: 'Exited too quickly (process log may have details)' })
+        : start(xmlFault(40, 'ABNORMAL_TERMINATION: web:a'))(method);
+    const ended = await ask(abnormal, { verb: 'restart' });
+    assert.deepEqual(ended.answer, { kind: 'refused', text: 'web:a ended while it started' });
     const spawn = (spawnError: string) => (method: string) => {
       if (method === 'getProcessInfo') return xmlProcess({ ...fatal, spawnError });
       return start(xmlFault(50, 'SPAWN_ERROR: web:a'))(method);
@@ -154,6 +158,31 @@ describe('a restart through supervisord', () => {
     const unstartable = await ask(spawn("can't find command"), { verb: 'restart' });
     assert.equal(unstartable.answer.kind, 'unreachable');
     assert.match(unstartable.answer.text, /it was stopped, and: SPAWN_ERROR/);
+  });
+
+  it('waits for what becomes of a process that supervisord tries to start again by itself', async () => {
+    const quick = 'Exited too quickly (process log may have details)';
+    const backoff = { state: 30, stateName: 'BACKOFF', pid: 0, spawnError: quick };
+    const starting = { state: 10, stateName: 'STARTING', pid: 101 };
+    const fatal = { state: 200, stateName: 'FATAL', pid: 0 };
+    const after = async (...seen: readonly object[]): Promise<Answer> => {
+      const left = [...seen];
+      const asked = await ask(
+        (method) => {
+          if (method === 'stopProcess') return xmlTrue;
+          if (method === 'startProcess') return xmlFault(50, 'SPAWN_ERROR: web:a');
+          const next = { ...running, ...(left.length > 1 ? left.shift() : left[0]) };
+          return xmlProcess({ group: 'web', name: 'a', ...next });
+        },
+        { verb: 'restart', timeoutMs: 700 },
+      );
+      return asked.answer;
+    };
+    assert.equal((await after(starting, running)).kind, 'told');
+    // The words are taken back with each new try: seen once is enough.
+    assert.equal((await after(backoff, starting, fatal)).kind, 'refused');
+    assert.equal((await after(backoff, starting)).kind, 'refused');
+    assert.equal((await after(starting)).kind, 'unreachable');
   });
 
   it('does not start what it could not stop', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
 import { encodeXmlRpcCall, parseXmlRpcAnswer } from '../../src/workers/xml-rpc.js';
 
 const answer = (value: string): string =>
@@ -85,6 +86,26 @@ describe('an answer of XML-RPC', () => {
   for (const [what, xml] of malformed) {
     it(`is malformed: ${what}`, () => assert.equal(parseXmlRpcAnswer(xml).kind, 'malformed'));
   }
+
+  it('never throws, whatever it is, and keeps every text', () => {
+    const piece = fc.constantFrom(
+      ...'<value> </value> <struct> </struct> <member> </member> <name> <array><data> </data></array> &amp; & <int> 1'.split(
+        ' ',
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 40 }), (pieces) => {
+        const parsed = parseXmlRpcAnswer(answer(pieces.join('')));
+        return ['value', 'malformed'].includes(parsed.kind);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const inXml = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+        assert.equal(parsedValue(`<string>${inXml}</string>`), text);
+      }),
+    );
+  });
 
   it('says where it is malformed', () => {
     assert.deepEqual(parseXmlRpcAnswer('<methodResponse><b>'), { kind: 'malformed', at: 16 });
