@@ -132,6 +132,30 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
+    name: 'Error in reset: the second of three workers refuses, told one by one',
+    trouble: { refuses: 'yes', workers: 'rolling' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, link 1, load 1, tell a 1, tell b 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+    restart: '',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Error in reset: the worker dies of it',
+    trouble: { workers: 'mortal' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_DIED',
+    restart: '',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Error in probe: it says no to a worker that was restarted',
+    trouble: { says: { probe: 1 }, workers: 'restarted' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, restart 2, probe 2, link 1, load 1, restart 1, probe 1, history pull rolled-back, status rolled-back, exit 5 PROBE_FAILED',
+    restart: '',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
     name: 'Error in probe: it says no',
     trouble: { says: { probe: 1 } },
     interrupted:

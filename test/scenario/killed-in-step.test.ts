@@ -112,6 +112,22 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
+    name: 'Killed in reset: one of three workers has been told, one by one',
+    trouble: { at: 'tell b 2', what: 'killed', workers: 'rolling' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, killed',
+    restart: 'load 2, tell a 2, tell b 2, tell c 2, probe 2, recovered activated, history recovery activated',
+    next: 'ask root, ask timestamp, status unchanged, exit 0',
+  },
+  {
+    name: 'Killed in reset: the worker is being restarted',
+    trouble: { at: 'restart 2', what: 'killed', workers: 'restarted' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, restart 2, killed',
+    restart: 'load 2, restart 2, probe 2, recovered activated, history recovery activated',
+    next: 'ask root, ask timestamp, status unchanged, exit 0',
+  },
+  {
     name: 'Killed in probe',
     trouble: { at: 'before hook.remove 4', what: 'killed' },
     interrupted:
@@ -149,6 +165,23 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, killed',
     restart: 'link 1, load 1, tell 1, probe 1, recovered failed, history recovery failed',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Killed in restore: a worker that has died is being restarted',
+    trouble: { at: 'restart 1', what: 'killed', workers: 'mortal' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, restart 1, killed',
+    restart: 'link 1, load 1, tell 1, restart 1, probe 1, recovered failed, history recovery failed',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Killed in restore: the second of three workers has refused, the first is told again',
+    trouble: { at: 'tell a 1', what: 'killed', refuses: 'yes', workers: 'rolling' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, link 1, load 1, tell a 1, killed',
+    restart:
+      'link 1, load 1, tell a 1, tell b 1, tell c 1, probe 1, recovered failed, history recovery failed',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
 ];

@@ -9,12 +9,14 @@ import { newCycleId, runSync } from '../../src/agent/run-cycle.js';
 import { startHost } from '../../src/agent/start-host.js';
 import { writeStatusFile } from '../../src/agent/status-file.js';
 import { statusReport } from '../../src/agent/status-report.js';
+import type { WorkerGroupConfig } from '../../src/core/config.js';
 import type { CycleEventLine } from '../../src/core/cycle-report.js';
 import { WritError } from '../../src/core/errors.js';
 import { digestFromHex } from '../../src/core/names.js';
 import type { OperationObserver } from '../../src/platform/durable-fs.js';
 import type { RepositorySource } from '../../src/trust/repository-source.js';
-import { confirms, refuses, scriptedDriver } from './scripted-driver.js';
+import { type LivingDriver, livingDriver, told } from './living-workers.js';
+import { confirms, refuses, unreachable } from './scripted-driver.js';
 import { tempDir } from './temp-dir.js';
 import { type TestHost, testHost } from './test-host.js';
 
@@ -26,8 +28,13 @@ export interface Trouble {
   readonly says?: Readonly<Record<string, number>>;
   /** Those say no to generation 1 too. */
   readonly always?: 'yes';
-  /** The worker refuses generation 2. */
+  /** The worker refuses generation 2; of several, only `b` does. */
   readonly refuses?: 'yes';
+  /**
+   * Other workers than one that is reset: `rolling`, three of them told one by one; `restarted`, since its configuration
+   * is what changes; `mortal`, it dies of generation 2 and is restarted on the way back.
+   */
+  readonly workers?: 'rolling' | 'restarted' | 'mortal';
   /** What the server does to one file, by a part of its name. */
   readonly server?: { readonly file: string; readonly does: 'is away' | 'cuts off' };
   /** What is wrong with the release itself. */
@@ -78,9 +85,10 @@ function openStory(path: string): Story {
 export async function visibleActions(trouble: Trouble): Promise<VisibleActions> {
   using dir = tempDir();
   const script = dir.join('says');
+  const dead = new Set<string>();
   const story = openStory(dir.join('story'));
   fs.mkdirSync(script);
-  using test = testHost(hostOptions(story, script, trouble, 'not yet'));
+  using test = testHost(hostOptions({ story, script, dead }, trouble, 'not yet'));
   await publish(test, 5);
   await pull(test.host, story);
   await publish(test, 6, trouble.release);
@@ -89,14 +97,14 @@ export async function visibleActions(trouble: Trouble): Promise<VisibleActions> 
   }
   story.take();
   const first = openStory(story.path);
-  const host = test.reopen(hostOptions(first, script, trouble, 'now'));
+  const host = test.reopen(hostOptions({ story: first, script, dead }, trouble, 'now'));
   await runUntilKilled(host, first, trouble);
   const interrupted = first.take();
 
   const second = openStory(story.path);
   // What was wrong with the server or the disk is over; what is wrong with the release is not.
-  const healed = { refuses: trouble.refuses } as Trouble;
-  const again = test.reopen(hostOptions(second, script, healed, 'now'));
+  const healed = { refuses: trouble.refuses, workers: trouble.workers } as Trouble;
+  const again = test.reopen(hostOptions({ story: second, script, dead }, healed, 'now'));
   await start(again, second);
   const restart = second.take();
   await pull(again, second);
@@ -158,29 +166,28 @@ function strike(story: Story, { at, what }: Trouble, place: string): void {
   throw what === 'a bug' ? new TypeError(what) : Object.assign(new Error(what), { code: what });
 }
 
+interface World {
+  readonly story: Story;
+  readonly script: string;
+  /** Who is dead outlives the agent. */
+  readonly dead: Set<string>;
+}
+
 function hostOptions(
-  story: Story,
-  script: string,
+  world: World,
   trouble: Trouble,
   when: 'not yet' | 'now',
-): Parameters<typeof testHost>[0] {
+): NonNullable<Parameters<typeof testHost>[0]> {
+  const { story, script } = world;
   const met = when === 'now' ? trouble : {};
   const hook = (name: string) => ({ run: command(story, script, name), timeoutMs: 10_000 });
-  const no = trouble.refuses === 'yes' ? refuses('no')() : undefined;
-  const driver = scriptedDriver({ a: (generation) => (generation > 1 && no) || confirms(generation) });
-  const tell: typeof driver.reset = (worker, options) => {
-    story.requireAlive();
-    const { generation } = options.target;
-    story.say(`tell ${generation}`);
-    strike(story, met, `tell ${generation}`);
-    return driver.reset(worker, options);
-  };
   return {
     bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'check', ...hook('check') }] }],
     groups: {
       app: {
-        driver: { ...driver, reset: tell },
+        driver: driverOf(world, trouble, met),
         config: {
+          ...mannerOf(trouble),
           canary: { kind: 'run', hook: hook('canary') },
           load: hook('load'),
           probe: { ...hook('probe'), retry: 0 },
@@ -189,6 +196,45 @@ function hostOptions(
     },
     observer: observerOf(story, met),
     source: (source) => heard(source, story, met),
+  };
+}
+
+function mannerOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
+  if (workers === 'rolling') return { rolling: 1 };
+  if (workers === 'mortal') return { onDead: 'restart' };
+  return workers === 'restarted' ? { restartWhen: ['policy.yaml'] } : {};
+}
+
+/** Says each verb as it is used: `tell 2`, `restart 2`, and `tell b 2` where there are several. */
+function driverOf({ story, dead }: World, trouble: Trouble, met: Trouble): LivingDriver {
+  const isSet = trouble.workers === 'rolling';
+  const answer = (worker: string) => (generation: number) => {
+    const isNo = generation > 1 && trouble.refuses === 'yes' && (!isSet || worker === 'b');
+    return isNo ? refuses('no')() : confirms(generation);
+  };
+  const names = isSet ? ['a', 'b', 'c'] : ['a'];
+  const driver = livingDriver(Object.fromEntries(names.map((name) => [name, answer(name)])));
+  const said = (verb: string, worker: string, generation: number): void => {
+    story.requireAlive();
+    const text = `${verb} ${isSet ? `${worker} ` : ''}${generation}`;
+    story.say(text);
+    strike(story, met, text);
+  };
+  return {
+    ...driver,
+    liveness: async (worker) => (dead.has(worker) ? 'dead' : 'alive'),
+    reset: async (worker, options) => {
+      const { generation } = options.target;
+      said('tell', worker, generation);
+      if (trouble.workers === 'mortal' && generation > 1) dead.add(worker);
+      if (dead.has(worker)) return unreachable();
+      return driver.reset(worker, options);
+    },
+    restart: async (worker, { target }) => {
+      said('restart', worker, target.generation);
+      dead.delete(worker);
+      return told();
+    },
   };
 }
 
