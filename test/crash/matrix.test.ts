@@ -20,6 +20,7 @@ const prepared = 'the start has made it a moment ago: only if somebody removes i
 
 const confined =
   'only a root agent with bubblewrap gives scratch away: before the swap it is like hook.scratch, and goes with it';
+const ofDiff = 'no part of a host: a directory of its own, that `writ diff --server` makes and removes';
 const ofEvents =
   'no part of the policy: a file of events that fails changes no outcome (test/agent/events-file)';
 
@@ -33,11 +34,11 @@ const exceptions: Readonly<Record<string, string>> = {
   'download.target:flush-to': noHost,
   'download.target:flush-from': noHost,
   'hook.owner': confined,
-  'diff.bundle': noHost,
-  'diff.remove': noHost,
-  'diff.scratch': noHost,
-  'diff.trust': noHost,
-  'diff.trust-directory': noHost,
+  'diff.bundle': ofDiff,
+  'diff.remove': ofDiff,
+  'diff.scratch': ofDiff,
+  'diff.trust': ofDiff,
+  'diff.trust-directory': ofDiff,
   'events.append': ofEvents,
   'events.append:flush-directory': ofEvents,
   'events.rotate:rename': ofEvents,
