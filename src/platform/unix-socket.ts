@@ -154,7 +154,7 @@ export async function exchange<T>(options: ExchangeOptions<T>): Promise<Exchange
   if (Buffer.byteLength(path) > maxSocketPathBytes) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
-  const attempt: Attempt = { over: waiting };
+  const attempt: Attempt = { over: waiting, unread: 0 };
   const deadline = clock.sleep(timeoutMs, waiting).then(() => {
     if (signal?.aborted) return failed('aborted');
     return failed(
@@ -175,6 +175,8 @@ interface Attempt {
   socket?: Socket;
   /** Why the last try to connect failed. */
   errno?: string;
+  /** How often somebody took the connection and closed it with the request unread. */
+  unread: number;
 }
 
 const connectAgainMs = 50;
@@ -183,6 +185,9 @@ const connectAgainMs = 50;
  * ECONNRESET (af_unix, unix_release_sock), as for a connection that waited to be accepted by a process that ends.
  */
 const notRead: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED', 'EAGAIN', 'ECONNRESET', 'EPIPE']);
+
+const wasAccepted: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+const maxUnread = 3;
 
 async function connectAndAsk<T>(options: ExchangeOptions<T>, attempt: Attempt): Promise<ExchangeResult<T>> {
   for (;;) {
@@ -193,6 +198,9 @@ async function connectAndAsk<T>(options: ExchangeOptions<T>, attempt: Attempt): 
       options.connect === 'until-deadline' && socket.bytesRead === 0 && !attempt.over.aborted;
     if (!mayTryAgain || result.kind === 'answered' || !notRead.has(result.reason)) return result;
     attempt.errno = result.reason;
+    if (wasAccepted.has(result.reason)) attempt.unread += 1;
+    // One that reads a part of the request, acts on it and closes would be told again and again.
+    if (attempt.unread > maxUnread) return result;
     await options.clock.sleep(connectAgainMs, attempt.over);
   }
 }

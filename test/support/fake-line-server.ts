@@ -15,10 +15,13 @@ export type LineHabit =
   | 'half-closed'
   | 'hang'
   | 'endless'
+  /** Closes each connection without reading from it. */
+  | 'unread'
   /** Closes in the middle of the answer. */
   | 'cut';
 
 export interface FakeLineServer {
+  connections(): number;
   readonly received: readonly string[];
   close(): Promise<void>;
 }
@@ -36,12 +39,20 @@ export interface FakeLineOptions {
 export async function startFakeLineServer(path: string, options: FakeLineOptions): Promise<FakeLineServer> {
   const received: string[] = [];
   const sockets = new Set<Socket>();
+  let connections = 0;
   let server: Server;
   const listen = async (): Promise<void> => {
-    server = createServer({ allowHalfOpen: true }, serve);
+    server = createServer({ allowHalfOpen: true, pauseOnConnect: options.habit === 'unread' }, serve);
     await new Promise<void>((resolve) => server.listen(path, resolve));
   };
   const serve = (socket: Socket): void => {
+    connections += 1;
+    if (options.habit === 'unread') {
+      socket.pause();
+      // Once the request waits in the kernel: what is closed unread there is reset.
+      globalThis.setTimeout(() => socket.destroy(), 20);
+      return;
+    }
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
@@ -68,6 +79,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
   await listen();
   return {
     received,
+    connections: () => connections,
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();

@@ -96,6 +96,15 @@ describe('the line driver', () => {
     await fake.close();
   });
 
+  it('does not tell a daemon without end that closes every connection unread', async () => {
+    using dir = tempDir();
+    const fake = await startFakeLineServer(dir.join('s'), { habit: 'unread' });
+    const answer = await driverOf(dir.join('s')).reset('s', { target, timeoutMs: 60_000 });
+    assert.equal(answer.kind, 'unreachable');
+    assert.equal(fake.connections(), 4);
+    await fake.close();
+  });
+
   it('fills the generation in, by path and by number', async () => {
     const { received } = await ask(
       { habit: 'unbound' },
