@@ -18,6 +18,7 @@ import {
   holdBack,
   taken,
 } from './stage-candidates.js';
+import { watchCandidate } from './watch-candidate.js';
 
 export interface CanaryStepOptions extends CheckAllOptions {
   /** `yes`: also groups that the difference does not concern, for `--force` skips no check. */
@@ -55,6 +56,13 @@ async function askOnce(
       concernsGroup(group, changed) ||
       (options.force === 'yes' && group.uses.some((name) => fresh.includes(name))),
   );
+  if (groups.every((one) => one.canary === undefined)) return new Map();
+  const confine = { ...confineOn(host), view: candidateView(bundles, options) };
+  const watch = await watchCandidate({
+    candidatePath,
+    confine,
+    bundles: bundles.map(({ selection, treePath }) => ({ config: selection.bundle, treePath })),
+  });
   const { reports, problems } = await runCanaries({
     groups,
     candidatePath,
@@ -65,10 +73,16 @@ async function askOnce(
     log: host.log,
     signal: options.signal,
     ...(options.current === undefined ? {} : { currentPath: options.current.path }),
-    confine: { ...confineOn(host), view: candidateView(bundles, options) },
+    confine,
   });
   options.reports.push(...reports);
-  return blame(host, problems, bundles);
+  const refusals = new Map(blame(host, problems, bundles));
+  const names = new Set(freshIn(bundles));
+  // It stands over any verdict, and only what is new can be held back.
+  for (const [bundle, error] of await watch.changes()) {
+    for (const name of names.has(bundle) ? [bundle] : names) refusals.set(name, error);
+  }
+  return refusals;
 }
 
 /** As a worker's refusal: one of the new bundles that the group uses is the culprit, and nobody knows which. */
@@ -77,18 +91,23 @@ function blame(
   problems: ReadonlyMap<string, WritError>,
   bundles: readonly CandidateBundle[],
 ): ReadonlyMap<string, WritError> {
-  const fresh = bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
+  const fresh = freshIn(bundles);
   const refusals = new Map<string, WritError>();
   // A refusal stands over what was broken or only waits, whoever said it.
-  for (const kind of ['deferred', 'failed', 'rejected'] as const) {
+  const weight = ({ kind }: WritError): number => (kind === 'rejected' ? 2 : kind === 'deferred' ? 0 : 1);
+  for (const level of [0, 1, 2]) {
     for (const [group, error] of problems) {
-      if (error.kind !== kind) continue;
+      if (weight(error) !== level) continue;
       const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
       const used = fresh.filter((name) => uses.includes(name));
       for (const bundle of used.length > 0 ? used : fresh) refusals.set(bundle, error);
     }
   }
   return refusals;
+}
+
+function freshIn(bundles: readonly CandidateBundle[]): string[] {
+  return bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
 }
 
 function textOf(

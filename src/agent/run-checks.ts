@@ -1,9 +1,8 @@
 // Runs every check of every bundle on the candidate generation, one after the other, and says per bundle what
 // stands against it. A bundle whose tree did not change is checked too: the candidate is judged as a whole.
 // Until checks run in a sandbox, the candidate is compared with itself afterwards.
-import * as fs from 'node:fs';
 import type { BundleConfig } from '../core/config.js';
-import { type ErrorCode, isWritError, WritError } from '../core/errors.js';
+import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
 import type { Manifest } from '../core/manifest.js';
 import type { Clock } from '../platform/clock.js';
@@ -12,7 +11,7 @@ import type { Logger } from '../platform/log.js';
 import { runParseCheck } from './parse-check.js';
 import { type CandidateSandbox, confinedTo } from './policy-view.js';
 import { type HookReport, runHook } from './run-hook.js';
-import { walkTree } from './walk-tree.js';
+import { watchCandidate } from './watch-candidate.js';
 
 export interface CheckSubject {
   readonly config: BundleConfig;
@@ -68,7 +67,7 @@ export async function runChecks(options: CheckOptions): Promise<CheckResult> {
   if (options.bundles.every(({ config }) => config.checks.length === 0)) {
     return { reports: [], problems: new Map() };
   }
-  const before = (await canBeChanged(options)) ? await fingerprints(options) : undefined;
+  const watch = await watchCandidate(options);
   const reports: CheckReport[] = [];
   const problems = new Map<string, WritError>();
   for (const subject of options.bundles) {
@@ -77,23 +76,8 @@ export async function runChecks(options: CheckOptions): Promise<CheckResult> {
     const problem = worstProblem(subject, own);
     if (problem !== undefined) problems.set(subject.config.name, problem);
   }
-  if (before !== undefined) {
-    for (const [bundle, problem] of changes(before, await fingerprints(options), options)) {
-      problems.set(bundle, problem);
-    }
-  }
+  for (const [bundle, problem] of await watch.changes()) problems.set(bundle, problem);
   return { reports, problems };
-}
-
-/** Not in the sandbox, where trees are mounted read-only; nor where it is missing and no command is run at all. */
-async function canBeChanged({ confine }: CheckOptions): Promise<boolean> {
-  if (confine === undefined) return true;
-  try {
-    return (await confine.sandbox.open()) === undefined;
-  } catch (error) {
-    if (isWritError(error)) return false;
-    throw error;
-  }
 }
 
 type Check = BundleConfig['checks'][number];
@@ -182,56 +166,4 @@ function worstProblem(
       ...(hint === undefined ? {} : { hint }),
     },
   );
-}
-
-type Fingerprint = ReadonlyMap<string, string>;
-
-/** By root: the candidate generation and every tree. */
-async function fingerprints({
-  bundles,
-  candidatePath,
-}: CheckOptions): Promise<ReadonlyMap<string, Fingerprint>> {
-  const all = new Map<string, Fingerprint>();
-  for (const root of [candidatePath, ...bundles.map(({ treePath }) => treePath)]) {
-    all.set(root, await fingerprint(root));
-  }
-  return all;
-}
-
-async function fingerprint(root: string): Promise<Fingerprint> {
-  const nodes = new Map<string, string>();
-  const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
-  if (own === undefined) return nodes;
-  nodes.set('.', identityOf(own));
-  for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
-  return nodes;
-}
-
-// Whoever puts the size and mtime back cannot put the ctime back.
-function identityOf({ size, mtimeNs, ctimeNs, mode, ino }: fs.BigIntStats): string {
-  return `${size} ${mtimeNs} ${ctimeNs} ${mode} ${ino}`;
-}
-
-function* changes(
-  before: ReadonlyMap<string, Fingerprint>,
-  after: ReadonlyMap<string, Fingerprint>,
-  { bundles, candidatePath }: CheckOptions,
-): Generator<[bundle: string, problem: WritError]> {
-  const inGeneration = firstChange(before.get(candidatePath), after.get(candidatePath));
-  for (const { config, treePath } of bundles) {
-    const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
-    if (path === undefined) continue;
-    // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
-    const message = `${config.name}: a check changed ${path} in the candidate`;
-    yield [
-      config.name,
-      new WritError('CANDIDATE_CHANGED', message, { facts: { bundle: config.name, path } }),
-    ];
-  }
-}
-
-function firstChange(before: Fingerprint = new Map(), after: Fingerprint = new Map()): string | undefined {
-  for (const [path, identity] of before) if (after.get(path) !== identity) return path;
-  for (const path of after.keys()) if (!before.has(path)) return path;
-  return undefined;
 }

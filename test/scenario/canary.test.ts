@@ -79,6 +79,18 @@ describe('a canary', () => {
     assert.equal(story.steps.find((one) => one.step === 'canary')?.verdict, 'warn');
   });
 
+  it('that changes what it judges is no judge: the release is not activated', async () => {
+    const { test } = await secondRelease(
+      canary('grep -q "version: 1" {bundle}/policy.yaml || echo "version: 9" > {bundle}/policy.yaml'),
+      { config: { sandbox: 'off' } },
+    );
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [1, 'CANDIDATE_CHANGED']);
+    assert.equal(current(test), 'generations/1');
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+  });
+
   it('that is ended with the cycle has said nothing', async () => {
     using dir = tempDir();
     const asked = dir.join('asked');
