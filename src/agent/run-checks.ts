@@ -152,18 +152,16 @@ function worstProblem(
   if (kind === undefined || report === undefined) return undefined;
   const [code, says] = codes[kind];
   const { name, verdict, text, hint } = report;
-  return new WritError(
-    report.code ?? code,
-    `${config.name}: the check "${name}" ${says} (${verdict.reason})`,
-    {
-      facts: {
-        bundle: config.name,
-        check: name,
-        reason: verdict.reason,
-        changed,
-        output: text.slice(0, maxTextInError),
-      },
-      ...(hint === undefined ? {} : { hint }),
+  const said = `${config.name}: the check "${name}" ${says} (${verdict.reason})`;
+  // Also in the message: who reads "No such file" in the output must not go and look for it.
+  return new WritError(report.code ?? code, hint === undefined ? said : `${said}. ${hint}`, {
+    facts: {
+      bundle: config.name,
+      check: name,
+      reason: verdict.reason,
+      changed,
+      output: text.slice(0, maxTextInError),
     },
-  );
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
