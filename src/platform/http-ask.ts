@@ -1,7 +1,7 @@
 // The door for one question over HTTP to a program of this host or site: over TCP, TLS or a unix socket. Owns the
 // deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
 // the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
-import { Client } from 'undici';
+import type { Client } from 'undici';
 import { isSystemError } from '../core/errors.js';
 import type { Clock } from './clock.js';
 
@@ -35,7 +35,7 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     stop.abort();
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
-  const client = new Client(question.url.origin, {
+  const client = await openClient(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
     ...(unixSocket === undefined ? {} : { socketPath: unixSocket }),
   });
@@ -45,6 +45,12 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     settled.abort();
     await client.destroy();
   }
+}
+
+/** Loaded when somebody is asked: a command that only reads the configuration of a group starts without it. */
+async function openClient(origin: string, options: Client.Options): Promise<Client> {
+  const undici = await import('undici');
+  return new undici.Client(origin, options);
 }
 
 async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
