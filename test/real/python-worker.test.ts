@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { type WholeSystem, wholeSystem } from '../support/whole-system.js';
 
-const options = { timeout: 120_000, ...needs('python3', 'python3') };
+const options = { timeout: 240_000, ...needs('python3', 'python3') };
 
 const config = {
   bundles: [{ name: 'limits' }],

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { expectAgreement } from '../support/agreement.js';
 import { type RealKresd, sampleDirectory, startRealKresd } from '../support/real-kresd.js';
 import { needs } from '../support/real-programs.js';
 import { runWrit } from '../support/run-writ.js';
@@ -11,13 +12,14 @@ import { tempDir } from '../support/temp-dir.js';
 import { type WholeSystem, wholeSystem } from '../support/whole-system.js';
 
 const options = {
-  timeout: 120_000,
+  timeout: 240_000,
   ...needs('dig', 'bind9-dnsutils'),
   ...needs('kresd', 'knot-resolver'),
   ...needs('bwrap', 'bubblewrap'),
 };
 const sample = readFileSync('bundles/dns-edge/block.rpz', 'utf8');
 const old = { '192.0.2.1': 20 };
+const both = { '1': 'confirmed', '2': 'confirmed' };
 
 function release(address: string): Record<string, string> {
   return { 'block.rpz': sample.replace('192.0.2.1', address) };
@@ -28,10 +30,11 @@ function configFor(kresd: RealKresd): Record<string, unknown> {
   const run = ['kresd', '-n', '-c', script, '-c', '-', '{scratch}'];
   const check = { name: 'block.rpz parses', run, timeout: '10s', binds: [script] };
   const reset = { kresd: kresd.controlGlob, command: 'policy_reset()', expect: '0', timeout: '5s' };
+  const canary = { run: ['sh', '-c', '! grep -q 192.0.2.66 "$1"', 'sh', '{bundle}/block.rpz'] };
   return {
     sandbox: 'required',
     bundles: [{ name: 'dns-edge', checks: [check] }],
-    workers: [{ name: 'resolver', uses: ['dns-edge'], when: ['block.rpz'], reset }],
+    workers: [{ name: 'resolver', uses: ['dns-edge'], when: ['block.rpz'], reset, canary }],
   };
 }
 
@@ -67,9 +70,8 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
       const current = writ.current();
       await writ.publish({ 'block.rpz': sample.replace('192.0.2.1', '192.0.2.999') });
       const pull = await writ.pull();
-      assert.equal(pull.exitCode, 3, JSON.stringify(pull));
-      assert.equal(pull.json['outcome'], 'rejected');
-      assert.equal(pull.json['code'], 'CHECK_FAILED');
+      const refused = { exitCode: 3, outcome: 'rejected', code: 'CHECK_FAILED', workers: both };
+      await expectAgreement(writ, pull, refused);
       const [bundle] = pull.json['bundles'] as { problem: { code: string; facts: Record<string, string> } }[];
       assert.equal(bundle?.problem.facts['check'], 'block.rpz parses');
       assert.match(bundle?.problem.facts['output'] ?? '', /block\.rpz:\d+: invalid IPv4 address/);
@@ -82,22 +84,28 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
       assert.deepEqual(kresd.pids(), pids);
     });
 
+    await t.test('the no of a canary binds: the workers keep their processes and their answers', async () => {
+      const current = writ.current();
+      await writ.publish(release('192.0.2.66'));
+      const refused = { exitCode: 3, outcome: 'rejected', code: 'CANARY_FAILED', workers: both };
+      await expectAgreement(writ, await writ.pull(), refused);
+      assert.equal(writ.current(), current);
+      assert.deepEqual(await answers(), { '192.0.2.2': 20 });
+      assert.deepEqual(kresd.pids(), pids);
+    });
+
     await t.test(
       'the stale socket of a killed worker gives exit 4 and is named; the other is updated',
       async () => {
+        const { 1: survivor } = kresd.pids();
         await kresd.kill('2');
         await writ.publish(release('192.0.2.4'));
         const pull = await writ.pull();
-        assert.equal(pull.exitCode, 4, JSON.stringify(pull));
-        const states = (pull.json['workers'] as { worker: string; state: string; text: string }[]).map(
-          ({ worker, state }) => [worker, state],
-        );
-        assert.deepEqual(states, [
-          ['1', 'confirmed'],
-          ['2', 'unreachable'],
-        ]);
+        const half = { exitCode: 4, outcome: 'degraded', code: 'WORKER_UNREACHABLE' };
+        await expectAgreement(writ, pull, { ...half, workers: { '1': 'confirmed', '2': 'unreachable' } });
         assert.match(JSON.stringify(pull.json['problems']), /control\/2: ECONNREFUSED/);
         assert.deepEqual(await answers(), { '192.0.2.4': 20 });
+        assert.deepEqual(kresd.pids(), { 1: survivor });
       },
     );
 
@@ -110,7 +118,7 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
 
     await t.test('after a rollback the old answers come, and no poll brings the release back', async () => {
       const back = await writ.rollback();
-      assert.equal(back.exitCode, 0, JSON.stringify(back));
+      await expectAgreement(writ, back, { exitCode: 0, outcome: 'activated', workers: both });
       assert.deepEqual(await answers(), { '192.0.2.2': 20 });
       const rolledBack = writ.current();
       await writ.pollEvery('1s');
@@ -127,6 +135,6 @@ async function expectHold(writ: WholeSystem): Promise<void> {
   const { holds } = (await writ.status()) as { holds?: { bundle: string; serial: number }[] };
   assert.deepEqual(
     holds?.map(({ bundle, serial }) => [bundle, serial]),
-    [['dns-edge', 4]],
+    [['dns-edge', 5]],
   );
 }

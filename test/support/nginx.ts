@@ -8,6 +8,10 @@ import { freePort } from './free-port.js';
 export interface RunningNginx {
   /** Without a slash at its end. */
   readonly url: string;
+  /** Of the master. */
+  readonly pid: number;
+  /** The main configuration, which does not name the pid file. */
+  readonly config: string;
   readonly pidFile: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -35,19 +39,22 @@ export async function startNginx(
       ...(options.workers === undefined ? ['master_process off;'] : [`worker_processes ${options.workers};`]),
       ...(process.getuid?.() === 0 ? ['user root;'] : []),
       'error_log stderr;',
-      `pid ${join(directory, 'nginx.pid')};`,
       'events { worker_connections 64; }',
       `http { access_log off; ${temporary.join(' ')} ${serverBlock(listen)} }`,
     ].join('\n'),
   );
-  const args = ['-p', directory, '-c', config, '-e', 'stderr'];
+  const pidFile = join(directory, 'nginx.pid');
+  // Not in the file: `nginx -t` wants to write where that says, and it belongs to the nginx that runs.
+  const args = ['-p', directory, '-c', config, '-e', 'stderr', '-g', `pid ${pidFile};`];
   const child = spawn('/usr/sbin/nginx', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const url = `http://${listen}`;
   await waitUntilUp(child, url);
   return {
     url,
-    pidFile: join(directory, 'nginx.pid'),
+    pid: child.pid ?? 0,
+    pidFile,
+    config,
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGTERM');
       await ended;

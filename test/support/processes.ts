@@ -1,5 +1,5 @@
 // Looks at other processes through /proc: who is alive, and waits, bounded, until somebody is not.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
 /** True for a process that runs; false for a zombie and for one that is not there. */
@@ -17,4 +17,11 @@ export function isAlive(pid: number): boolean {
 export async function isGone(pid: number): Promise<boolean> {
   for (let tries = 0; tries < 1000 && isAlive(pid); tries++) await setTimeout(5);
   return !isAlive(pid);
+}
+
+/** @returns pids of the children of a process with one thread, as the master of nginx; none when it is gone */
+export function childrenOf(pid: number): readonly number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  return text.split(' ').filter(Boolean).map(Number);
 }

@@ -18,7 +18,7 @@ def listen(path, name):  # yields at each policy that it took; ends with the con
             if message.get("type") != "generation": continue
             answer = {"id": message["id"], "generation": message["generation"]}
             try: limit = load(message["path"])
-            except Exception as error: say({"type": "nack", "reason": str(error), **answer})
+            except Exception as error: say({"type": "nack", "reason": str(error)[:500], **answer})
             else:
                 yield message["generation"], limit  # in use when we come back here: only then the ack
                 say({"type": "ack", **answer})
