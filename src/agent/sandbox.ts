@@ -19,7 +19,7 @@ export interface Sandbox {
   /**
    * Looks, unless it was found before.
    * @returns undefined where commands run as they are: `off`, or `auto` without one
-   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required
+   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required, and where one was there before
    */
   open(): Promise<Means | undefined>;
   /** What was found may hold no more: a run could not be set up. */
@@ -38,15 +38,18 @@ export interface SandboxOptions {
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
   let found: Means | undefined;
+  let hasWorked = false;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
   const look = async (): Promise<Means | undefined> => {
     const result = await findMeans(searchPath, findGroups);
     const before = status.state;
-    status = { mode, ...('lack' in result ? result.lack : inForce(result.means)) };
+    status = { mode, ...('lack' in result ? shown(result.lack) : inForce(result.means)) };
     if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
     if (!('lack' in result)) {
       found = result.means;
-    } else if (mode === 'required') {
+      hasWorked = true;
+    } else if (mode === 'required' || hasWorked || result.lack.certain === 'no') {
+      // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
       throw lackError(result.lack);
     }
     return found;
@@ -63,6 +66,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 interface Lack {
   readonly state: 'missing' | 'unusable';
   readonly reason: string;
+  /** `no`: a trial had no end of its own; a busy host is no host without a sandbox. */
+  readonly certain: 'yes' | 'no';
+}
+
+function shown({ state, reason }: Lack): Omit<SandboxStatus, 'mode'> {
+  return { state, reason };
 }
 
 function lackError({ state, reason }: Lack): WritError {
@@ -91,7 +100,9 @@ async function findMeans(
     setpriv: findProgram('setpriv', searchPath),
   };
   const missing = Object.values(programs).filter((path) => !path.startsWith('/'));
-  if (missing.length > 0) return { lack: { state: 'missing', reason: `${missing.join(', ')} not found` } };
+  if (missing.length > 0) {
+    return { lack: { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` } };
+  }
   const isRoot = process.getuid?.() === 0;
   const known = { programs, isRoot, limits: readProcessLimits() };
   const tried = await tryBoth({ ...known, userNamespace: 'yes' });
@@ -102,11 +113,11 @@ async function findMeans(
 
 /** Root can confine a command without: it sees other users then, and its processes are counted with theirs. */
 async function tryBoth(whole: Means): Promise<{ means: Means } | { lack: Lack }> {
-  const reason = await tryOnce(whole);
-  if (reason === undefined) return { means: whole };
+  const failure = await tryOnce(whole);
+  if (failure === undefined) return { means: whole };
   const plain: Means = { ...whole, userNamespace: 'no' };
   if (whole.isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
-  return { lack: { state: 'unusable', reason } };
+  return { lack: failure };
 }
 
 /** @returns its absolute path, or its name where it is not there */
@@ -118,14 +129,16 @@ function findProgram(name: string, searchPath: string): string {
 const trialMs = 10_000;
 
 /** @returns why a command that does nothing could not be run, or undefined */
-async function tryOnce(means: Means): Promise<string | undefined> {
+async function tryOnce(means: Means): Promise<Lack | undefined> {
+  const lack = (reason: string, certain: Lack['certain']): Lack => ({ state: 'unusable', reason, certain });
   try {
     const box = boxOf(means, defaultHookBox, { mounts: [], directory: '/' });
     const { programs } = means;
     const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
-    if (end.kind === 'not-boxed') return end.reason;
-    return end.kind === 'exited' && end.exitCode === 0 ? undefined : `a trial ended otherwise: ${end.kind}`;
+    if (end.kind === 'not-boxed') return lack(end.reason, 'yes');
+    if (end.kind !== 'exited') return lack(`a trial ended otherwise: ${end.kind}`, 'no');
+    return end.exitCode === 0 ? undefined : lack(`a trial ended otherwise: exit ${end.exitCode}`, 'yes');
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return lack(error instanceof Error ? error.message : String(error), 'yes');
   }
 }

@@ -62,6 +62,30 @@ describe('the sandbox', () => {
     assert.deepEqual(sandbox.status(), { mode: 'off', state: 'off' });
   });
 
+  it('that worked once is never done without, for a trial may fail by what an attacker uses up', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    const fails = fs.readFileSync(dir.join('bin/bwrap'));
+    // As bubblewrap tells of a command that has ended well.
+    fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\necho \'{ "exit-code": 0 }\' >&3\n');
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath });
+    assert.notEqual(await sandbox.open(), undefined);
+    fs.writeFileSync(dir.join('bin/bwrap'), fails);
+    sandbox.forget();
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+    assert.equal(sandbox.status().state, 'unusable');
+    fs.rmSync(dir.join('bin/bwrap'));
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_MISSING' });
+  });
+
+  it('whose trial does not end by itself is not taken for one that is not there', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\nkill -9 $$\n');
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath });
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+  });
+
   it('is found once, and says which bounds are in force', needs('bwrap', 'bubblewrap'), async () => {
     const sandbox = createSandbox({ mode: 'required', log, searchPath: defaultPath });
     const means = await sandbox.open();

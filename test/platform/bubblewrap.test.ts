@@ -122,6 +122,11 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
       assert.equal(killed.kind === 'killed' && killed.signal, 'SIGTERM');
     });
 
+    it(`tells a command that kills all it can reach from a failed set-up, with ${userNamespace} user namespace`, async () => {
+      const ended = await run(['sh', '-c', 'kill -9 -1; kill -9 $$'], { userNamespace });
+      assert.equal(ended.kind === 'killed' && ended.signal, 'SIGKILL');
+    });
+
     it(`never takes a failed set-up for an exit code, with ${userNamespace} user namespace`, async () => {
       const mounts = [{ kind: 'read-only', from: '/nonexistent', to: '/mnt' }] as const;
       const failed = await run(['true'], { userNamespace, mounts });
