@@ -37,7 +37,13 @@ function configFor(dir: TempDir): Record<string, unknown> {
   const parse = ['cf-promises', '--color=never', '--eval-functions=no', '-c', '-w', '{scratch}'];
   const run = ['cf-agent', '--color=never', '-K', '-w', workDirectory(dir)];
   const check = { name: 'policy parses', run: [...parse, '-f', '{bundle}/promises.cf'], timeout: '30s' };
-  const load = { run: [...run, '-f', '{current}/cfengine/promises.cf'], timeout: '30s', sandbox: 'off' };
+  const load = {
+    run: [...run, '-f', '{current}/cfengine/promises.cf'],
+    timeout: '30s',
+    sandbox: 'off',
+    // Neither cf-promises nor the exit code of cf-agent tells of a bundle that is called and not there.
+    reject: 'error: Did not find bundle',
+  };
   return {
     sandbox: 'required',
     bundles: [{ name: 'cfengine', checks: [check] }],
@@ -117,5 +123,25 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       assert.equal(writ.current(), current);
       assert.deepEqual(applied().slice(2), ['policy 2 applied']);
     });
+
+    await t.test(
+      'rejects an empty file, and goes back when a bundle that is called is not there',
+      async () => {
+        const [current, before] = [writ.current(), applied().length];
+        await writ.publish({ ...release({ version: 5, report }), 'promises.cf': '' });
+        const refused = { exitCode: 3, outcome: 'rejected', code: 'CHECK_FAILED', workers: {} };
+        await expectAgreement(writ, await writ.pull(), refused);
+        assert.equal(applied().length, before);
+        const calls = `  files:\n    "${dir.join('edited')}" create => "true", edit_line => not_there("x");\n}\n`;
+        const { 'site.cf': site = '', ...others } = release({ version: 6, report });
+        await writ.publish({ ...others, 'site.cf': site.replace(/\}\n$/, calls) });
+        const pull = await writ.pull();
+        const back = { exitCode: 5, outcome: 'rolled-back', code: 'LOADER_FAILED', workers: {} };
+        await expectAgreement(writ, pull, back);
+        assert.match(JSON.stringify(pull.json['problems']), /Did not find bundle 'not_there'/);
+        assert.equal(writ.current(), current);
+        assert.equal(applied().at(-1), 'policy 2 applied');
+      },
+    );
   });
 });
