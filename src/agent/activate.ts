@@ -89,6 +89,7 @@ async function tellAndCommit(
     manner: {
       alive,
       verbOf: verbsTo(host, { to: move.to.generation, ...from, workers: before }),
+      newcomers: 'told',
       onTell: (key, verb) => progress.told?.set(key, verb),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),

@@ -9,6 +9,7 @@ import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import type { MoveResult } from './move.js';
+import { isConfirmed } from './worker-ledger.js';
 
 /** Gathered while the cycle runs. */
 export interface CycleFindings {
@@ -58,7 +59,8 @@ export function finishCycle(
     trigger: story.trigger,
     outcome,
     exitCode: exitCodeOf(outcome, problems),
-    confirmed: outcome === 'unchanged' || (last?.confirmed ?? false),
+    // As the status says it: a group that this cycle did not concern may not have proved what it uses.
+    confirmed: (outcome === 'unchanged' || (last?.confirmed ?? false)) && isConfirmed(host.ledger.read()),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),

@@ -19,12 +19,20 @@ export function leaveWhenRefused(
   // Nothing has changed since nothing could be done: a look at every kept tree costs too much to be taken each time.
   let inVain = '';
   return async (host, refusal) => {
-    const key = JSON.stringify([host.ledger.read().settled, refusal.code, refusal.facts['groups']]);
+    const key = situationOf(host, refusal);
     if (key === inVain) return;
     const end = await leaveInCycle(host, refusal);
     inVain = end === undefined ? key : '';
     if (end !== undefined) onEnd(end, refusal.code);
   };
+}
+
+/** Who says no, to what, and what could be gone back to. */
+function situationOf(host: Host, { code, facts }: WritError): string {
+  const { settled, previous, blocked } = host.ledger.read();
+  const results = (facts['results'] ?? []) as readonly { state: string; group: string; worker: string }[];
+  const noes = results.filter((one) => one.state === 'refused').map((one) => [one.group, one.worker]);
+  return JSON.stringify([settled, previous, blocked?.atMs, code, facts['groups'], noes]);
 }
 
 async function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {

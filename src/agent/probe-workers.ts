@@ -29,6 +29,7 @@ export async function runProbes(
       for (const key of await probeEach(host, config, { ...context, told: own })) seen.add(key);
       continue;
     }
+    if (told !== undefined && !hasAnswer(config, told)) continue;
     const report = await probeWithRetries(
       { clock: host.clock, signal: context.signal },
       config.probe,
@@ -39,6 +40,11 @@ export async function runProbes(
     seen.add(config.name);
   }
   return seen;
+}
+
+/** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
+function hasAnswer({ name, reset }: WorkerGroupConfig, told: readonly WorkerResult[]): boolean {
+  return reset === undefined || told.some((one) => one.group === name && one.state !== 'unreachable');
 }
 
 type Named = Pick<WorkerResult, 'group' | 'worker'>;

@@ -2,16 +2,15 @@
 // and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
 import type { Problem, WorkerResult } from '../core/cycle-report.js';
 import { toWritError, type WritError } from '../core/errors.js';
-import { problemOf } from './cycle-story.js';
 import { dueProblems } from './due-problems.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
 import { confineOn } from './host-sandbox.js';
-import { runProbes } from './probe-workers.js';
 import { proveByProbe } from './prove-first.js';
+import { problemsOf, proveTold, type Told } from './prove-told.js';
 import { readSets } from './read-sets.js';
 import { standingRefusal } from './standing-refusal.js';
-import { judgeProof, resetWorkers, type TellContext } from './tell-steps.js';
+import { resetWorkers, type TellContext } from './tell-steps.js';
 import type { WorkerGroup } from './worker-groups.js';
 import { dueWorkers, groupOf, noteWorkers, tellableWorkers } from './worker-ledger.js';
 
@@ -55,10 +54,6 @@ export async function settleDue(host: Host, options: SettleOptions): Promise<Set
   return { results: [...proven, ...told.results], problems };
 }
 
-interface Told extends SettleResult {
-  readonly refusal?: WritError;
-}
-
 async function tellDue(
   host: Host,
   options: SettleOptions & { readonly target: TellContext['target'] },
@@ -83,20 +78,15 @@ function whoseTurn(host: Host, who: SettleOptions['who']): ReadonlySet<string> {
 
 /** What was said before somebody said no counts too. */
 async function judged(host: Host, context: TellContext): Promise<Told> {
-  let results: readonly WorkerResult[] = [];
   try {
-    const reset = await resetWorkers(host, context);
-    results = reset.results;
-    noteWorkers(host, results);
-    const probed = results.length > 0 ? await runProbes(host, context, results) : new Set<string>();
-    const proof = judgeProof(context.groups, results, probed);
+    const { results } = await resetWorkers(host, context);
+    const proof = await proveTold(host, context, results);
     noteWorkers(host, proof.results);
-    return { results: proof.results, problems: proof.problems };
+    return proof;
   } catch (error) {
     const refusal = toWritError(error);
-    const said = (refusal.facts as { results?: readonly WorkerResult[] }).results ?? results;
+    const said = (refusal.facts as { results?: readonly WorkerResult[] }).results ?? [];
     noteWorkers(host, said);
-    const isNo = refusal.kind === 'rolled-back';
-    return { results: said, problems: [problemOf(refusal)], ...(isNo ? { refusal } : {}) };
+    return { results: said, ...problemsOf([refusal]) };
   }
 }

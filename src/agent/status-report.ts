@@ -26,7 +26,7 @@ import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 import { waitingNow } from './waiting-releases.js';
-import { groupOf, workerOf } from './worker-ledger.js';
+import { groupOf, isConfirmed, workerOf } from './worker-ledger.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -180,12 +180,6 @@ function workerStatuses(ledger: Ledger): WorkerStatus[] {
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
   }));
-}
-
-/** Who is gone uses nothing; of a set that nobody can read nothing is known. */
-function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
-  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
-  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
 }
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);

@@ -6,7 +6,7 @@ import { isWritError } from '../core/errors.js';
 import type { CycleStory } from './cycle-story.js';
 import { lookAfter, revive } from './dead-workers.js';
 import type { Host } from './host.js';
-import type { Ledger } from './ledger.js';
+import type { Ledger, WorkerLedger } from './ledger.js';
 import { noteLoadDue, noteLoaded } from './load-at-boot.js';
 import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
 import { runProbes } from './probe-workers.js';
@@ -79,7 +79,10 @@ function contextBack(
       also: new Set(progress?.told?.keys() ?? []),
       verbOf: (group, worker) =>
         progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker),
-      isSpared: ({ config }, worker) => isSpared(workerKey(config.name, worker), progress),
+      isSpared: ({ config }, { worker, process }) => {
+        const key = workerKey(config.name, worker);
+        return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
+      },
       restartDead: 'yes',
       proofs: 'last',
     },
@@ -89,6 +92,11 @@ function contextBack(
 /** Who was not told of the new generation keeps what it has: that is what telling them one after the other is for. */
 function isSpared(key: string, progress: MoveProgress | undefined): boolean {
   return progress?.told !== undefined && !progress.told.has(key);
+}
+
+/** A process that began during the move may have read at its start what was refused. */
+function isSameProcess(before: WorkerLedger | undefined, process: string): boolean {
+  return before !== undefined && before.goneAtMs === undefined && (before.process ?? process) === process;
 }
 
 /** @returns the ledger in which everybody is to use the generation that is back, and nobody is due who was spared */

@@ -26,7 +26,7 @@ export interface TellOptions {
   /** Only these workers (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string>;
   /** Says who keeps what it has. */
-  readonly isSpared?: (group: WorkerGroup, worker: string) => boolean;
+  readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
   /** These too, though nobody lists them any more: they may have died of what they were told. */
   readonly also?: ReadonlySet<string>;
   /** `reset` for everybody where it is left out. */
@@ -92,7 +92,7 @@ function workersToTell(
 ): readonly Told[] {
   const { name } = group.config;
   const listed = members.filter(
-    ({ worker }) => (only?.has(workerKey(name, worker)) ?? true) && isSpared?.(group, worker) !== true,
+    (one) => (only?.has(workerKey(name, one.worker)) ?? true) && isSpared?.(group, one) !== true,
   );
   const prefix = workerKey(name, '');
   const lost = [...(also ?? [])]

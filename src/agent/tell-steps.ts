@@ -12,7 +12,7 @@ import { asksEach, probeEach } from './probe-workers.js';
 import type { HookSandbox } from './run-hook.js';
 import { type GroupTelling, type TellOptions, tellGroups } from './tell-group.js';
 import { verbsTo } from './tell-verbs.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
 
 /** The generation that workers are moved to. */
 export interface TellTarget {
@@ -24,6 +24,8 @@ export interface TellTarget {
 /** What a move asks of its telling; a tell apart from it asks for nothing. */
 export interface TellManner
   extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
+  /** `told`: who appears while the others are told is told behind them, once. */
+  readonly newcomers?: 'told';
   /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
   readonly proofs?: 'last';
 }
@@ -72,16 +74,46 @@ export interface ResetReport {
  *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
  */
 export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
-  const tellings = await tellWorkers(host, context);
+  const first = await tellWorkers(host, context);
+  const firstResults = first.flatMap((one) => one.results);
+  requireNobodySaysNo(first, firstResults);
+  if (context.manner?.newcomers === undefined || context.signal.aborted)
+    return { results: firstResults, ...whoIsMissing(first, firstResults) };
+  const tellings = await tellNewcomers(host, context, first);
   const results = tellings.flatMap((one) => one.results);
   requireNobodySaysNo(tellings, results);
   return { results, ...whoIsMissing(tellings, results) };
 }
 
+/** A worker may have read the generation before the swap, and be listed only behind it: nobody has told it. */
+async function tellNewcomers(
+  host: Host,
+  context: TellContext,
+  first: readonly GroupTelling[],
+): Promise<readonly GroupTelling[]> {
+  const known = new Set(
+    first.flatMap(({ group, members }) => members.map((one) => workerKey(group.config.name, one))),
+  );
+  const only = new Set<string>();
+  for (const group of context.groups) {
+    const members = await readMembers(group);
+    if (members instanceof WritError) continue;
+    const keys = members.map(({ worker }) => workerKey(group.config.name, worker));
+    for (const key of keys) if (!known.has(key)) only.add(key);
+  }
+  if (only.size === 0) return first;
+  const second = await tellWorkers(host, { ...context, only });
+  return second.map((later, index): GroupTelling => {
+    const before = first[index];
+    if (before === undefined || later.unlisted !== undefined) return before ?? later;
+    return { ...later, results: [...before.results, ...later.results] };
+  });
+}
+
 /** As resetWorkers, without a judgement. */
 export function tellWorkers(host: Host, context: TellContext): Promise<GroupTelling[]> {
   const { target, signal, nextTell, only } = context;
-  const { proofs, ...manner } = context.manner ?? {};
+  const { proofs, newcomers: _, ...manner } = context.manner ?? {};
   const { workers } = host.ledger.read();
   return tellGroups(context.groups, {
     ...{ target, nextTell, signal, clock: host.clock },

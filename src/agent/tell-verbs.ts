@@ -33,16 +33,22 @@ export function verbsTo(host: Host, options: VerbOptions): (group: WorkerGroup, 
   };
   return ({ config }, worker) => {
     if (config.restartWhen === undefined) return 'reset';
-    const base = lastUsed(options, options.workers?.[workerKey(config.name, worker)]);
-    const changed = base === 'unknown' ? undefined : changedSince(base);
-    return changed === undefined || needsRestart(config, changed) ? 'restart' : 'reset';
+    const bases = mayUse(options, options.workers?.[workerKey(config.name, worker)]);
+    const changes = bases.map((base) => (base === 'unknown' ? undefined : changedSince(base)));
+    return changes.some((one) => one === undefined || needsRestart(config, one)) ? 'restart' : 'reset';
   };
 }
 
-function lastUsed({ from }: VerbOptions, entry: WorkerLedger | undefined): number | undefined | 'unknown' {
-  if (entry === undefined) return from;
-  if (entry.confirmed !== undefined) return entry.confirmed;
-  return entry.state === 'told' ? entry.wanted : 'unknown';
+/** Whoever proved one generation and was told of another one since uses either. */
+function mayUse(
+  { from }: VerbOptions,
+  entry: WorkerLedger | undefined,
+): readonly (number | undefined | 'unknown')[] {
+  if (entry === undefined) return [from];
+  const { confirmed, state, wanted, appeared } = entry;
+  if (confirmed === undefined) return [state === 'told' ? wanted : 'unknown'];
+  const isUntold = state === 'waiting' && appeared === undefined;
+  return isUntold || confirmed === wanted ? [confirmed] : [confirmed, wanted];
 }
 
 type Manifests = ReadonlyMap<string, Manifest>;

@@ -135,6 +135,12 @@ export function dueGroups(ledger: Ledger): ReadonlySet<string> {
   return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
 }
 
+/** True when everybody who is there proved what it is to use. Who is gone uses nothing; of a set that nobody can read nothing is known. */
+export function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
+  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
+  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
+}
+
 /** @returns the name of the group in a key of `workers` */
 export function groupOf(key: string): string {
   return key.slice(0, key.indexOf('/'));

@@ -26,7 +26,9 @@ export function showResult(result: Bounded<CycleResult>): Block {
 function blockOf(result: CycleResult): Block {
   switch (result.outcome) {
     case 'unchanged':
-      return { lines: [`UNCHANGED ${activeText(result)}`, ...result.problems.map(problemLine)] };
+      return {
+        lines: [`${unchangedWord(result)} ${activeText(result)}`, ...result.problems.map(problemLine)],
+      };
     case 'activated':
       return showActivated(result);
     case 'degraded':
@@ -44,6 +46,10 @@ function blockOf(result: CycleResult): Block {
   }
 }
 
+function unchangedWord({ generation, confirmed }: CycleResult): string {
+  return generation === undefined || confirmed ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
+}
+
 function showActivated(result: CycleResult): Block {
   if (result.type === 'rollback.result') return showBack(result);
   const { generation, durationMs, confirmed } = result;
@@ -51,8 +57,10 @@ function showActivated(result: CycleResult): Block {
   const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
   const told = result.workers.filter((worker) => worker.state === 'told').length;
+  const who =
+    told === 0 ? 'Workers that had nothing new were only told before' : `${counted(told, 'worker')} told`;
   return {
-    lines: [first, `  ${counted(told, 'worker')} told; a probe would prove which generation they use.`],
+    lines: [first, `  ${who}; a probe would prove which generation they use.`],
     next: 'writ status',
   };
 }

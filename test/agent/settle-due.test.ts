@@ -258,14 +258,14 @@ describe('a group with a probe', () => {
     assert.deepEqual([driver.told, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
   });
 
-  it('that refuses what a due worker was told is a refusal, and the worker is noted as told', async () => {
+  it('that refuses what a due worker was told is a refusal, and the worker stays due', async () => {
     const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
     const groups = test.host.groups.map((one) => ({ ...one, config: { ...one.config, ...probe('exit 3') } }));
     const refusals: string[] = [];
     await settle({ ...test.host, groups }, { onRefused: async (error) => void refusals.push(error.code) });
-    assert.deepEqual([refusals, entryOf(test, 'app/a')?.state], [['PROBE_FAILED'], 'told']);
+    assert.deepEqual([refusals, entryOf(test, 'app/a')?.state], [['PROBE_FAILED'], 'unreachable']);
   });
 });
 

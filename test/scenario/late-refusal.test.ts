@@ -110,6 +110,21 @@ describe('a worker that refuses what is active already', () => {
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [4, 'WORKER_REFUSED']);
   });
 
+  it('and never used it is heard, though one that has used it said no before in vain', async () => {
+    const { test, driver, ends, settle } = await lateNo();
+    using _ = test;
+    driver.workers.set('b', unreachable);
+    await settle();
+    const answer = { group: 'app', generation: 2, text: 'no', atMs: 0, state: 'refused' } as const;
+    noteLateAnswer(test.host, { ...answer, worker: 'a' }, 2);
+    await settle();
+    assert.deepEqual([ends.length, current(test)], [0, 'generations/2']);
+    noteLateAnswer(test.host, { ...answer, worker: 'b' }, 2);
+    driver.workers.set('b', confirms);
+    await settle();
+    assert.deepEqual([ends[0]?.result.exitCode, current(test)], [5, 'generations/1']);
+  });
+
   it('keeps what nothing was before, and says so', async () => {
     let away = true;
     const driver = scriptedDriver({ a: confirms, b: () => (away ? unreachable() : refuses('no')()) });
