@@ -152,8 +152,9 @@ const confined: readonly Confined[] = [
   },
   {
     what: 'the system calls of durable-fs',
-    used: ({ imports }) => imports.some(({ file }) => file === 'platform/durable-calls.ts'),
-    only: /^platform\/durable-fs\.ts$/,
+    used: ({ imports }) =>
+      imports.some(({ file = '' }) => /^platform\/durable-(?:calls|remove)\.ts$/.test(file)),
+    only: /^platform\/durable-(?:fs|calls)\.ts$/,
     because: 'they carry no label',
   },
   {

@@ -2,6 +2,7 @@
 // of operations between files: durable-fs.ts wraps every call here, and is their only caller.
 import * as fs from 'node:fs';
 import { isSystemError, WritError } from '../core/errors.js';
+import { removeTreeAt } from './durable-remove.js';
 import { mountAtOrBelow, readMountPoints } from './mount-points.js';
 
 /** What a file system without hard links, or with a quota on them, answers. */
@@ -64,7 +65,7 @@ export function removeTree(path: string): void {
       facts: { path, mount },
     });
   }
-  fs.rmSync(path, { recursive: true, force: true });
+  removeTreeAt(path);
 }
 
 /** @param position undefined: behind the last write */
