@@ -1,8 +1,10 @@
 // The door to other programs: the only place that spawns. A command gets a cleared environment, a deadline,
 // a bound on its output and a process group of its own, which is killed whole. Never uses a shell.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
 import { isSystemError } from '../core/errors.js';
 import { maxTimerMs } from './clock.js';
+import { inheritedDescriptors } from './inherited-descriptors.js';
 
 export interface CommandOptions {
   readonly argv: readonly [string, ...string[]];
@@ -51,17 +53,11 @@ const notInherited = { NODE_V8_COVERAGE: undefined };
  * child of the group outlives the verdict; a daemon that left the group lives on and does not delay it.
  */
 export function runCommand(options: CommandOptions): Promise<CommandResult> {
-  const [program, ...args] = options.argv;
   const startedMs = performance.now();
   return new Promise((resolve) => {
     let child: ChildProcess;
     try {
-      child = spawn(program, args, {
-        detached: true,
-        env: { ...notInherited, PATH: defaultPath, ...options.env },
-        stdio: ['pipe', 'pipe', 'pipe', ...statusPipe(options), ...(options.extraDescriptors ?? [])],
-        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-      });
+      child = start(options);
     } catch (error) {
       // A NUL byte in an argument, or more arguments than the kernel takes, throws here.
       resolve({ kind: 'not-started', reason: reasonOf(error) });
@@ -69,6 +65,36 @@ export function runCommand(options: CommandOptions): Promise<CommandResult> {
     }
     watch(child, options, startedMs, resolve);
   });
+}
+
+function start(options: CommandOptions): ChildProcess {
+  const [program, ...args] = options.argv;
+  const stdio = openStdio(options);
+  try {
+    return spawn(program, args, {
+      detached: true,
+      env: { ...notInherited, PATH: defaultPath, ...options.env },
+      stdio: stdio.all,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
+  } finally {
+    stdio.close();
+  }
+}
+
+type Stdio = (number | 'pipe' | 'ignore')[];
+
+/** Nothing but what the command is given: what we have inherited by ourselves is covered. */
+function openStdio(options: CommandOptions): { readonly all: Stdio; close(): void } {
+  const all: Stdio = ['pipe', 'pipe', 'pipe', ...statusPipe(options), ...(options.extraDescriptors ?? [])];
+  const inherited = inheritedDescriptors().filter((descriptor) => descriptor >= all.length);
+  if (inherited.length === 0) return { all, close: () => undefined };
+  const nothing = openSync('/dev/null', constants.O_RDONLY);
+  for (const descriptor of inherited) {
+    while (all.length <= descriptor) all.push('ignore');
+    all[descriptor] = nothing;
+  }
+  return { all, close: () => closeSync(nothing) };
 }
 
 function statusPipe({ maxStatusBytes }: CommandOptions): 'pipe'[] {

@@ -1,5 +1,6 @@
 // How commands end, on real processes: every way is a result, nothing outlives it, and nothing leaks in.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it, mock } from 'node:test';
 import {
@@ -29,6 +30,20 @@ function ran(result: CommandResult): Ran {
 }
 
 describe('what a command is given', () => {
+  it('is no descriptor that a script above us has left open', () => {
+    using dir = tempDir();
+    const module = new URL('../../src/platform/run-command.js', import.meta.url).href;
+    const ours = `const { runCommand } = await import('${module}');
+      const argv = ['sh', '-c', 'readlink /proc/self/fd/*'];
+      process.stdout.write((await runCommand({ argv, timeoutMs: 20000, maxOutputBytes: 9999 })).stdout);`;
+    // As scripts hold a lock while they run something: flock(1).
+    const script = '{ "$1" --input-type=module -e "$2"; } 30>"$3" 200>"$3"';
+    const argv = ['-c', script, 'bash', process.execPath, ours, dir.join('lock')];
+    const seen = execFileSync('bash', argv, { encoding: 'utf8' });
+    assert.match(seen, /^socket:/m);
+    assert.ok(!seen.includes(dir.path), seen);
+  });
+
   it('has no variable but PATH and those asked for', async () => {
     const folder = process.env['NODE_V8_COVERAGE'];
     process.env['WRIT_TEST_SECRET'] = 'leak';
