@@ -8,8 +8,19 @@ import { listGenerations } from '../../src/agent/generations.js';
 import { writeJournal } from '../../src/agent/journal.js';
 import { recoverHost } from '../../src/agent/recover-host.js';
 import { rejectsCode } from '../support/assert-code.js';
-import { collect, generations, keepAll, later, serialsIn, treeOf } from '../support/many-generations.js';
+import {
+  collect,
+  generations,
+  keepAll,
+  later,
+  serialsIn,
+  staging,
+  treeOf,
+} from '../support/many-generations.js';
 import { testHost } from '../support/test-host.js';
+
+/** Of a release that no generation has. */
+const orphanTree = `9-${'a'.repeat(12)}.9`;
 
 describe('collection', () => {
   it('keeps the active and the previous generation with their trees and releases, and no others', async () => {
@@ -102,6 +113,28 @@ describe('collection', () => {
       [...names, 'lost+found'].sort(),
     );
     assert.deepEqual(serialsIn(join(host.paths.archives, 'access')), [1, 2]);
+  });
+
+  it('flushes also when one thing was all there was to remove', async () => {
+    const operations: string[] = [];
+    using test = await generations(2, { observer: { before: ({ op }) => void operations.push(op) } });
+    operations.length = 0;
+    fs.mkdirSync(join(test.host.paths.bundles, 'access', orphanTree));
+    await collect(later(test.host));
+    assert.equal(operations.filter((op) => op === 'commit.collect-remove').length, 1);
+    assert.equal(operations.at(-1), 'commit.collect-flush');
+  });
+
+  it('removes nothing at all, not even what no generation names, while it cannot know who holds what', async () => {
+    using test = await generations(5);
+    const { bundles, generations: kept } = test.host.paths;
+    fs.mkdirSync(join(bundles, 'access', orphanTree));
+    const before = [kept, join(bundles, 'access')].map((path) => fs.readdirSync(path));
+    const find: FindHolders = async () => ({ holders: [], complete: 'no', processes: 1, unseen: 0 });
+    const host = later(test.host);
+    const { removed } = await collectGarbage(host, { staging: () => staging(host), find });
+    const after = [kept, join(bundles, 'access')].map((path) => fs.readdirSync(path));
+    assert.deepEqual([removed, after], [0, before]);
   });
 
   it('writes nothing when there is nothing to remove', async () => {

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { throwsCode } from '../support/assert-code.js';
+import { runScript } from '../support/child-script.js';
 import { failing, modeOf, observed } from '../support/observed-fs.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -105,6 +106,30 @@ describe('linkFile', () => {
     assert.deepEqual(fs.readdirSync(dir.path).sort(), ['one', 'two']);
   });
 
+  it('copies where there are no links, and flushes the copy before it gets its name', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('one'), 'bytes');
+    const result = await runScript(`
+      const module = await import('node:module');
+      const fs = module.createRequire(import.meta.url)('node:fs');
+      const [kernelFlush, kernelRename] = [fs.fsyncSync, fs.renameSync];
+      const calls = [];
+      fs.linkSync = () => { throw Object.assign(new Error('no links'), { code: 'EPERM' }); };
+      fs.fsyncSync = (fd) => {
+        calls.push(fs.fstatSync(fd).isDirectory() ? 'flush directory' : 'flush ' + fs.readFileSync(fd, 'utf8'));
+        kernelFlush(fd);
+      };
+      fs.renameSync = (from, to) => { calls.push('rename'); kernelRename(from, to); };
+      module.syncBuiltinESMExports();
+      const { createDurableFs } = await import(at('src/platform/durable-fs.js'));
+      createDurableFs().linkFile('op', ${JSON.stringify(dir.join('one'))}, ${JSON.stringify(dir.join('two'))});
+      console.log(calls.join(', '));`);
+    assert.ok(result.kind === 'exited');
+    assert.equal(result.stdout.trim(), 'flush bytes, rename, flush directory');
+    assert.equal(fs.readFileSync(dir.join('two'), 'utf8'), 'bytes');
+    assert.deepEqual(fs.readdirSync(dir.path).sort(), ['one', 'two']);
+  });
+
   it('says that there is nothing to link', () => {
     using dir = tempDir();
     throwsCode('DISK_FAILED', () => createDurableFs().linkFile('test', dir.join('none'), dir.join('two')));
@@ -122,6 +147,13 @@ describe('directories, links and removal', () => {
     assert.equal(modeOf(dir.join('d')), 0o700);
     disk.ensureDirectory('op', dir.join('e'), 0o711);
     assert.equal(modeOf(dir.join('e')), 0o711);
+  });
+
+  it('makes a directory with exactly the mode asked for, whatever its parent hands down', () => {
+    using dir = tempDir();
+    fs.chmodSync(dir.path, 0o2755);
+    createDurableFs().makeDirectory('op', dir.join('d'), 0o750);
+    assert.equal(modeOf(dir.join('d')).toString(8), '750');
   });
 
   it('creates a link that must not exist', () => {

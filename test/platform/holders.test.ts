@@ -167,6 +167,18 @@ describe('the bounds of findHolders', () => {
     assert.equal(found.complete, 'no');
   });
 
+  it('count the bytes of all tables together', async () => {
+    const table = (namespace: number): FakeProcess => ({
+      namespace: `mnt:[${namespace}]`,
+      mountinfo: rootMount.repeat(15),
+    });
+    const limits = { maxBytes: 1000 };
+    using one = tempDir();
+    assert.equal((await find(one, { 10: table(2) }, { limits })).complete, 'yes');
+    using two = tempDir();
+    assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).complete, 'no');
+  });
+
   it('are said to be reached: time', async () => {
     using dir = tempDir();
     const policy = dir.join('policy');

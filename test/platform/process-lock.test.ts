@@ -141,6 +141,33 @@ describe('takeLock', () => {
     second.release();
   });
 
+  it('gets the lock that is freed while it looks for who has it', async () => {
+    using dir = tempDir();
+    const first = await takeLock(options(dir.join('lock')));
+    // A living process that wrote the note would be named for it.
+    fs.truncateSync(dir.join('lock'));
+    const clock = fakeClock({ mode: 'skip' });
+    let looks = 0;
+    clock.monotonicMs = () => {
+      looks += 1;
+      // The second look at the clock comes right behind the try that failed.
+      if (looks === 2) first.release();
+      return 0;
+    };
+    (await takeLock(options(dir.join('lock'), { clock }))).release();
+  });
+
+  it('takes no lock that is held by whom it cannot see', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('lock'), '');
+    // By its other name the holder is not found; the lock is the same.
+    fs.linkSync(dir.join('lock'), dir.join('hidden'));
+    await heldBySleep(dir.join('hidden'), async () => {
+      const { facts } = await rejectsCode('LOCK_HELD', takeLock(options(dir.join('lock'))));
+      assert.notEqual(facts['alive'], 'yes');
+    });
+  });
+
   it('stops waiting at an abort', async () => {
     using dir = tempDir();
     const lock = await takeLock(options(dir.join('lock')));
