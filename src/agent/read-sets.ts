@@ -34,7 +34,9 @@ export async function readSets(host: Host, { active, groups = host.groups }: Set
       continue;
     }
     delete unread[name];
-    for (const [key, entry] of Object.entries(setOf(name, members, { workers, look }))) {
+    const driver = groups.find((one) => one.config.name === name)?.driver;
+    const own = { ...look, mayReplace: driver?.keepsProcess !== 'yes' };
+    for (const [key, entry] of Object.entries(setOf(name, members, { workers, look: own }))) {
       if (entry === undefined) delete workers[key];
       else workers[key] = entry;
     }
@@ -58,6 +60,8 @@ function configured(host: Host, workers: Ledger['workers']): Ledger['workers'] {
 interface Look {
   readonly active: number;
   readonly nowMs: number;
+  /** A tell may make another process of a worker of this set. */
+  readonly mayReplace: boolean;
 }
 
 /** @returns what has changed in one set; undefined for who is forgotten */
@@ -83,7 +87,8 @@ function gone(entry: WorkerLedger, { nowMs }: Look): WorkerLedger | undefined {
   return nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }
 
-function present(entry: WorkerLedger | undefined, process: string, { active, nowMs }: Look): WorkerLedger {
+function present(entry: WorkerLedger | undefined, process: string, look: Look): WorkerLedger {
+  const { active, nowMs } = look;
   const due = (text: string): WorkerLedger => {
     const { goneAtMs: _, ...rest } = waiting(entry, { wanted: active, text, nowMs });
     return { ...rest, process, appeared: true };
@@ -92,7 +97,8 @@ function present(entry: WorkerLedger | undefined, process: string, { active, now
   const { goneAtMs, ...known } = entry;
   // Told by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
-  if (!isSame && !isReplacedByTell(entry, nowMs)) return due('is another process than before');
+  if (!isSame && !(look.mayReplace && isReplacedByTell(entry, nowMs)))
+    return due('is another process than before');
   if (goneAtMs !== undefined && !isNamed(process)) return due('was gone, and is back');
   return { ...known, process };
 }

@@ -62,8 +62,11 @@ function driverContext(config: WorkerGroupConfig, options: GroupOptions): Driver
     runDirectory,
     clock,
     durable,
-    onLateAnswer: (worker, generation, answer) =>
-      options.onLateAnswer(workerResult(config.name, worker, answer, generation, clock.nowMs())),
+    onLateAnswer: (worker, generation, answer, identity) =>
+      options.onLateAnswer({
+        ...workerResult(config.name, worker, answer, generation, clock.nowMs()),
+        ...(identity === undefined ? {} : { process: processNamed(identity) }),
+      }),
   };
 }
 
@@ -86,11 +89,9 @@ export interface Member {
 export async function readMembers({ driver, config }: WorkerGroup): Promise<readonly Member[] | WritError> {
   if (driver === undefined) return [];
   try {
-    const boot = readBootId().slice(0, bootCharacters);
     const workers = await driver.members();
     return await mapBounded(workers, maxParallelTells, async (worker) => {
-      const identity = await driver.identity?.(worker);
-      return { worker, process: `${boot}:${identity ?? ''}` };
+      return { worker, process: processNamed((await driver.identity?.(worker)) ?? '') };
     });
   } catch (error) {
     if (!isWritError(error) || error.code !== 'WORKER_UNREACHABLE') throw error;
@@ -103,6 +104,10 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
 
 /** Pids and inodes are used again after a boot. */
 const bootCharacters = 8;
+
+function processNamed(identity: string): string {
+  return `${readBootId().slice(0, bootCharacters)}:${identity}`;
+}
 
 /** So many workers are asked or told at a time. */
 export const maxParallelTells = 32;

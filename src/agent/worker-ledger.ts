@@ -74,7 +74,8 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
   // A driver hands on the answer to its last tell alone, so that it is that one which is answered.
   const { tell, process } = known ?? {};
   const own = { ...(tell === undefined ? {} : { tell }), ...(process === undefined ? {} : { process }) };
-  if ((known?.wanted ?? active) === result.generation) noteWorkers(host, [{ ...own, ...result }]);
+  // A worker whose group the last move did not concern is told what is active when it connects anew.
+  if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {

@@ -64,6 +64,11 @@ export interface Driver {
    * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
    */
   identity?(worker: string): Promise<string | undefined>;
+  /**
+   * `yes`: no tell makes another process of a worker, so that one that appears right behind an answer has answered
+   * nothing. Left out where a daemon may replace itself as it reloads.
+   */
+  readonly keepsProcess?: 'yes';
   /** Told after every swap and at start: what a worker that connects later is to use. */
   activeChanged?(target: Target | undefined): void;
   /** Frees sockets; left out where there are none. */
@@ -84,8 +89,9 @@ export interface DriverContext {
   /**
    * Called when a worker answers outside a reset: one that connected between cycles, or one whose answer came
    * after its deadline. Never for an answer that reset() returns.
+   * @param identity of the process that answered, as `identity` has it; left out where the driver cannot tell
    */
-  readonly onLateAnswer?: (worker: string, generation: number, answer: Answer) => void;
+  readonly onLateAnswer?: (worker: string, generation: number, answer: Answer, identity?: string) => void;
 }
 
 /** One kind of driver: its key in `reset:`, the JSON Schemas of its options, and how to make one. */

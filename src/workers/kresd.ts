@@ -47,6 +47,7 @@ function createKresdDriver(options: KresdOptions, context: DriverContext): Drive
     verdictClass: 'true',
     members: () => listByGlob(options.kresd, 'socket'),
     reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
+    keepsProcess: 'yes',
     identity: (worker) => socketIdentity(join(directory, worker)),
     // A worker that loads rules answers nobody, but the kernel still takes connections for it.
     liveness: (worker) =>

@@ -50,6 +50,9 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
   const log = context.log.child({ group: context.group });
   /** Every open connection, with the id of its worker once that has said hello. */
   const connections = new Map<NativeConnection, string | undefined>();
+  const identities = new Map<NativeConnection, string>();
+  const beganAtMs = context.clock.nowMs();
+  let accepted = 0;
   let active: Target | undefined;
   let listener: UnixListener | undefined;
 
@@ -67,12 +70,21 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
         if (active !== undefined) connection.tell(active);
       },
       onLateAnswer: (generation, answer) => {
-        context.onLateAnswer?.(connections.get(connection) ?? '', generation, answer);
+        const identity = identities.get(connection);
+        context.onLateAnswer?.(connections.get(connection) ?? '', generation, answer, identity);
       },
-      onClose: () => connections.delete(connection),
+      onClose: () => {
+        connections.delete(connection);
+        identities.delete(connection);
+      },
     });
     connections.set(connection, undefined);
+    accepted += 1;
+    identities.set(connection, `${beganAtMs}.${accepted}`);
   };
+
+  const connectionOf = (worker: string): NativeConnection | undefined =>
+    [...connections].find(([, id]) => id === worker)?.[0];
 
   return {
     verdictClass: 'true',
@@ -89,8 +101,13 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
     },
     members: async () => [...connections.values()].filter((id) => id !== undefined).sort(),
     reset: async (worker, reset) => {
-      const [connection] = [...connections].find(([, id]) => id === worker) ?? [];
-      return connection?.ask(reset) ?? unreachable('not connected');
+      return connectionOf(worker)?.ask(reset) ?? unreachable('not connected');
+    },
+    keepsProcess: 'yes',
+    // Who connects anew has answered nothing yet, whatever it said over the connection before.
+    identity: async (worker) => {
+      const connection = connectionOf(worker);
+      return connection && identities.get(connection);
     },
     liveness: (worker) => connectedLiveness(context.clock, () => [...connections.values()].includes(worker)),
     activeChanged: (target) => {

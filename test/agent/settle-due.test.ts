@@ -169,6 +169,19 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.told, ['a 1']);
   });
 
+  it('as another process right behind its answer is told where no tell makes one: that one has answered nothing', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    Object.assign(driver, { keepsProcess: 'yes' });
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.processes.set('a', 'second-a');
+    driver.workers.set('a', unreachable);
+    driver.told.length = 0;
+    assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
+    assert.deepEqual([driver.told, entryOf(test, 'app/a')?.state], [['a 2'], 'unreachable']);
+  });
+
   it('that was gone is told when it is back, unless it is the very process that confirmed', async () => {
     const { test, driver } = await world({ a: confirms, b: confirms, c: confirms });
     using _ = test;

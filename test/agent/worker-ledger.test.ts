@@ -64,6 +64,14 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'unreachable', undefined]);
   });
 
+  it('takes one about what is active of a worker that the last move did not concern: it may be a no', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(2, 'confirmed')]);
+    noteLateAnswer(test.host, result(3, 'refused'), 3);
+    const known = test.host.ledger.read().workers['app/a'];
+    assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'refused', 2]);
+  });
+
   it('adds a worker that came later, if it answers about what is active', () => {
     using test = testHost();
     noteLateAnswer(test.host, result(1, 'confirmed'), 2);

@@ -62,6 +62,27 @@ describe('the native driver', () => {
     worker.end();
   });
 
+  it('names each connection, so that what one said counts for no other of the same worker', async () => {
+    using dir = tempDir();
+    const identities: (string | undefined)[] = [];
+    await using setup = await setUp(dir, {
+      onLateAnswer: (_worker, _generation, _answer, identity) => void identities.push(identity),
+    });
+    const { driver } = setup;
+    driver.activeChanged?.(seven);
+    const first = await joinAs(setup.path, 'access-1');
+    first.send('{"type":"ack","id":1,"generation":7}\n');
+    await until(async () => identities.length === 1);
+    assert.equal(identities[0], await driver.identity?.('access-1'));
+    first.end();
+    await membersAre(driver, []);
+    assert.equal(await driver.identity?.('access-1'), undefined);
+    const second = await joinAs(setup.path, 'access-1');
+    await membersAre(driver, ['access-1']);
+    assert.notEqual(await driver.identity?.('access-1'), identities[0]);
+    second.end();
+  });
+
   it('speaks the protocol byte for byte', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);
