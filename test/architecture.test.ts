@@ -192,9 +192,8 @@ const confined: readonly Confined[] = [
   {
     what: 'worker threads',
     used: importing(/^node:worker_threads$/),
-    only: /^(agent\/parse-check|platform\/match-text)[^/]*\.ts$/,
-    because:
-      'only parsers and patterns of others need a thread to bound and kill; elsewhere threads would hide the order',
+    only: /^agent\/parse-check[^/]*\.ts$/,
+    because: 'only parsers of others need a thread to bound and kill; elsewhere threads would hide the order',
   },
   {
     what: 'pino',

@@ -6,9 +6,9 @@ import type { HookConfig } from '../core/config.js';
 import { type ErrorCode, isWritError, type WritError } from '../core/errors.js';
 import { type HookVerdict, judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
+import { boundedPattern } from '../platform/bounded-pattern.js';
 import type { BoxResult } from '../platform/bubblewrap.js';
 import type { DurableFs } from '../platform/durable-fs.js';
-import { matchText } from '../platform/match-text.js';
 import { type CommandOptions, type CommandResult, runCommand } from '../platform/run-command.js';
 import { type Confinement, type ConfineOptions, confine } from './confine.js';
 import type { Sandbox } from './sandbox.js';
@@ -81,7 +81,7 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
       options.confine?.sandbox.forget();
       return unconfined('SANDBOX_BROKEN', `the sandbox could not be set up: ${result.reason}`);
     }
-    return withHint(await rejectOutput(hook, reportOf(result)), argv, confined);
+    return withHint(rejectOutput(hook, reportOf(result)), argv, confined);
   } finally {
     removeHome(durable, home);
   }
@@ -187,23 +187,18 @@ function reportOf(result: CommandResult): HookReport {
 /** Output is shown on terminals: escape sequences and characters that turn the reading direction stay out. */
 const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
-const rejectTimeoutMs = 2000;
+/** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
+const rejectTimeoutMs = 500;
 
 /** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
-async function rejectOutput({ reject }: HookConfig, report: HookReport): Promise<HookReport> {
+function rejectOutput({ reject }: HookConfig, report: HookReport): HookReport {
   const { kind } = report.verdict;
   if (reject === undefined || (kind !== 'ok' && kind !== 'warned')) return report;
-  const found = await matchText({ pattern: reject, text: report.text }, { timeoutMs: rejectTimeoutMs });
-  switch (found.kind) {
-    case 'none':
-      return report;
-    case 'matched':
-      return { ...report, verdict: { kind: 'refused', reason: `it wrote "${found.line}"` } };
-    case 'timed-out':
-      return { ...report, verdict: { kind: 'broken', reason: '`reject` took too long on its output' } };
-    case 'failed':
-      return { ...report, verdict: { kind: 'broken', reason: `\`reject\`: ${found.reason}` } };
-  }
+  const found = boundedPattern(reject, { timeoutMs: rejectTimeoutMs }).find(report.text);
+  if (found === undefined) return report;
+  if (found === 'no-verdict')
+    return { ...report, verdict: { kind: 'broken', reason: '`reject` took too long on its output' } };
+  return { ...report, verdict: { kind: 'refused', reason: `it wrote "${found.line}"` } };
 }
 
 /** Of a command's output, searched for paths; a path in its arguments is found in any case. */

@@ -2,33 +2,70 @@
 // runs for years and would hold up the whole agent. Owns the bound in time; the texts are the caller's to bound.
 import vm from 'node:vm';
 
+/** `no-verdict` when it would take longer, or needs more memory, than it may. */
+export type PatternVerdict = 'yes' | 'no' | 'no-verdict';
+
 export interface BoundedPattern {
-  /** @returns `no-verdict` when it would take longer, or needs more memory, than it may */
-  test(text: string): 'yes' | 'no' | 'no-verdict';
+  test(text: string): PatternVerdict;
+  /** @returns a test for the parts of one text: all together have ten times the time of one, or thousands would add up */
+  forParts(): (part: string) => PatternVerdict;
+  /** @returns the line in which the first match begins, at most 200 characters of it; undefined without a match */
+  find(text: string): { readonly line: string } | undefined | 'no-verdict';
 }
 
 const maxTestMs = 100;
+/** Thousands of parts, each with what a start costs, take more than one text. */
+const partsFactor = 10;
+const maxLineCharacters = 200;
 
 /**
  * `^` and `$` match at lines.
  * @throws SyntaxError when the source is no regular expression
  */
-export function boundedPattern(source: string): BoundedPattern {
+export function boundedPattern(source: string, { timeoutMs = maxTestMs } = {}): BoundedPattern {
   // Its syntax is judged here: what the context throws is no SyntaxError of ours.
   new RegExp(source, 'mu');
   // V8 stops a regular expression only where it stops a whole script.
   const context = vm.createContext({ source, text: '' });
   vm.runInContext('const pattern = new RegExp(source, "mu")', context);
-  const script = new vm.Script('pattern.test(text)');
+  const script = new vm.Script('pattern.exec(text)?.index');
+  const indexIn = (text: string, timeout: number): number | undefined | 'no-verdict' => {
+    context['text'] = text;
+    try {
+      const index: unknown = script.runInContext(context, { timeout });
+      return typeof index === 'number' ? index : undefined;
+    } catch {
+      // What the script throws is an error of that context, or the end of its time: no verdict, either way.
+      return 'no-verdict';
+    }
+  };
   return {
-    test: (text) => {
-      context['text'] = text;
-      try {
-        return script.runInContext(context, { timeout: maxTestMs }) === true ? 'yes' : 'no';
-      } catch {
-        // What the script throws is an error of that context, or the end of its time: no verdict, either way.
-        return 'no-verdict';
-      }
+    test: (text) => verdictOf(indexIn(text, timeoutMs)),
+    forParts: () => {
+      let leftMs = partsFactor * timeoutMs;
+      return (part) => {
+        const startedMs = performance.now();
+        const oneMs = Math.min(timeoutMs, Math.floor(leftMs));
+        const verdict = oneMs < 1 ? 'no-verdict' : verdictOf(indexIn(part, oneMs));
+        leftMs -= performance.now() - startedMs;
+        return verdict;
+      };
+    },
+    find: (text) => {
+      const index = indexIn(text, timeoutMs);
+      return typeof index === 'number' ? { line: lineAt(text, index) } : index;
     },
   };
+}
+
+function verdictOf(index: number | undefined | 'no-verdict'): PatternVerdict {
+  if (index === 'no-verdict') return index;
+  return index === undefined ? 'no' : 'yes';
+}
+
+function lineAt(text: string, index: number): string {
+  // Not from -1: that counts as 0, where a line end of the first line may be.
+  const start = index === 0 ? 0 : text.lastIndexOf('\n', index - 1) + 1;
+  const end = text.indexOf('\n', index);
+  return text.slice(start, end === -1 ? undefined : end).slice(0, maxLineCharacters);
 }

@@ -89,18 +89,21 @@ function createLineDriver(options: LineOptions, context: DriverContext): Driver 
   };
 }
 
-function rulesOf({ end, until, greeting }: LineOptions): LineRules {
+/** @returns the rules for each answer: the time of all its lines together is bounded */
+function rulesOf({ end, until, greeting }: LineOptions): () => LineRules {
   if (end !== undefined && until !== undefined)
     throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: only one can hold');
-  return {
-    end: until === undefined ? (end ?? 'eof') : patternOf('until', until).test,
-    ...(greeting === undefined ? {} : { greeting: patternOf('greeting', greeting).test }),
-  };
+  const last = until === undefined ? undefined : patternOf('until', until);
+  const first = greeting === undefined ? undefined : patternOf('greeting', greeting);
+  return () => ({
+    end: last === undefined ? (end ?? 'eof') : last.forParts(),
+    ...(first === undefined ? {} : { greeting: first.forParts() }),
+  });
 }
 
 interface LineDriver {
   readonly options: LineOptions;
-  readonly rules: LineRules;
+  readonly rules: () => LineRules;
   readonly expectation: Expectation;
   readonly context: DriverContext;
 }
@@ -116,7 +119,7 @@ async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Pr
     return unreachable(`${path} is outside the configured directory`);
   if ((options.members !== undefined || usesWorkerName([options.send])) && !isWorkerName(worker))
     return unreachable(`${path}: a socket of this name cannot stand in \`send\``);
-  const reader = createLineReader(rules);
+  const reader = createLineReader(rules());
   const request = fillPlaceholders(options.send, reset.target, worker);
   const result = await exchange({
     path,

@@ -25,4 +25,26 @@ describe('a pattern with a bound', () => {
     assert.equal(boundedPattern('"\\); throw 1; \\("').test('"); throw 1; ("'), 'yes');
     assert.equal(boundedPattern('a/b\n').test('a/b\n'), 'yes');
   });
+
+  it('bounds the time of all the parts of one text', () => {
+    const pattern = boundedPattern('^(a+)+$', { timeoutMs: 20 });
+    const startedMs = performance.now();
+    const test = pattern.forParts();
+    // Each is slow, and not slow enough to be stopped by itself.
+    const verdicts = Array.from({ length: 2000 }, () => test(`${'a'.repeat(18)}b`));
+    assert.equal(verdicts.at(-1), 'no-verdict');
+    assert.ok(performance.now() - startedMs < 2000);
+    assert.equal(pattern.forParts()('aaa'), 'yes');
+  });
+
+  it('names the line in which the match begins, as far as it is short', () => {
+    const lineOf = (source: string, text: string) => boundedPattern(source).find(text);
+    assert.deepEqual(lineOf('empty ACL', 'a\nERROR: empty ACL!\nb'), { line: 'ERROR: empty ACL!' });
+    assert.deepEqual(lineOf('^b', 'a\nb'), { line: 'b' });
+    assert.deepEqual(lineOf('^a', 'a\nb'), { line: 'a' });
+    assert.deepEqual(lineOf('^', '\nb'), { line: '' });
+    assert.deepEqual(lineOf('x', 'x'.repeat(5000)), { line: 'x'.repeat(200) });
+    assert.equal(lineOf('^c', 'a\nb'), undefined);
+    assert.equal(lineOf('^(a+)+$', `${'a'.repeat(60)}b`), 'no-verdict');
+  });
 });
