@@ -12,8 +12,9 @@ export function healthLine(report: StatusReport, { level, findings }: HostHealth
   return `${level.toUpperCase()}  ${text}    ${report.host}`;
 }
 
-function wellText({ generation, freshness }: StatusReport): string {
+function wellText({ generation, freshness, confirmed, workers }: StatusReport): string {
   const { ageMs } = freshness;
   const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
-  return `generation ${generation} is active${proven}`;
+  const unconfirmed = confirmed || workers.length === 0 ? '' : ' (unconfirmed)';
+  return `generation ${generation} is active${unconfirmed}${proven}`;
 }

@@ -14,7 +14,7 @@ export function showHistory(entries: readonly HistoryEntry[]): Block {
     result.cycle,
     by ?? result.trigger,
     generations(result),
-    result.outcome,
+    outcomeText(result),
     seconds(result.durationMs),
     whatText(result),
   ]);
@@ -57,6 +57,11 @@ export function showCycle(entry: HistoryEntry): Block {
     ],
     next: 'writ status',
   };
+}
+
+function outcomeText({ outcome, confirmed, generation }: HistoryEntry['result']): string {
+  const isClaim = generation !== undefined && (outcome === 'activated' || outcome === 'unchanged');
+  return isClaim && !confirmed ? `${outcome} (unconfirmed)` : outcome;
 }
 
 function generations({ fromGeneration, generation, changed }: HistoryEntry['result']): string {

@@ -27,6 +27,16 @@ describe('the history of a host', () => {
     assert.equal(why({ problem: refused }), 'dns-edge 42: the check "zones" refuses the candidate');
     assert.equal(why({ problem: refused, remembered: true }), 'dns-edge 42: refused before');
   });
+  it('says of an activation that nobody proved that it is unconfirmed', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const shown = (confirmed: boolean): string => {
+      const result = { ...entry.result, outcome: 'activated', generation: 7, confirmed } as const;
+      return showHistory([{ ...entry, result }]).lines[1] ?? '';
+    };
+    assert.ok(shown(false).includes('  activated (unconfirmed)  '));
+    assert.ok(!shown(true).includes('unconfirmed'));
+  });
   it('of one cycle is all it said', () =>
     matchesFile('test/golden/history/cycle.txt', blockText(showCycle(historyEntries[1]!))));
 });

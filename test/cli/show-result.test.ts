@@ -21,6 +21,11 @@ const cases: Readonly<Record<string, CycleResult>> = {
     bundles: [bundleResult('unchanged', { fromSerial: 42 })],
     generation: 18,
   }),
+  'unchanged-unconfirmed': cycleResult('unchanged', {
+    bundles: [bundleResult('unchanged', { fromSerial: 42 })],
+    generation: 18,
+    confirmed: false,
+  }),
   'unchanged-empty': (() => {
     const { generation: _none, fromGeneration: _before, ...rest } = cycleResult('unchanged', { bundles: [] });
     return rest;
@@ -35,6 +40,10 @@ const cases: Readonly<Record<string, CycleResult>> = {
   unconfirmed: cycleResult('activated', {
     confirmed: false,
     workers: [worker('1234', 'told', 'HUP sent'), worker('1235', 'told', 'HUP sent')],
+  }),
+  'unconfirmed-others': cycleResult('activated', {
+    confirmed: false,
+    workers: [worker('kresd@1', 'confirmed', '0')],
   }),
   rejected: cycleResult('rejected', {
     bundles: [bundleResult('rejected', { problem: checkFailed, retryAtMs })],
