@@ -1,7 +1,7 @@
 // `writ pull` as a user runs it, against a bent repository, a bent server and a bent host: the code, the exit code,
 // an untouched policy, and words that say what stays active.
 import assert from 'node:assert/strict';
-import { ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -14,30 +14,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { ErrorCode } from '../../src/core/errors.js';
 import { openOnlineSigners } from '../../src/publisher/online-signing.js';
 import { signMetadata } from '../../src/publisher/signer.js';
 import { copyHost, type InstalledHost, installHost } from '../support/installed-host.js';
 import { encodeEnvelope, isoTime, makeKey, signWith } from '../support/repository-simulator.js';
 import { jsonOf, type WritRun } from '../support/run-writ.js';
-import { type Bend, serveDirectory } from '../support/serve-repository.js';
-import { assertSpeaks, type Places, standingPolicy } from '../support/standing-policy.js';
-
-interface Fault {
-  readonly name: string;
-  readonly code: ErrorCode;
-  readonly exit: 1 | 2 | 6;
-  /** The command could not begin: then it is an error on stderr, else a result on stdout. */
-  readonly begins?: 'no';
-  /** Both runs at once: each would wait for ten seconds. */
-  readonly together?: 'yes';
-  /** Returns what has to be undone. */
-  readonly harm?: (host: InstalledHost) => unknown;
-  /** Serve the repository by http, bent like this. */
-  readonly server?: Bend;
-  /** Shell lines that change the mounts of the command alone; the state is `$STATE`, a copy of it `$KEPT`. */
-  readonly mounts?: string;
-}
+import type { Bend } from '../support/serve-repository.js';
+import { type WayFault, wayFaultTable } from '../support/way-faults.js';
 
 let installed: InstalledHost;
 before(async () => {
@@ -45,73 +28,8 @@ before(async () => {
 });
 after(() => installed[Symbol.dispose]());
 
-function table(title: string, faults: readonly Fault[]): void {
-  describe(title, () => {
-    for (const fault of faults) it(`${fault.code}: ${fault.name}`, () => holdsAgainst(fault));
-  });
-}
-
-async function holdsAgainst(fault: Fault): Promise<void> {
-  using host = copyHost(installed);
-  await using server = await serveDirectory(host.repository, fault.server ?? (() => false));
-  if (fault.server !== undefined) host.configure({ repository: server.url });
-  await using _harm = undoing(await fault.harm?.(host));
-  const stands = standingPolicy(host.paths, fault.mounts === undefined ? host.paths : placesAfter(host));
-  const under = fault.mounts === undefined ? [] : privately(host, fault.mounts);
-
-  const asScript = () => host.writUnder(under, 'pull', '--json');
-  const asPerson = () => host.writUnder(under, 'pull', '-q');
-  const both = fault.together === 'yes' ? [asScript(), asPerson()] : [await asScript(), await asPerson()];
-  const [script, person] = await Promise.all(both);
-  assert.ok(script && person);
-  assertScript(script, fault);
-  assertPerson(person, fault);
-  stands();
-}
-
-function assertScript(run: WritRun, fault: Fault): void {
-  const { type, code, exitCode, changed, hint } = jsonOf(run);
-  const expected = ['pull.result', fault.code, fault.exit, false, 'string'];
-  assert.deepEqual([type, code, exitCode, changed, typeof hint], expected, run.stdout);
-  assert.deepEqual([run.exitCode, run.stderr], [fault.exit, '']);
-}
-
-function assertPerson({ exitCode, stdout, stderr }: WritRun, { code, exit, begins }: Fault): void {
-  assert.equal(exitCode, exit);
-  const [answer, other] = begins === 'no' ? [stderr, stdout] : [stdout, stderr];
-  assert.equal(other, '');
-  const word = begins === 'no' ? `error[${code}]` : 'FAILED';
-  assertSpeaks(answer, { word, code, next: begins === 'no' ? 0 : 1 });
-}
-
-function undoing(child: unknown): AsyncDisposable {
-  return {
-    [Symbol.asyncDispose]: async () => {
-      if (!(child instanceof ChildProcess)) return;
-      const ended = once(child, 'close');
-      child.kill();
-      await ended;
-    },
-  };
-}
-
-/** Runs writ with mounts of its own, and copies the state out of them when it has ended. */
-function privately(host: InstalledHost, mounts: string): string[] {
-  const [kept, later] = [host.dir.join('kept'), host.dir.join('later')];
-  const script = `set -e; rm -rf "$KEPT" "$LATER"; cp -a "$STATE" "$KEPT"; ${mounts}
-    code=0; "$@" || code=$?; cp -a "$STATE" "$LATER"; exit $code`;
-  const env = ['env', `STATE=${host.paths.state}`, `KEPT=${kept}`, `LATER=${later}`];
-  return [...env, 'unshare', '-m', 'sh', '-c', script, 'sh'];
-}
-
-function placesAfter(host: InstalledHost): Places {
-  const later = host.dir.join('later');
-  return {
-    policy: join(later, 'policy'),
-    staging: join(later, 'staging'),
-    journal: join(later, 'journal.json'),
-  };
-}
+const table = (title: string, faults: readonly WayFault[]): void =>
+  wayFaultTable(title, faults, () => installed);
 
 const metadata = (host: InstalledHost, name: string): string => join(host.repository, 'metadata', name);
 

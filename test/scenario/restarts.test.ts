@@ -1,5 +1,5 @@
+// Resets and restarts by what has changed, and what a restart proves.
 import assert from 'node:assert/strict';
-import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createWorkerGroups } from '../../src/agent/worker-groups.js';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
@@ -9,38 +9,9 @@ import { silentLog } from '../../src/platform/log.js';
 import type { Answer } from '../../src/workers/driver.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { type LivingDriver, livingDriver, told } from '../support/living-workers.js';
-import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
+import { current, files, scene } from '../support/restart-scene.js';
+import { confirms, scriptedDriver } from '../support/scripted-driver.js';
 import { settleNow } from '../support/settle-now.js';
-import { type TestHost, testHost } from '../support/test-host.js';
-
-const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
-const files = (rules: number, conf: number) => ({ 'rules/a': `${rules}`, 'worker.conf': `${conf}` });
-const byConfig = { when: ['rules/**'], restartWhen: ['worker.conf'] };
-
-interface Scene {
-  readonly test: TestHost;
-  readonly driver: LivingDriver;
-  /** Publishes the next release with these versions, pulls, and says what was told. */
-  next(rules: number, conf: number): Promise<{ exitCode: number; code: string | undefined; told: string[] }>;
-}
-
-async function scene(driver: LivingDriver, config: Partial<WorkerGroupConfig> = byConfig): Promise<Scene> {
-  const test = testHost({ groups: { app: { driver, config } } });
-  let serial = 1;
-  await test.publish('access', files(1, 1), { serial });
-  assert.equal((await test.pull()).exitCode, 0);
-  return {
-    test,
-    driver,
-    next: async (rules, conf) => {
-      serial += 1;
-      driver.told.length = 0;
-      await test.publish('access', files(rules, conf), { serial });
-      const { exitCode, problems } = await test.pull();
-      return { exitCode, code: problems[0]?.code, told: [...driver.told] };
-    },
-  };
-}
 
 describe('when', () => {
   it('says how: rules are reset, configuration is restarted, one at a time', async () => {
@@ -147,142 +118,6 @@ describe('a restart', () => {
       [result.outcome, result.confirmed, result.workers[0]?.state],
       ['activated', false, 'told'],
     );
-  });
-});
-
-describe('a worker that dies of the new policy', () => {
-  /** Dies in its answer to generation 2, or after it. */
-  const mortal = (
-    answer: (generation: number) => Answer,
-    verdictClass: 'true' | 'early' = 'true',
-  ): LivingDriver => {
-    const driver: LivingDriver = livingDriver(
-      {
-        a: (generation) => {
-          if (generation === 2) driver.dead.add('a');
-          return answer(generation);
-        },
-      },
-      { verdictClass },
-    );
-    return driver;
-  };
-
-  for (const [what, answer, verdictClass] of [
-    ['after it confirmed', confirms, 'true'],
-    ['after it said "ok"', told, 'early'],
-    ['without a word', (n: number) => (n === 2 ? unreachable() : confirms(n)), 'true'],
-  ] as const) {
-    it(`${what} is noticed: never activated`, async () => {
-      const { test, next } = await scene(mortal(answer, verdictClass), {});
-      using _ = test;
-      const { exitCode, code } = await next(2, 1);
-      assert.deepEqual([exitCode, code], [5, 'WORKER_DIED']);
-      assert.equal(current(test), 'generations/1');
-      assert.equal(test.host.refusals.read().refusals[0]?.code, 'WORKER_DIED');
-    });
-  }
-
-  it('a moment after its answer is noticed before the commit', async () => {
-    const driver = livingDriver({ a: told }, { verdictClass: 'early' });
-    const { test, next } = await scene(driver, {});
-    using _ = test;
-    const sleep = test.clock.sleep.bind(test.clock);
-    Object.assign(test.clock, {
-      sleep: (ms: number, signal?: AbortSignal) => {
-        if (driver.told.at(-1) === 'a 2') driver.dead.add('a');
-        return sleep(ms, signal);
-      },
-    });
-    assert.deepEqual((await next(2, 1)).code, 'WORKER_DIED');
-  });
-
-  it("is not the policy's fault when it was dead before", async () => {
-    const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
-    using _ = test;
-    driver.dead.add('a');
-    const { exitCode, code } = await next(2, 1);
-    assert.deepEqual([exitCode, code], [4, 'WORKER_UNREACHABLE']);
-    assert.equal(current(test), 'generations/2');
-  });
-
-  it('is reported when the way back leaves it dead', async () => {
-    const { test } = await scene(mortal(confirms), { onDead: 'report' });
-    using _ = test;
-    await test.publish('access', files(2, 1), { serial: 2 });
-    const result = await test.pull();
-    assert.deepEqual(
-      [result.outcome, result.problems.map((one) => one.code)],
-      ['rolled-back', ['WORKER_DIED', 'WORKER_UNREACHABLE']],
-    );
-    assert.equal(result.workers[0]?.state, 'unreachable');
-  });
-
-  it('is started again where `onDead` says so', async () => {
-    const { test, next } = await scene(mortal(confirms), { onDead: 'restart' });
-    using _ = test;
-    const { exitCode, told: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
-  });
-
-  it('and is not even listed any more is started again', async () => {
-    const driver = mortal(confirms);
-    const { test, next } = await scene(driver, { onDead: 'restart' });
-    using _ = test;
-    driver.members = async () => [...driver.workers.keys()].filter((one) => !driver.dead.has(one));
-    const { exitCode, told: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
-  });
-
-  it('and cannot be started again blocks, loudly', async () => {
-    const driver: LivingDriver = livingDriver(
-      {
-        a: (generation) => {
-          if (generation === 2) driver.dead.add('a');
-          return confirms(generation);
-        },
-      },
-      {
-        restarts: () => {
-          driver.dead.add('a');
-          return { kind: 'unreachable', text: 'FATAL Exited too quickly' };
-        },
-      },
-    );
-    const { test } = await scene(driver, { onDead: 'restart' });
-    using _ = test;
-    await test.publish('access', files(2, 1), { serial: 2 });
-    const result = await test.pull();
-    assert.equal(result.exitCode, 6);
-    assert.deepEqual(
-      result.problems.map((one) => one.code),
-      ['ACTIVATION_BLOCKED', 'WORKER_DIED', 'WORKER_DIED'],
-    );
-    assert.match(test.host.ledger.read().blocked?.reason ?? '', /FATAL/);
-    assert.equal(current(test), 'generations/1');
-    assert.equal(test.host.ledger.read().workers['app/a']?.state, 'unreachable');
-  });
-});
-
-describe('a worker that refuses what it has used before', () => {
-  const refusesBoth = (): Answer => refuses('broken')();
-
-  it('is started again where `onDead` says so', async () => {
-    const driver = livingDriver({ a: confirms });
-    const { test, next } = await scene(driver, { onDead: 'restart' });
-    using _ = test;
-    driver.workers.set('a', refusesBoth);
-    const { exitCode, told: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
-  });
-
-  it('blocks where nobody may restart it', async () => {
-    const driver = livingDriver({ a: confirms });
-    const { test, next } = await scene(driver, {});
-    using _ = test;
-    driver.workers.set('a', refusesBoth);
-    const { exitCode, told: tells } = await next(2, 1);
-    assert.deepEqual([exitCode, tells], [6, ['a 2', 'a 1']]);
   });
 });
 

@@ -6,6 +6,7 @@ import { statusReport } from '../../src/agent/status-report.js';
 import { WritError } from '../../src/core/errors.js';
 import { judgeHealth } from '../../src/core/host-health.js';
 import type { Driver } from '../../src/workers/driver.js';
+import { inodeState } from '../support/directory-state.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
@@ -51,12 +52,12 @@ describe('a cycle', () => {
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     await test.pull();
     test.repository.takeRequests();
-    const before = snapshot(test.directory);
+    const before = inodeState(test.directory);
     const result = await test.pull();
     assert.equal(result.outcome, 'unchanged');
     assert.equal(result.changed, false);
     assert.deepEqual(test.repository.takeRequests().length, 2);
-    assert.deepEqual(snapshot(test.directory), before);
+    assert.deepEqual(inodeState(test.directory), before);
   });
 
   it('brings the next release as a new generation and keeps the one before', async () => {
@@ -290,13 +291,3 @@ describe('a cycle', () => {
     );
   });
 });
-
-/** Every path below a directory with its content, mode and change time. */
-function snapshot(directory: string): Record<string, string> {
-  const found: Record<string, string> = {};
-  for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
-    const stat = fs.lstatSync(`${directory}/${name}`);
-    found[name] = `${stat.ino} ${stat.mode} ${stat.mtimeMs} ${stat.ctimeMs}`;
-  }
-  return found;
-}

@@ -18,3 +18,13 @@ export function directoryState(directory: string): Record<string, string> {
   }
   return state;
 }
+
+/** @returns inode, mode and times of everything below, by path: the same only where nothing was written at all */
+export function inodeState(directory: string): Record<string, string> {
+  const state: Record<string, string> = {};
+  for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
+    const { ino, mode, mtimeMs, ctimeMs } = lstatSync(join(directory, name));
+    state[name] = `${ino} ${mode} ${mtimeMs} ${ctimeMs}`;
+  }
+  return state;
+}

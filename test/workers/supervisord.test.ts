@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { supervisord } from '../../src/workers/supervisord.js';
 import { driverContext } from '../support/driver-context.js';
@@ -16,15 +14,10 @@ import {
   xmlTrue,
 } from '../support/fake-supervisord.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
+import { driverOf, running, stopped } from '../support/supervisord-driver.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 5000 };
-const running = { state: 20, stateName: 'RUNNING', pid: 100 };
-const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
-
-function driverOf(socket: string, options: object = { group: 'web', signal: 'HUP' }): Driver {
-  return supervisord.create({ supervisord: socket, ...options }, driverContext());
-}
 
 interface Asked {
   readonly answer: Answer;
@@ -238,136 +231,5 @@ describe('a restart through supervisord', () => {
     assert.equal(late?.kind, 'unreachable');
     assert.deepEqual(fake.calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
     await fake.close();
-  });
-});
-
-describe('the members of a supervisord group', () => {
-  const list = (...processes: Parameters<typeof xmlProcess>[0][]): string =>
-    xmlArray(processes.map(xmlProcess));
-
-  async function membersOf(said: FakeAnswer, options?: object): Promise<readonly string[]> {
-    using dir = tempDir();
-    const fake = await startFakeSupervisord(dir.join('s'), () => said);
-    try {
-      return await driverOf(dir.join('s'), options).members();
-    } finally {
-      await fake.close();
-    }
-  }
-
-  it('are all its processes, those that do not run among them', async () => {
-    const said = list(
-      { group: 'web', name: 'b', ...running },
-      { group: 'web', name: 'a', ...stopped },
-      { group: 'other', name: 'c', ...running },
-    );
-    assert.deepEqual(await membersOf(said), ['web:a', 'web:b']);
-  });
-
-  it('are those of the configuration where it names them, whatever supervisord says', async () => {
-    const options = { processes: ['web:b', 'web:a'], signal: 'HUP' };
-    assert.deepEqual(await driverOf('/nonexistent/s', options).members(), ['web:a', 'web:b']);
-  });
-
-  it('are none before supervisord is up', async () => {
-    assert.deepEqual(await driverOf('/nonexistent/s').members(), []);
-  });
-
-  const unsayable: readonly (readonly [string, FakeAnswer])[] = [
-    ['it has no such group', list({ group: 'other', name: 'c', ...running })],
-    ['it answers a fault', xmlFault(6, 'SHUTDOWN_STATE')],
-    ['it answers true', xmlTrue],
-    ['a process has no state', xmlArray(['<struct></struct>'])],
-  ];
-  for (const [what, said] of unsayable) {
-    it(`are an error, not none, when ${what}`, async () => {
-      await assert.rejects(
-        membersOf(said),
-        (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-      );
-    });
-  }
-
-  it('are an error when supervisord died', async () => {
-    using dir = tempDir();
-    await leaveStaleSocket(dir.join('s'));
-    await assert.rejects(
-      driverOf(dir.join('s')).members(),
-      (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-    );
-  });
-});
-
-describe('whether a process of supervisord lives', () => {
-  const states: readonly (readonly [number, string])[] = [
-    [20, 'alive'],
-    [10, 'unknown'],
-    [40, 'unknown'],
-    [1000, 'unknown'],
-    [0, 'dead'],
-    [30, 'dead'],
-    [100, 'dead'],
-    [200, 'dead'],
-  ];
-  for (const [state, expected] of states) {
-    it(`is ${expected} in state ${state}`, async () => {
-      using dir = tempDir();
-      const one = { group: 'web', name: 'a', state, stateName: 'S', pid: state === 20 ? 100 : 0 };
-      const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
-      assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), expected);
-      await fake.close();
-    });
-  }
-
-  it('is unknown when supervisord does not say', async () => {
-    assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
-  });
-});
-
-describe('the process behind a worker of supervisord', () => {
-  it('is known by pid and start, where a reset does not make a new one', async () => {
-    using dir = tempDir();
-    const one = { group: 'web', name: 'a', ...running };
-    const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
-    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), '100@1795291485');
-    await fake.close();
-    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), undefined);
-    assert.equal(driverOf(dir.join('s'), { group: 'web' }).identity, undefined);
-  });
-});
-
-describe('the options of the supervisord driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: supervisord.properties,
-    required: [supervisord.name, ...supervisord.required],
-    additionalProperties: false,
-  });
-  const good = { supervisord: '/run/supervisor.sock', group: 'web', signal: 'HUP' };
-
-  it('take a socket with a group or with processes', () => {
-    assert.ok(validate(good));
-    assert.ok(validate({ supervisord: good.supervisord, processes: ['web:web_0', 'cache'] }));
-  });
-
-  for (const bad of [
-    { ...good, supervisord: 'run/s' },
-    { ...good, signal: 'KILL' },
-    { ...good, group: 'web:*' },
-    { ...good, group: '' },
-    { supervisord: good.supervisord, processes: [] },
-    { supervisord: good.supervisord, processes: ['web:*'] },
-    { ...good, authorizationFile: 'secret' },
-  ]) {
-    it(`refuse ${JSON.stringify(bad)}`, () => assert.equal(validate(bad), false));
-  }
-
-  it('need exactly one of group and processes', () => {
-    for (const options of [{ signal: 'HUP' }, { group: 'web', processes: ['web:a'] }]) {
-      assert.throws(
-        () => driverOf('/run/s', options),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
-    }
   });
 });
