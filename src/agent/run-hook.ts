@@ -8,6 +8,7 @@ import { type HookVerdict, judgeHook } from '../core/hook-verdict.js';
 import { maxHookOutputBytes } from '../core/limits.js';
 import { boundedPattern } from '../platform/bounded-pattern.js';
 import type { BoxResult } from '../platform/bubblewrap.js';
+import { type DiskGuardOptions, guardDisk } from '../platform/disk-guard.js';
 import type { DurableFs } from '../platform/durable-fs.js';
 import { type CommandOptions, type CommandResult, runCommand } from '../platform/run-command.js';
 import { type Confinement, type ConfineOptions, confine } from './confine.js';
@@ -49,6 +50,8 @@ export interface HookOptions {
   /** Beside the places. */
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Of the disk that a confined command writes to; left out: as statfs says. */
+  readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
 }
 
 export interface HookReport {
@@ -109,16 +112,28 @@ interface Run {
   readonly confined: Confinement | undefined;
 }
 
-function runEither({ hook, signal }: HookOptions, { argv, env, scratch, confined }: Run): Promise<BoxResult> {
+async function runEither(options: HookOptions, { argv, env, scratch, confined }: Run): Promise<BoxResult> {
+  const { hook, signal, readFree } = options;
   const command: Omit<CommandOptions, 'argv' | 'env' | 'cwd'> = {
     timeoutMs: hook.timeoutMs,
     maxOutputBytes: maxHookOutputBytes,
     ...(signal === undefined ? {} : { signal }),
   };
   if (confined === undefined) return runCommand({ ...command, argv, env, cwd: scratch });
-  // The one place it can write: what would be in /tmp goes there.
-  return confined.run(scratch, { ...command, argv, env: { TMPDIR: scratch, ...env } });
+  const guard = guardDisk({ path: scratch, ...(readFree === undefined ? {} : { readFree }) });
+  const ending = signal === undefined ? guard.signal : AbortSignal.any([signal, guard.signal]);
+  try {
+    // The one place it can write: what would be in /tmp goes there.
+    const confinedEnv = { TMPDIR: scratch, ...env };
+    const result = await confined.run(scratch, { ...command, signal: ending, argv, env: confinedEnv });
+    // A command that met a full disk may have said no because of it.
+    return guard.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
+  } finally {
+    guard.stop();
+  }
 }
+
+const diskReason = 'half of the free space of the disk was used up while it ran';
 
 interface PlaceholderValues {
   readonly candidate: string | undefined;

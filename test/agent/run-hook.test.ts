@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { type HookPlaces, type HookReport, runHook } from '../../src/agent/run-hook.js';
+import { createSandbox } from '../../src/agent/sandbox.js';
 import type { HookConfig } from '../../src/core/config.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
+import { silentLog } from '../../src/platform/log.js';
+import { needs } from '../support/real-programs.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const places: HookPlaces = {
@@ -120,4 +123,33 @@ describe('runHook', () => {
     const { verdict } = await run({ run: ['sleep', '60'], signal: AbortSignal.abort() });
     assert.equal(verdict.reason, 'interrupted');
   });
+
+  it(
+    'ends a confined command that fills the disk, without a verdict',
+    needs('bwrap', 'bubblewrap'),
+    async () => {
+      using dir = tempDir();
+      for (const name of ['policy', 'staging']) mkdirSync(dir.join(name));
+      let bytes = 1e9;
+      const report = await runHook({
+        hook: { run: shell('sleep 60 & sleep 60'), timeoutMs: 60_000 },
+        places,
+        scratchRoot: dir.join('staging'),
+        durable: createDurableFs(),
+        confine: {
+          sandbox: createSandbox({ mode: 'required', log: silentLog() }),
+          paths: { state: dir.path, policy: dir.join('policy') },
+          view: { kind: 'live' },
+          readers: [],
+        },
+        readFree: () => {
+          bytes /= 4;
+          return { bytes };
+        },
+      });
+      assert.equal(report.verdict.kind, 'broken');
+      assert.ok(report.durationMs < 30_000);
+      assert.deepEqual(readdirSync(dir.join('staging')), []);
+    },
+  );
 });
