@@ -41,6 +41,8 @@ export interface ConfineOptions {
   readonly view: PolicyView;
   /** Groups that own trees which not everybody may read. */
   readonly readers: readonly number[];
+  /** Files with what the agent shows to others; an agent that is not root shares its user with every command. */
+  readonly secrets?: readonly string[];
 }
 
 /** A command's place, before its arguments are known. */
@@ -142,7 +144,11 @@ function broken(reason: string): WritError {
  * What is hidden first, then what was asked for, then our own: no bind can bring the state directory back, or put
  * something else in the place of policy. Sealed last, when every place to mount on has been made.
  */
-function mountsOf({ paths, view }: ConfineOptions, asked: HookBox, scratch: string): BoxMount[] {
+function mountsOf(
+  { paths, view, secrets = [] }: ConfineOptions,
+  asked: HookBox,
+  scratch: string,
+): BoxMount[] {
   const state = fs.realpathSync(paths.state);
   const hidden = hiddenPlaces.flatMap((path) => (fs.existsSync(path) ? [fs.realpathSync(path)] : []));
   const empty = (path: string): BoxMount => ({ kind: 'empty', path });
@@ -151,6 +157,7 @@ function mountsOf({ paths, view }: ConfineOptions, asked: HookBox, scratch: stri
     ...hidden.map(empty),
     ...asked.binds.flatMap((path) => bind('read-only', path)),
     ...asked.writable.flatMap((path) => bind('writable', path)),
+    ...secrets.flatMap((path) => cover(path, asked)),
     empty(state),
     ...viewMounts(fs.realpathSync(paths.policy), view),
     ...bind('writable', scratch),
@@ -170,6 +177,15 @@ function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
     { kind: 'directory', path: dirname(real) },
     { kind, from: real, to: real },
   ];
+}
+
+/** Where it can be seen: a device that nobody can open. A command that needs the file has it in its binds, by name. */
+function cover(path: string, { binds, writable }: HookBox): BoxMount[] {
+  if (binds.includes(path) || !fs.existsSync(path)) return [];
+  const real = fs.realpathSync(path);
+  const isHidden = hiddenPlaces.some((place) => real.startsWith(`${place}/`));
+  const isBound = [...binds, ...writable].some((one) => real.startsWith(`${one}/`));
+  return isHidden && !isBound ? [] : [{ kind: 'read-only', from: '/dev/null', to: real }];
 }
 
 function hiddenPath(

@@ -11,7 +11,12 @@ export function confineOn({
   config,
 }: Pick<Host, 'sandbox' | 'paths' | 'config'>): Omit<HookSandbox, 'view' | 'places'> {
   const readers = config.bundles.flatMap(({ group }) => (group === undefined ? [] : groupsNamed(group)));
-  return { sandbox, paths, readers };
+  return { sandbox, paths, readers, secrets: secretsOf(config) };
+}
+
+function secretsOf({ workers }: Host['config']): string[] {
+  const files = workers.map(({ reset }) => reset?.options['authorizationFile']);
+  return [...new Set(files.filter((file) => typeof file === 'string'))];
 }
 
 /** A group that does not exist is staging's to refuse. */

@@ -117,6 +117,26 @@ describe('a check in the sandbox', options, () => {
     assert.doesNotMatch(text, /secret$/);
   });
 
+  it('reads no secret of a driver, whoever may read it outside', async () => {
+    const directory = fs.mkdtempSync('/var/tmp/writ-test-');
+    try {
+      fs.chmodSync(directory, 0o755);
+      const secret = join(directory, 'token');
+      fs.writeFileSync(secret, 'Bearer abc', { mode: 0o644 });
+      using test = confinedHost(shellCheck(`cat ${secret} 2>&1; ls ${directory}; exit 1`));
+      const reset = { driver: 'http', options: { http: 'http://127.0.0.1:1/', authorizationFile: secret } };
+      const group = { name: 'g', uses: [], reset };
+      const config = { ...test.host.config, workers: [group] } as unknown as Host['config'];
+      Object.assign(test.host, { config });
+      const { text, code } = await judge(test);
+      assert.equal(code, 'CHECK_FAILED');
+      assert.match(text, /^token$/m);
+      assert.doesNotMatch(text, /abc/);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
   it('writes nowhere but in its scratch directory', async () => {
     const { text } = await lookAround(
       `cd "$4"; echo mine > here
