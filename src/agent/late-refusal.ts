@@ -67,7 +67,7 @@ function hasUsedIt(host: Host, { facts }: WritError, generation: number): boolea
 
 async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
   try {
-    return await chooseTarget(host, active, { force: 'no' });
+    return await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn({ err: error }, 'a worker refuses what is active, and there is nothing to go back to');

@@ -13,6 +13,8 @@ export interface Wish {
   readonly generation?: number;
   /** `yes`: also one with a withdrawn release; never one that does not verify. */
   readonly force: 'yes' | 'no';
+  /** `skipped`: never one with a release that is remembered as refused. */
+  readonly refused?: 'skipped';
 }
 
 /**
@@ -23,13 +25,15 @@ export interface Wish {
 export async function chooseTarget(
   host: Host,
   active: ActivePolicy | undefined,
-  { generation: wanted, force }: Wish,
+  { generation: wanted, force, refused }: Wish,
 ): Promise<ActivePolicy> {
   const candidates = wanted === undefined ? candidatesOf(host, active) : [wanted];
   let first: WritError | undefined;
   for (const number of candidates) {
     try {
-      return await requireSuitable(host, active, { number, force });
+      const target = await requireSuitable(host, active, { number, force });
+      if (refused === undefined || !isRefused(host, target)) return target;
+      first ??= noPrevious(host, number);
     } catch (error) {
       if (!isWritError(error)) throw error;
       first ??= error;
@@ -45,6 +49,13 @@ function candidatesOf(host: Host, active: ActivePolicy | undefined): number[] {
     .filter((number) => active !== undefined && number < active.generation.number)
     .reverse();
   return previous === undefined ? older : [previous, ...older.filter((number) => number !== previous)];
+}
+
+function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
+  const { refusals } = host.refusals.read();
+  return refusals.some(
+    ({ bundle, manifestDigest }) => bundles.get(bundle)?.record.release.manifest.digest === manifestDigest,
+  );
 }
 
 async function requireSuitable(

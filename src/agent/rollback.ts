@@ -14,6 +14,7 @@ import { chooseTarget } from './rollback-target.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
 import { touchTrees } from './touch-trees.js';
+import { dueGroups } from './worker-ledger.js';
 
 export interface RollbackRequest {
   readonly cycle: string;
@@ -68,12 +69,14 @@ function planRollback(host: Host, plan: RollbackPlan): Move {
     return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
   });
   const changed = changedPaths(changes);
+  const due = dueGroups(host.ledger.read());
   const from = active && { generation: active.generation.number, path: active.generation.path };
   return {
     kind: 'rollback',
     ...(from ? { from } : {}),
     to: { generation: target.generation.number, path: target.generation.path },
-    groups: host.groups.filter((group) => concernsGroup(group.config, changed)),
+    // Who is due may hold what is left now, whatever this move changes.
+    groups: host.groups.filter(({ config }) => concernsGroup(config, changed) || due.has(config.name)),
     releases: [],
     staging: plan.staging,
     signal: request.signal,

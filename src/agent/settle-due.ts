@@ -12,7 +12,7 @@ import { readSets } from './read-sets.js';
 import { standingRefusal } from './standing-refusal.js';
 import { resetWorkers, type TellContext } from './tell-steps.js';
 import type { WorkerGroup } from './worker-groups.js';
-import { dueWorkers, groupOf, noteWorkers, tellableWorkers } from './worker-ledger.js';
+import { dueWorkers, groupOf, noteWorkers, refusingInVain, tellableWorkers } from './worker-ledger.js';
 
 export interface SettleOptions {
   /** Makes the directory for scratch when a probe needs it. */
@@ -73,7 +73,9 @@ async function tellDue(
 
 function whoseTurn(host: Host, who: SettleOptions['who']): ReadonlySet<string> {
   const ledger = host.ledger.read();
-  return who === 'all' ? dueWorkers(ledger) : tellableWorkers(ledger, host.clock.nowMs());
+  return who === 'all'
+    ? new Set([...dueWorkers(ledger), ...refusingInVain(ledger)])
+    : tellableWorkers(ledger, host.clock.nowMs());
 }
 
 /** What was said before somebody said no counts too. */

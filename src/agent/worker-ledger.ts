@@ -114,6 +114,15 @@ export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
   return new Set(due.map(([key]) => key));
 }
 
+/** @returns keys of the workers that refuse what no way back would take from them: they may have been mended */
+export function refusingInVain({ workers, previous }: Ledger): readonly string[] {
+  const refusing = Object.entries(workers).filter(
+    ([, { state, goneAtMs, confirmed, wanted }]) =>
+      state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined),
+  );
+  return refusing.map(([key]) => key);
+}
+
 export function isDue(worker: WorkerLedger): boolean {
   return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
 }

@@ -101,6 +101,7 @@ describe('a worker that refuses what is active already', () => {
     using _ = test;
     driver.workers.set('b', confirms);
     await settle();
+    driver.workers.set('b', refuses('a trouble of its own'));
     const answer = { group: 'app', worker: 'b', generation: 2, text: 'no', atMs: 0 } as const;
     noteLateAnswer(test.host, { ...answer, state: 'refused' }, 2);
     await settle();
@@ -108,6 +109,32 @@ describe('a worker that refuses what is active already', () => {
     assert.deepEqual(test.host.refusals.read().refusals, []);
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [4, 'WORKER_REFUSED']);
+    driver.workers.set('b', confirms);
+    assert.equal((await test.pull()).exitCode, 0, 'mended, and asked again when a person pulls');
+  });
+
+  it('is not taken to a generation that was refused before: then it stays, and is reported', async () => {
+    let away = false;
+    const a = (generation: number) => {
+      if (generation !== 2 && generation !== 3) return confirms(generation);
+      return away ? unreachable() : refuses('no')();
+    };
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a }) } } });
+    for (const [serial, exitCode] of [
+      [1, 0],
+      [2, 5],
+      [3, 4],
+    ] as const) {
+      away = serial === 3;
+      await test.publish('access', { f: `${serial}` }, { serial });
+      assert.equal((await test.pull()).exitCode, exitCode);
+    }
+    away = false;
+    const bundles = `${test.host.paths.bundles}/access`;
+    const first = fs.readdirSync(bundles).find((one) => one.startsWith('1-'));
+    fs.writeFileSync(`${bundles}/${first}/f`, 'damaged');
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, current(test)], [4, 'generations/3']);
   });
 
   it('and never used it is heard, though one that has used it said no before in vain', async () => {

@@ -195,6 +195,30 @@ describe('a rolling group that goes back', () => {
   });
 });
 
+describe('a rollback that does not concern a group', () => {
+  it('is degraded while a worker of it is due', async () => {
+    const one = scriptedDriver({ a: confirms });
+    using test = testHost({
+      bundles: [{ name: 'one' }, { name: 'two' }],
+      groups: { app: { driver: one, config: { uses: ['one'] } } },
+    });
+    await test.publish('one', { f: '1' }, { serial: 1 });
+    await test.publish('two', { f: '1' }, { serial: 1 });
+    await test.pull();
+    one.workers.set('a', unreachable);
+    await test.publish('one', { f: '2' }, { serial: 2 });
+    await test.pull();
+    await test.publish('two', { f: '2' }, { serial: 2 });
+    await test.pull();
+    const { signal } = new AbortController();
+    const { result } = await runRollback(test.host, { by: 'kim', signal, onEvent: () => undefined });
+    assert.deepEqual(
+      [result.outcome, result.exitCode, codes(result)],
+      ['degraded', 4, ['WORKER_UNREACHABLE']],
+    );
+  });
+});
+
 describe('a rollback to the generation that a worker last proved', () => {
   it('restarts it where it was told of another one since: it may use that', async () => {
     const driver = livingDriver({ a: confirms });
