@@ -4,50 +4,27 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { StatusReport } from '../../src/core/control-protocol.js';
-import { systemClock } from '../../src/platform/clock.js';
 import { gateIn } from '../support/agent-in-process.js';
 import { jsonOf, runWrit, type WritRun } from '../support/run-writ.js';
-import { type SampleRepository, sampleRepository } from '../support/sample-repository.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { startWrit, type WritProcess } from '../support/writ-process.js';
+import { type WritSite, writSite } from '../support/writ-site.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 
-interface Site {
-  readonly repository: SampleRepository;
-  readonly state: string;
-  readonly run: string;
-  /** Starts the agent and waits until it answers. */
-  agent(): Promise<WritProcess>;
+interface Site extends Pick<WritSite, 'repository' | 'state' | 'run' | 'agent'> {
   /** A command with --json. */
   writ(...args: string[]): Promise<WritRun & { readonly json: Record<string, unknown> }>;
   active(): string | undefined;
 }
 
 function siteIn(dir: TempDir, keys: Record<string, unknown> = {}): Site {
-  const repository = sampleRepository(dir, { clock: systemClock });
-  const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
-  const defaults = {
-    poll: { every: '1h' },
-    bundles: [{ name: 'dns-edge' }],
-    host: { id: 'test' },
-    sandbox: 'off',
-  };
-  const places = { repository: repository.url, root: repository.rootPath, state, run };
-  fs.writeFileSync(config, JSON.stringify({ ...defaults, ...places, ...keys }));
-  const path = join(state, 'policy/current/dns-edge/block.rpz');
+  const site = writSite(dir, { sandbox: 'off', ...keys });
+  const path = join(site.state, 'policy/current/dns-edge/block.rpz');
   return {
-    repository,
-    state,
-    run,
-    agent: async () => {
-      const agent = startWrit(['agent', '--config', config]);
-      await agent.waitForStderr(/"state":"run"/);
-      return agent;
-    },
+    ...site,
     writ: async (...args) => {
-      const ran = await runWrit([...args, '--config', config, '--json']);
+      const ran = await site.writ(...args, '--json');
       return { ...ran, json: jsonOf(ran) };
     },
     active: () => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined),
