@@ -37,7 +37,8 @@ export interface NewFile {
   readonly groupId?: number;
 }
 
-const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  fs.constants;
 
 /** @returns the descriptor. O_EXCL and O_NOFOLLOW: even a place that somebody prepared with links is not written through. */
 export function openNewFile(path: string, { mode, groupId }: NewFile): number {
@@ -91,7 +92,8 @@ export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: nu
 }
 
 export function appendAndFlush(path: string, text: string, mode: number): void {
-  const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW, mode);
+  // O_NONBLOCK: a pipe in its place without a reader would hold up the process, which waits for it in open().
+  const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, mode);
   try {
     fs.fchmodSync(descriptor, mode);
     fs.writeFileSync(descriptor, text);

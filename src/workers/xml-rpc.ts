@@ -134,10 +134,12 @@ interface Reader {
 
 function createReader(text: string): Reader {
   let at = 0;
+  // Sticky and possibly empty: it matches where it stands, and megabytes of white space cost one look each time.
+  const space = /[ \t\r\n]*/y;
   const skipSpace = (): number => {
-    let next = at;
-    while (/[ \t\r\n]/.test(text.charAt(next))) next += 1;
-    return next;
+    space.lastIndex = at;
+    space.test(text);
+    return Math.max(space.lastIndex, at);
   };
   const takes = (tag: string): boolean => {
     const next = skipSpace();

@@ -1,5 +1,6 @@
 // The order of durable operations, what a failure at each of them leaves behind, and the modes that result.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs, isTemporaryName } from '../../src/platform/durable-fs.js';
@@ -212,5 +213,11 @@ describe('modes under umask 077', () => {
     assert.equal(result.kind === 'exited' && result.exitCode, 0, JSON.stringify(result));
     assert.equal(modeOf(dir.join('made')).toString(8), '755');
     assert.equal(fs.readFileSync(dir.join('umask'), 'utf8'), '77', 'the umask of the process stays');
+  });
+
+  it('waits for no reader of a pipe that somebody put in the place of its file', () => {
+    using dir = tempDir();
+    execFileSync('mkfifo', [dir.join('events')]);
+    throwsCode('DISK_FAILED', () => createDurableFs().appendFile('op', dir.join('events'), 'x', 0o600));
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tailOf, told } from '../../src/workers/answer.js';
 import { createExpectation } from '../../src/workers/expectation.js';
+import { parseXmlRpcAnswer } from '../../src/workers/xml-rpc.js';
 
 /** As much as any driver reads. */
 const flood = 64_000;
@@ -41,5 +42,10 @@ describe('an answer', () => {
     const { judge } = createExpectation({ expect: 'ok' });
     const lines = `${'\n'.repeat(flood)}x`;
     assert.ok(blockedMs(() => judge(lines, (text) => text)) < maxBlockedMs);
+  });
+
+  it('of white space in XML is read at once', () => {
+    const xml = `<methodResponse><params><param><value>${' '.repeat(4_000_000)}</value>`;
+    assert.ok(blockedMs(() => assert.equal(parseXmlRpcAnswer(xml).kind, 'malformed')) < 400);
   });
 });
