@@ -1,13 +1,12 @@
 // The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
 // the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
 import type { WritError } from '../core/errors.js';
+import { candidateGround } from './candidate-ground.js';
 import { changedBy } from './candidate-move.js';
-import { candidateView } from './candidate-view.js';
 import { concernsGroup } from './changed-groups.js';
 import type { StepAnswer } from './cycle-story.js';
 import { failuresOr, stepVerdict } from './cycle-text.js';
 import type { Host } from './host.js';
-import { confineOn } from './host-sandbox.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
 import {
   assembleCandidate,
@@ -57,23 +56,15 @@ async function askOnce(
       (options.force === 'yes' && group.uses.some((name) => fresh.includes(name))),
   );
   if (groups.every((one) => one.canary === undefined)) return new Map();
-  const confine = { ...confineOn(host), view: candidateView(bundles, options) };
+  const ground = candidateGround(host, candidatePath, bundles, options);
   const watch = await watchCandidate({
-    candidatePath,
-    confine,
+    ...ground,
     bundles: bundles.map(({ selection, treePath }) => ({ config: selection.bundle, treePath })),
   });
   const { reports, problems } = await runCanaries({
+    ...ground,
     groups,
-    candidatePath,
     treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
-    scratchRoot: options.staging,
-    durable: host.durable,
-    clock: host.clock,
-    log: host.log,
-    signal: options.signal,
-    ...(options.current === undefined ? {} : { currentPath: options.current.path }),
-    confine,
   });
   options.reports.push(...reports);
   const refusals = new Map(blame(host, problems, bundles));

@@ -3,10 +3,8 @@
 import type { CanaryConfig, WorkerGroupConfig } from '../core/config.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdictKind } from '../core/hook-verdict.js';
-import type { Clock } from '../platform/clock.js';
-import type { DurableFs } from '../platform/durable-fs.js';
-import type { Logger } from '../platform/log.js';
-import { type CandidateSandbox, confinedTo } from './policy-view.js';
+import type { CandidateGround } from './candidate-ground.js';
+import { confinedTo } from './policy-view.js';
 import { type HookReport, runHook } from './run-hook.js';
 import { runStartedCanary } from './started-canary.js';
 
@@ -14,23 +12,11 @@ export interface CanaryReport extends HookReport {
   readonly group: string;
 }
 
-export interface CanaryOptions {
+export interface CanaryOptions extends CandidateGround {
   /** Groups that the candidate concerns; those without a canary are passed over. */
   readonly groups: readonly WorkerGroupConfig[];
-  /** The candidate generation directory. */
-  readonly candidatePath: string;
   /** Real path of each bundle's tree in it. */
   readonly treePaths: ReadonlyMap<string, string>;
-  /** The active generation directory; left out before the first activation. */
-  readonly currentPath?: string;
-  /** Left out: no canary is confined. */
-  readonly confine?: CandidateSandbox;
-  /** An existing private directory in staging. */
-  readonly scratchRoot: string;
-  readonly durable: DurableFs;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly signal?: AbortSignal;
 }
 
 export interface CanaryResult {

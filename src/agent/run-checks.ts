@@ -5,11 +5,9 @@ import type { BundleConfig } from '../core/config.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
 import type { Manifest } from '../core/manifest.js';
-import type { Clock } from '../platform/clock.js';
-import type { DurableFs } from '../platform/durable-fs.js';
-import type { Logger } from '../platform/log.js';
+import type { CandidateGround } from './candidate-ground.js';
 import { runParseCheck } from './parse-check.js';
-import { type CandidateSandbox, confinedTo } from './policy-view.js';
+import { confinedTo } from './policy-view.js';
 import { type HookReport, runHook } from './run-hook.js';
 import { watchCandidate } from './watch-candidate.js';
 
@@ -42,20 +40,8 @@ export interface CheckResult {
   readonly problems: ReadonlyMap<string, WritError>;
 }
 
-export interface CheckOptions {
+export interface CheckOptions extends CandidateGround {
   readonly bundles: readonly CheckSubject[];
-  /** The candidate generation directory. */
-  readonly candidatePath: string;
-  /** The active generation directory; left out before the first activation. */
-  readonly currentPath?: string;
-  /** Left out: no check is confined. */
-  readonly confine?: CandidateSandbox;
-  /** An existing private directory in staging. */
-  readonly scratchRoot: string;
-  readonly durable: DurableFs;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly signal?: AbortSignal;
   readonly onReport?: (report: CheckReport) => void;
 }
 

@@ -8,12 +8,11 @@ import type { Manifest } from '../core/manifest.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import type { MirrorFailure } from '../trust/mirror-failures.js';
 import type { ActiveBundle } from './active-bundles.js';
-import { candidateView } from './candidate-view.js';
+import { candidateGround } from './candidate-ground.js';
 import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
 import type { Generation } from './generations.js';
 import type { Host } from './host.js';
-import { confineOn } from './host-sandbox.js';
 import { type CheckReport, runChecks } from './run-checks.js';
 import { holdBackSets, type Selection } from './select-releases.js';
 import { type StagedBundle, stageBundle } from './stage-bundle.js';
@@ -228,20 +227,13 @@ async function checkOnce(
     host.durable.createLink('check.candidate-link', join(candidatePath, selection.bundle.name), treePath);
   }
   const { problems } = await runChecks({
+    ...candidateGround(host, candidatePath, bundles, options),
     bundles: bundles.map(({ selection, treePath, manifest, staged }) => ({
       config: selection.bundle,
       treePath,
       manifest,
       changed: staged !== undefined,
     })),
-    candidatePath,
-    scratchRoot: options.staging,
-    durable: host.durable,
-    clock: host.clock,
-    log: host.log,
-    signal: options.signal,
-    ...(options.current === undefined ? {} : { currentPath: options.current.path }),
-    confine: { ...confineOn(host), view: candidateView(bundles, options) },
     onReport: (report) => void checks.push(report),
   });
   return blameNewBundles(problems, bundles);
