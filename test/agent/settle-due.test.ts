@@ -1,64 +1,13 @@
+// Who is told apart from the cycle: who missed a tell, who appears, and nobody else.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { tellIds } from '../../src/agent/cycle-story.js';
-import type { Host } from '../../src/agent/host.js';
-import { type SettleOptions, type SettleResult, settleDue } from '../../src/agent/settle-due.js';
-import { openStagingArea } from '../../src/agent/staging-area.js';
-import { dueWorkers, wantGeneration } from '../../src/agent/worker-ledger.js';
-import type { WorkerGroupConfig } from '../../src/core/config.js';
+import type { SettleResult } from '../../src/agent/settle-due.js';
+import { dueWorkers } from '../../src/agent/worker-ledger.js';
 import { directoryState } from '../support/directory-state.js';
-import {
-  confirms,
-  refuses,
-  type ScriptedDriver,
-  scriptedDriver,
-  unreachable,
-} from '../support/scripted-driver.js';
-import { type TestHost, testHost } from '../support/test-host.js';
-
-let cycles = 0;
-
-async function settle(host: Host, more: Partial<SettleOptions> = {}): Promise<SettleResult> {
-  cycles += 1;
-  const cycle = `c-${cycles}`;
-  const area = openStagingArea(host.paths, host.durable, cycle);
-  const staging = (): string => area.path();
-  const { signal } = new AbortController();
-  try {
-    return await settleDue(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
-  } finally {
-    area.remove(host.log);
-  }
-}
-
-const entryOf = (test: TestHost, key: string) => test.host.ledger.read().workers[key];
-const codes = ({ problems }: SettleResult): string[] => problems.map((one) => one.code);
-
-interface World {
-  readonly test: TestHost;
-  readonly driver: ScriptedDriver;
-}
-
-/** Version 1 is active and everybody has confirmed it, but for the workers that say otherwise. */
-async function world(
-  workers: Parameters<typeof scriptedDriver>[0],
-  config: Partial<WorkerGroupConfig> = {},
-): Promise<World> {
-  const driver = scriptedDriver(workers);
-  for (const name of Object.keys(workers)) driver.processes.set(name, `first-${name}`);
-  const test = testHost({ groups: { app: { driver, config } } });
-  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
-  await test.pull();
-  driver.told.length = 0;
-  // Whoever is another process from now on was not made by that tell.
-  await test.clock.advance(20_000);
-  return { test, driver };
-}
-
-const probe = (script: string): Partial<WorkerGroupConfig> => ({
-  probe: { run: ['sh', '-c', script], timeoutMs: 5000, retry: 0 },
-});
+import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
+import { codes, entryOf, settle, world } from '../support/settled-world.js';
+import { testHost } from '../support/test-host.js';
 
 describe('a worker that could not be told', () => {
   it('is told again, it alone, until it confirms', async () => {
@@ -213,72 +162,6 @@ describe('a worker that appears', () => {
     using test = testHost({ groups: { app: { driver } } });
     assert.deepEqual(await settle(test.host), { results: [], problems: [] });
     assert.deepEqual([driver.told, driver.reads], [[], 0]);
-  });
-});
-
-describe('a group with a probe', () => {
-  it('whose probe shows the generation already is told nothing after a restart that lost the answers', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
-    using _ = test;
-    const { host } = test;
-    host.ledger.write({ ...host.ledger.read(), workers: {} });
-    const { results } = await settle(test.reopen());
-    assert.deepEqual(driver.told, []);
-    assert.deepEqual(
-      results.map((one) => [one.worker, one.state, one.tell]),
-      [
-        ['a', 'confirmed', undefined],
-        ['b', 'confirmed', undefined],
-      ],
-    );
-  });
-
-  it('whose probe says no is told', async () => {
-    const { test, driver } = await world({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
-    using _ = test;
-    const { host } = test;
-    host.ledger.write({ ...host.ledger.read(), workers: {} });
-    const [group] = test.reopen().groups;
-    const groups = [{ ...group!, config: { ...group!.config, ...probe('exit 1') } }];
-    const result = await settle({ ...test.reopen(), groups });
-    assert.deepEqual([driver.told, codes(result)], [['a 1'], ['PROBE_FAILED']]);
-  });
-
-  it('is told all the same what a move did not come to tell it: the way back may be half done', async () => {
-    const { test, driver } = await world({ a: confirms }, probe('true'));
-    using _ = test;
-    const { host } = test;
-    host.ledger.write(wantGeneration(host.ledger.read(), host.groups, 2, 1));
-    host.ledger.write(wantGeneration(host.ledger.read(), host.groups, 1, 2));
-    await settle(host);
-    assert.deepEqual(driver.told, ['a 1']);
-  });
-
-  it('is asked first for who gave no answer in time: it may have obeyed', async () => {
-    const { test, driver } = await world({ a: unreachable }, probe('true'));
-    using _ = test;
-    const restarted = test.reopen();
-    await settle(restarted);
-    assert.deepEqual([driver.told, restarted.ledger.read().workers['app/a']?.state], [[], 'confirmed']);
-  });
-
-  it('is not believed for one worker while another one could have answered', async () => {
-    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
-    using _ = test;
-    driver.processes.set('b', 'second-b');
-    driver.workers.set('b', unreachable);
-    await settle(test.host);
-    assert.deepEqual([driver.told, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
-  });
-
-  it('that refuses what a due worker was told is a refusal, and the worker stays due', async () => {
-    const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
-    using _ = test;
-    driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
-    const groups = test.host.groups.map((one) => ({ ...one, config: { ...one.config, ...probe('exit 3') } }));
-    const refusals: string[] = [];
-    await settle({ ...test.host, groups }, { onRefused: async (error) => void refusals.push(error.code) });
-    assert.deepEqual([refusals, entryOf(test, 'app/a')?.state], [['PROBE_FAILED'], 'unreachable']);
   });
 });
 
