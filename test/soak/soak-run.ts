@@ -8,8 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hostPaths } from '../../src/agent/paths.js';
 import { requireSwept } from '../support/host-invariant.js';
 import { seeded } from '../support/seeded.js';
-import { calm, chooseAction } from './soak-actions.js';
+import { chooseAction } from './soak-actions.js';
 import { canRepair, graceMs, type SoakHost } from './soak-host.js';
+import { calm } from './soak-mending.js';
 import { SoakWorld } from './soak-world.js';
 
 export interface SoakOptions {

@@ -1,0 +1,53 @@
+// What a publisher and an operator do to a fleet in a soak: releases good and bad, withdrawals, roots, rollbacks.
+import type { SoakHost } from './soak-host.js';
+import { type BundleName, bundleNames } from './soak-repository.js';
+import type { SoakWorld } from './soak-world.js';
+
+export function pick(world: SoakWorld): SoakHost {
+  return world.random.pick(world.hosts);
+}
+
+export async function publish(
+  world: SoakWorld,
+  bundle: BundleName,
+  kind: 'good' | 'refused' | 'nacked',
+): Promise<void> {
+  const serial = await world.repository.publish(bundle, kind);
+  world.story.count('publishes');
+  world.story.event(`published ${bundle} ${serial}, ${kind}`);
+}
+
+export async function publishBoth(world: SoakWorld): Promise<void> {
+  for (const bundle of bundleNames) await publish(world, bundle, 'good');
+}
+
+export async function publishNacked(world: SoakWorld): Promise<void> {
+  for (const host of world.hosts) host.noteUnrest();
+  if (world.random.once(2)) await publish(world, 'edge', 'good');
+  await publish(world, 'access', 'nacked');
+  if (world.random.once(2)) await pick(world).writ('pull');
+}
+
+export async function withdraw(world: SoakWorld): Promise<void> {
+  const bundle = world.random.pick(bundleNames);
+  const moved = await world.repository.withdraw(bundle);
+  if (moved === undefined) return;
+  world.story.count('withdrawals');
+  world.story.event(`withdrew ${bundle} ${moved.from}, back to ${moved.to}`);
+}
+
+export async function rotate(world: SoakWorld): Promise<void> {
+  const role = await world.repository.rotate();
+  world.story.count('root rotations');
+  world.story.event(`rotated the root, new keys: ${role}`);
+}
+
+export async function rollBack(world: SoakWorld, host: SoakHost): Promise<void> {
+  host.expectRollback();
+  await host.writ('rollback', '--reason', 'soak');
+  host.rollbackIsOver();
+  if (world.random.once(2)) await publish(world, world.random.pick(bundleNames), 'good');
+  await host.writ('pull');
+  await host.writ('resume');
+  await host.writ('pull');
+}
