@@ -48,7 +48,7 @@ export interface FlushRule {
   readonly flush: RegExp;
   /** `each` one is needed; `some` are, and others of the same name are not; `spare`: none is. */
   readonly kind: 'each' | 'some' | 'spare';
-  /** Of `some`: a cycle in which at least one is needed. */
+  /** Of `some`: a cycle in which at least one is needed; left out where no recorded cycle shows it. */
   readonly neededIn?: string;
   /** Cycles in which a start makes again what is lost: there the removal breaks nothing. */
   readonly mendedIn?: readonly string[];
@@ -117,8 +117,8 @@ const rules: readonly FlushRule[] = [
   },
   {
     flush: /^fsync (?:history\.jsonl|state), behind write history\.jsonl/,
-    kind: 'each',
-    why: 'what was acknowledged is told',
+    kind: 'some',
+    why: 'the line of a move is written again by the next start; that of a refusal, or of a rollback that failed, is in no other place',
   },
   {
     flush: /^fsync new trust\//,
