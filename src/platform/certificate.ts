@@ -1,5 +1,6 @@
 // The door to a server's certificate: when it ends. Shakes hands and says nothing; whether it is to be believed, is the
 // HTTP door's to judge.
+import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 
 export interface CertificateOptions {
@@ -16,7 +17,9 @@ export function certificateEndsAtMs({
 }: CertificateOptions): Promise<number | undefined> {
   return new Promise((resolve) => {
     // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.
-    const socket = connect({ host, port, servername: host, rejectUnauthorized: false });
+    // The protocol has no addresses as names of servers, and newer Nodes throw at one.
+    const named = isIP(host) === 0 ? { servername: host } : {};
+    const socket = connect({ host, port, ...named, rejectUnauthorized: false });
     const end = (endsAtMs: number | undefined): void => {
       socket.destroy();
       resolve(endsAtMs);
