@@ -40,15 +40,19 @@ export function readHistory(
   paths: HostPaths,
   options: { readonly limit: number; readonly cycle?: string },
 ): HistoryEntry[] {
-  const lines = [...readLines(`${paths.history}.1`), ...readLines(paths.history)].reverse();
   const found: HistoryEntry[] = [];
-  for (const line of lines) {
+  for (const line of newestFirst(paths)) {
     if (found.length >= options.limit) break;
     const entry = parseEntry(line);
     if (entry === undefined) continue;
     if (options.cycle === undefined || isOf(entry, options.cycle)) found.push(entry);
   }
   return found;
+}
+
+/** The older file is read only by who is not content with the newer one: each start asks for one line. */
+function* newestFirst(paths: HostPaths): Generator<string> {
+  for (const path of [paths.history, `${paths.history}.1`]) yield* readLines(path).reverse();
 }
 
 /** A cycle that was cut short is told by the recovery that brought it to its end. */

@@ -9,9 +9,10 @@ import { appendHistory, readHistory } from './history.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import type { CycleEnd } from './sync-cycle.js';
+import { groupOf, workerOf } from './worker-ledger.js';
 
 /** Who asked for it and how long its steps took died with the agent. */
-const reason = 'its agent ended before it could write this line; written by the start after it';
+const reason = 'the history did not have it: its agent ended before it could say so, or the line was lost';
 
 /**
  * Writes the missing line of the last committed cycle. Never throws: reporting changes no outcome.
@@ -90,7 +91,6 @@ function bundlesOf({ paths }: Host, from: number | undefined, to: number): Bundl
 function workersOf({ workers }: Ledger, generation: number): WorkerResult[] {
   return Object.entries(workers).flatMap(([key, { state, text, atMs, wanted }]) => {
     if (state === 'waiting' || wanted !== generation) return [];
-    const at = key.indexOf('/');
-    return [{ group: key.slice(0, at), worker: key.slice(at + 1), state, generation, text, atMs }];
+    return [{ group: groupOf(key), worker: workerOf(key), state, generation, text, atMs }];
   });
 }

@@ -103,7 +103,7 @@ describe('the history of a host that was killed behind its swap', async () => {
       durationMs: 0,
     });
     assert.deepEqual([steps, by], [[], undefined]);
-    assert.match(reason ?? '', /ended before it could write this line/);
+    assert.match(reason ?? '', /its agent ended before it could say so/);
     assert.deepEqual(
       workers.map((one) => [one.group, one.worker, one.state, one.generation]),
       [['app', 'a', 'confirmed', 2]],
