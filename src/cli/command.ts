@@ -1,6 +1,7 @@
 // What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
 // run time, so that the table of commands costs nothing. How answers look is render's.
 import type { Command } from 'commander';
+import type { HealthLevel } from '../core/host-health.js';
 import type { Clock } from '../platform/clock.js';
 
 export type StepState = 'ok' | 'warn' | 'FAIL' | 'skip';
@@ -52,6 +53,8 @@ export interface Answer {
   /** The outcome word, as `published`; people read it in capitals at the start of the first line. */
   readonly outcome: string;
   readonly exitCode: number;
+  /** How good that is, which its colour repeats; left out where the exit code says it. */
+  readonly level?: HealthLevel;
   /** Further members of the JSON object: times as ISO 8601, digests as `sha256:...`, camelCase. */
   readonly details: Readonly<Record<string, unknown>>;
   /** The block for people, without its `Next:` line. Control characters in it are shown escaped. */

@@ -3,8 +3,10 @@
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
 import { styleText } from 'node:util';
 import { exitCodeOfKind, type WritError } from '../core/errors.js';
+import type { HealthLevel } from '../core/host-health.js';
 import type { Clock } from '../platform/clock.js';
 import type { Answer, Reporter, StepState } from './command.js';
+import { cutToColumns, printable, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;
@@ -47,7 +49,7 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
   const live = createLiveLine(streams.stderr);
   const show = (answer: Answer): void => {
     live.clear();
-    const lines = options.json ? [JSON.stringify(jsonOfAnswer(answer))] : linesOfAnswer(answer, paintOut);
+    const lines = options.json ? [printableJson(jsonOfAnswer(answer))] : linesOfAnswer(answer, paintOut);
     for (const line of lines) out(line);
   };
   return {
@@ -61,7 +63,7 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
     },
     error: (type, error, exitCode = exitCodeOf(error)) => {
       live.clear();
-      if (options.json) out(JSON.stringify(jsonOfError(type, exitCode, error)));
+      if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
       else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
       return exitCode;
     },
@@ -93,8 +95,17 @@ function jsonOfError(type: string, exitCode: number, error: WritError): object {
   return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, ...policy, facts };
 }
 
+const levelStyle = { ok: 'green', warning: 'yellow', critical: 'red' } as const;
+
+function levelOf(exitCode: number): HealthLevel {
+  if (exitCode === 0) return 'ok';
+  return exitCode === exitCodeOfKind.degraded || exitCode === exitCodeOfKind.deferred
+    ? 'warning'
+    : 'critical';
+}
+
 function linesOfAnswer(answer: Answer, paint: Paint): string[] {
-  const style: Style = answer.exitCode === 0 ? 'green' : answer.exitCode === 4 ? 'yellow' : 'red';
+  const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map(printable);
   const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
@@ -113,7 +124,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
     `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
     ...(policy === undefined ? [] : [`  ${printable(policy)}.\n`]),
     `hint: ${printable(error.hint)}\n`,
-    ...(cause === undefined ? [] : [`${cause}\n`]),
+    ...(cause === undefined ? [] : [`${printableLines(cause)}\n`]),
   ];
 }
 
@@ -259,7 +270,7 @@ function terminalReporter(options: TerminalReporterOptions): Reporter {
 
 function fit(line: string, columns: number | undefined): string {
   // A live line that wraps cannot be cleared by one carriage return.
-  return columns === undefined || columns === 0 ? line : line.slice(0, columns - 1);
+  return columns === undefined || columns === 0 ? line : cutToColumns(line, columns - 1);
 }
 
 function seconds(durationMs: number | undefined): string {
@@ -275,11 +286,4 @@ function painter(choice: ColorChoice, stream: NodeJS.WriteStream): Paint {
 /** Further lines are indented, so that none can pass for a line of ours. */
 function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n  ');
-}
-
-const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Control and direction-changing characters as \u{...}: what is printed is what is there. */
-export function printable(text: string): string {
-  return text.replace(unprintable, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }

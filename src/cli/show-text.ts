@@ -1,6 +1,7 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
 import type { Bounded } from '../core/control-protocol.js';
+import { columnsOf, printable } from './terminal-text.js';
 
 /** @returns `11-21 14:32:05`, in UTC; years are left out because a history is short */
 export function shortTime(atMs: number): string {
@@ -62,14 +63,14 @@ export interface Column {
   readonly align?: 'right';
 }
 
-/** @returns a line of titles and one a row, two spaces in, columns two spaces apart */
+/** @returns a line of titles and one a row, two spaces in, columns two spaces apart, control characters escaped */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  const all = [columns.map((column) => column.title), ...rows];
-  const widths = columns.map((_, index) => Math.max(...all.map((row) => [...(row[index] ?? '')].length)));
+  const all = [columns.map((column) => column.title), ...rows].map((row) => row.map(printable));
+  const widths = columns.map((_, index) => Math.max(...all.map((row) => columnsOf(row[index] ?? ''))));
   return all.map((row) => {
     const cells = columns.map(({ align }, index) => {
       const cell = row[index] ?? '';
-      const room = ' '.repeat((widths[index] ?? 0) - [...cell].length);
+      const room = ' '.repeat((widths[index] ?? 0) - columnsOf(cell));
       return align === 'right' ? room + cell : cell + room;
     });
     return `  ${cells.join('  ')}`.trimEnd();

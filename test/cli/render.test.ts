@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import type { Answer } from '../../src/cli/command.js';
-import { createRenderer, printable, type RenderOptions } from '../../src/cli/render.js';
+import { createRenderer, type RenderOptions } from '../../src/cli/render.js';
 import { WritError } from '../../src/core/errors.js';
 import { policyStands } from '../../src/core/policy-stands.js';
 import { fakeClock } from '../support/fake-clock.js';
@@ -78,6 +78,27 @@ describe('answers', () => {
     assert.equal(out.text(), `\u001b[H\u001b[2J${block}\u001b[H\u001b[2J${block}`);
   });
 
+  it('hold no character as JSON that a terminal would obey', () => {
+    const { renderer, out } = rendered({ json: true });
+    const said = '\u001b[31m \u009b31m \u007f \u202e \u2028 \u00e4';
+    renderer.answer({ ...answer, details: { said } });
+    assert.doesNotMatch(out.text().trimEnd(), /[\p{Cc}\u202e\u2028]/u);
+    assert.equal(JSON.parse(out.text()).said, said);
+  });
+
+  for (const [level, exitCode, color] of [
+    ['ok', 1, 32],
+    ['warning', 0, 33],
+    ['critical', 0, 31],
+    [undefined, 8, 33],
+  ] as const) {
+    it(`colour ${level ?? 'no level'} with exit code ${exitCode} as ${color}`, () => {
+      const { renderer, out } = rendered({ color: 'always' });
+      renderer.answer({ ...answer, exitCode, ...(level === undefined ? {} : { level }) });
+      assert.ok(out.text().startsWith(`\u001b[${color}mROLLED BACK`), out.text());
+    });
+  }
+
   it('colour the outcome word only', () => {
     const { renderer, out } = rendered({ color: 'always' });
     renderer.answer(answer);
@@ -99,6 +120,13 @@ describe('errors', () => {
       /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\n$/,
     );
     assert.equal(out.text(), '');
+  });
+
+  it('are verbose without what a terminal would obey', () => {
+    const { renderer, err } = rendered({ verbose: true });
+    renderer.error('x', new WritError('INTERNAL', 'x', { cause: new Error('\u001b[2J\u009b') }));
+    assert.match(err.text(), /Error: \\u\{1b\}\[2J\\u\{9b\}/);
+    assert.doesNotMatch(err.text().replaceAll('\n', ''), /\p{Cc}/u);
   });
 
   it('give 130 for what a person broke off, and the code of the signal that ended us', () => {
@@ -155,10 +183,10 @@ describe('narration', () => {
   it('on a terminal is one live line that its end replaces, never wider than the terminal', () => {
     const { renderer, err } = rendered({}, { columns: 20 });
     const reporter = renderer.reporter(clock);
-    reporter.begin('fetch', 'x'.repeat(100));
+    reporter.begin('fetch', '日'.repeat(100));
     reporter.finish('fetch', '1.2 MB');
     const [, live = '', done = ''] = err.text().split('\r\u001b[2K');
-    assert.equal(live.length, 19);
+    assert.equal(live, '  fetch     日日日');
     assert.match(done, /^ {2}fetch {5}1\.2 MB/);
     assert.ok(done.endsWith('\n') && !live.includes('\n'));
   });
@@ -187,13 +215,4 @@ describe('narration', () => {
       assert.equal(err.text(), 'warning: the clock is behind\n');
     });
   }
-});
-
-describe('printable', () => {
-  it('shows what would move the cursor or turn the text', () => {
-    assert.equal(
-      printable('a\u0000\u001b[2J\n\u202e\u2066\u0085ä日'),
-      'a\\u{0}\\u{1b}[2J\\u{a}\\u{202e}\\u{2066}\\u{85}ä日',
-    );
-  });
 });

@@ -38,6 +38,16 @@ describe('a table', () => {
       ['  a       n  z', '  grün    1', '  b     100  x'],
     );
   });
+
+  it('keeps its columns under wide characters, marks and escapes', () => {
+    const rows = ['日本', 'u\u0308ber', '\u001b'].map((name) => [name, 'x']);
+    assert.deepEqual(table([{ title: 'worker' }, { title: 'z' }], rows), [
+      '  worker  z',
+      '  日本    x',
+      '  u\u0308ber    x',
+      '  \\u{1b}  x',
+    ]);
+  });
 });
 
 describe('a text of several lines', () => {

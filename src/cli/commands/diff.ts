@@ -44,6 +44,7 @@ export const command: CommandDefinition<DiffFlags> = {
       type: 'diff.result',
       outcome: same ? 'same' : 'different',
       exitCode: same ? 0 : 1,
+      level: 'ok',
       details: { ...difference },
       lines: showDiff(difference),
     };

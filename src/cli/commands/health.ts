@@ -48,6 +48,7 @@ async function judge(
       type: 'health.result',
       outcome: level,
       exitCode: exitCodes[level],
+      level,
       details: { host, agent, generation, freshness: freshness.state, atMs, findings },
       lines: [healthLine(report, { level, findings })],
     };

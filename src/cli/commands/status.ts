@@ -34,9 +34,10 @@ export const command: CommandDefinition<StatusFlags> = {
 
 function answerOf(report: StatusReport, flags: ConfigFlags): Answer {
   const { schema: _schema, type, ...rest } = report;
-  const details = { ...rest, health: judgeHealth(report).level };
+  const { level } = judgeHealth(report);
+  const details = { ...rest, health: level };
   return withConfig(
-    { type, outcome: statusWord(report), exitCode: 0, details, ...showStatus(report) },
+    { type, outcome: statusWord(report), exitCode: 0, level, details, ...showStatus(report) },
     flags,
   );
 }
