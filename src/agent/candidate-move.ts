@@ -3,8 +3,8 @@
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../core/errors.js';
-import type { ActiveBundle, ActivePolicy } from './active-bundles.js';
-import { changedPaths, concernsGroup } from './changed-groups.js';
+import type { ActivePolicy } from './active-bundles.js';
+import { changedPaths, concernsGroup, type PolicyFiles } from './changed-groups.js';
 import { placeGeneration } from './generations.js';
 import type { Host } from './host.js';
 import { channelKey, type Ledger, withAccepted } from './ledger.js';
@@ -119,18 +119,8 @@ export function planMove(host: Host, options: MovePlanOptions): Move {
 }
 
 /** Paths that the candidate changes, as `bundle:path`. */
-export function changedBy(
-  active: ReadonlyMap<string, Pick<ActiveBundle, 'manifest'>>,
-  candidate: readonly CandidateBundle[],
-): string[] {
-  const names = new Set([...active.keys(), ...candidate.map((one) => one.selection.bundle.name)]);
-  return changedPaths(
-    [...names].map((bundle) => {
-      const before = active.get(bundle)?.manifest;
-      const after = candidate.find((one) => one.selection.bundle.name === bundle)?.manifest;
-      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
-    }),
-  );
+export function changedBy(active: PolicyFiles, candidate: readonly CandidateBundle[]): string[] {
+  return changedPaths(active, new Map(candidate.map((one) => [one.selection.bundle.name, one])));
 }
 
 /** Groups that use what changed, and groups with a worker that is due: it may hold an older generation still. */

@@ -4,18 +4,15 @@ import picomatch from 'picomatch';
 import type { WorkerGroupConfig } from '../core/config.js';
 import { diffManifests, type Manifest } from '../core/manifest.js';
 
-/** A bundle before and after; absent on the side where it does not exist. */
-export interface BundleChange {
-  readonly bundle: string;
-  readonly before?: Manifest;
-  readonly after?: Manifest;
-}
+/** Bundles by name, with what is in each. */
+export type PolicyFiles = ReadonlyMap<string, { readonly manifest: Manifest }>;
 
-/** @returns the paths that differ, as `bundle:path`. */
-export function changedPaths(changes: readonly BundleChange[]): string[] {
+/** @returns the paths in which two policies differ, as `bundle:path`. */
+export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] {
   const empty: Manifest = { files: [] };
-  return changes.flatMap(({ bundle, before, after }) => {
-    const diff = diffManifests(before ?? empty, after ?? empty);
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((bundle) => {
+    const [old, now] = [before.get(bundle)?.manifest, after.get(bundle)?.manifest];
+    const diff = diffManifests(old ?? empty, now ?? empty);
     return [...diff.added, ...diff.removed, ...diff.changed].map((path) => `${bundle}:${path}`);
   });
 }

@@ -5,6 +5,7 @@ import { isWritError, WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
 import type { Driver, Liveness, Target } from '../workers/driver.js';
 import { tellWorker } from '../workers/tell-worker.js';
+import { refusal } from './refusal.js';
 import { readMembers, type WorkerGroup, workerKey, workerResult } from './worker-groups.js';
 
 /** `unknown` where the driver cannot see it, or not just now. */
@@ -67,18 +68,6 @@ export function requireAlive(before: readonly WorkerResult[], after: readonly Wo
     (one, index) => one.state === 'unreachable' && before[index]?.state !== one.state,
   );
   if (died.length > 0) throw refusal('WORKER_DIED', died, after);
-}
-
-/** What workers that could not live with a generation mean for it. */
-export function refusal(
-  code: 'WORKER_REFUSED' | 'WORKER_DIED',
-  workers: readonly WorkerResult[],
-  results: readonly WorkerResult[],
-): WritError {
-  const names = workers.map((one) => `${workerKey(one.group, one.worker)}: ${one.text}`);
-  return new WritError(code, names.join('; '), {
-    facts: { groups: [...new Set(workers.map((one) => one.group))], refused: names, results },
-  });
 }
 
 export interface ReviveOptions {

@@ -5,9 +5,11 @@ import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import type { Host } from './host.js';
 import { leaveRefused } from './late-refusal.js';
+import { groupsIn, resultsIn } from './refusal.js';
 import { newCycleId } from './run-cycle.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
+import { workerKey } from './worker-groups.js';
 
 /**
  * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.
@@ -28,11 +30,11 @@ export function leaveWhenRefused(
 }
 
 /** Who says no, to what, and what could be gone back to. */
-function situationOf(host: Host, { code, facts }: WritError): string {
+function situationOf(host: Host, refusal: WritError): string {
   const { settled, previous, blocked } = host.ledger.read();
-  const results = (facts['results'] ?? []) as readonly { state: string; group: string; worker: string }[];
-  const noes = results.filter((one) => one.state === 'refused').map((one) => [one.group, one.worker]);
-  return JSON.stringify([settled, previous, blocked?.atMs, code, facts['groups'], noes]);
+  const refused = resultsIn(refusal).filter((one) => one.state === 'refused');
+  const noes = refused.map((one) => workerKey(one.group, one.worker));
+  return JSON.stringify([settled, previous, blocked?.atMs, refusal.code, groupsIn(refusal), noes]);
 }
 
 async function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {

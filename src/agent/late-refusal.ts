@@ -11,8 +11,10 @@ import { releasesBrought } from './generation-releases.js';
 import type { Host } from './host.js';
 import type { Move, MoveResult } from './move.js';
 import { putBack } from './put-back.js';
+import { groupsIn, resultsIn } from './refusal.js';
 import { rememberBlamed } from './remember-refusals.js';
 import { chooseTarget } from './rollback-target.js';
+import { workerKey } from './worker-groups.js';
 import { groupOf } from './worker-ledger.js';
 
 export interface Left {
@@ -34,7 +36,7 @@ export async function leaveRefused(
   const { refusal } = options;
   const active = readActivePolicy(host.paths);
   if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
-  const groups = (refusal.facts['groups'] ?? []) as readonly string[];
+  const groups = groupsIn(refusal);
   if (hasUsedIt(host, refusal, active.generation.number)) return undefined;
   const target = await targetOrNone(host, active);
   if (target === undefined) return undefined;
@@ -53,11 +55,11 @@ export async function leaveRefused(
 }
 
 /** Who has used it before and says no now has a trouble of its own; so has a group of which somebody uses it. */
-function hasUsedIt(host: Host, { facts }: WritError, generation: number): boolean {
-  const refused = ((facts['results'] ?? []) as readonly { state: string; group: string; worker: string }[])
+function hasUsedIt(host: Host, refusal: WritError, generation: number): boolean {
+  const refused = resultsIn(refusal)
     .filter((one) => one.state === 'refused' || one.state === 'unreachable')
-    .map((one) => `${one.group}/${one.worker}`);
-  const groups = (facts['groups'] ?? []) as readonly string[];
+    .map((one) => workerKey(one.group, one.worker));
+  const groups = groupsIn(refusal);
   const asked = Object.entries(host.ledger.read().workers).filter(([key]) =>
     refused.length > 0 ? refused.includes(key) : groups.includes(groupOf(key)),
   );
@@ -85,13 +87,7 @@ interface Leaving {
 }
 
 function moveFrom(host: Host, { active, target, releases, groups, staging }: Leaving): Move {
-  const names = new Set([...active.bundles.keys(), ...target.bundles.keys()]);
-  const changed = changedPaths(
-    [...names].map((bundle) => {
-      const [before, after] = [target.bundles.get(bundle)?.manifest, active.bundles.get(bundle)?.manifest];
-      return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
-    }),
-  );
+  const changed = changedPaths(target.bundles, active.bundles);
   return {
     kind: 'update',
     from: { generation: target.generation.number, path: target.generation.path },

@@ -49,11 +49,11 @@ function judgeWait(
   { active, staged }: PaceOptions,
 ): WaitingRelease | undefined {
   const { bundle, serial, manifest } = release;
-  const before = active?.bundles.get(bundle)?.manifest;
-  const after = staged.get(bundle)?.manifest;
+  const before = active?.bundles.get(bundle);
+  const after = staged.get(bundle);
   // A host without this policy gets it at once.
   if (before === undefined || after === undefined) return undefined;
-  const changed = changedPaths([{ bundle, before, after }]);
+  const changed = changedPaths(new Map([[bundle, before]]), new Map([[bundle, after]]));
   const groups = host.config.workers.filter((one) => hasPace(one) && concernsGroup(one, changed));
   if (groups.length === 0) return undefined;
   const nowMs = host.clock.nowMs();

@@ -7,7 +7,7 @@ import type { WorkerLedger } from './ledger.js';
 import { askProbe, asksEach } from './probe-workers.js';
 import type { SettleOptions } from './settle-due.js';
 import type { TellContext } from './tell-steps.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
+import type { WorkerGroup } from './worker-groups.js';
 import { groupOf, isDue, noteWorkers, tellableWorkers, workerOf } from './worker-ledger.js';
 
 interface ProveOptions extends Pick<SettleOptions, 'staging' | 'signal' | 'nextTell' | 'who'> {
@@ -80,7 +80,6 @@ function confirmAll(
 
 function membersOf(host: Host, group: string): [string, WorkerLedger][] {
   return Object.entries(host.ledger.read().workers).filter(
-    ([key, one]) =>
-      key.startsWith(workerKey(group, '')) && groupOf(key) === group && one.goneAtMs === undefined,
+    ([key, one]) => groupOf(key) === group && one.goneAtMs === undefined,
   );
 }

@@ -9,6 +9,7 @@ import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
 import { blockOf } from './ledger.js';
 import { journalOf, type Move, type MoveProgress, type MoveResult, resetText, targetOf } from './move.js';
+import { groupsIn } from './refusal.js';
 import { rememberIfPossible } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import { tellBack, wantBack } from './tell-back.js';
@@ -29,8 +30,7 @@ export async function putBack(
   const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
   story.note({ type: 'stopped', outcome });
   try {
-    if (outcome === 'rolled-back')
-      rememberIfPossible(host, () => move.onRefused?.(error, refusingGroups(error)));
+    if (outcome === 'rolled-back') rememberIfPossible(host, () => move.onRefused?.(error, groupsIn(error)));
     const how = progress === undefined ? {} : { progress };
     const back = await story.restore(() => restore(host, story, move, { tell: 'yes', ...how }));
     const problems = [problemOf(error), ...back.problems];
@@ -38,12 +38,6 @@ export async function putBack(
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
-}
-
-/** Names of the groups that said no, as tell-steps notes them. */
-function refusingGroups(error: WritError): readonly string[] {
-  const { groups } = error.facts as { groups?: readonly string[] };
-  return groups ?? [];
 }
 
 export interface RestoreOptions {

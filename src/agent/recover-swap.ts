@@ -90,8 +90,8 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
 }
 
 /** No swap was cut short as far as anybody knows: what was lost is who had been told, and now they have been. */
-function isToldAgain({ journal, back, block }: Undo): boolean {
-  return journal.from === journal.to && back === journal.to && block === 'no';
+function isToldAgain({ journal, back }: Undo): boolean {
+  return journal.from === journal.to && back === journal.to;
 }
 
 function toldAgain(host: Host, { workers }: Restored): MoveResult {

@@ -62,13 +62,7 @@ interface RollbackPlan {
 
 function planRollback(host: Host, plan: RollbackPlan): Move {
   const { active, target, request } = plan;
-  const names = new Set([...(active?.bundles.keys() ?? []), ...target.bundles.keys()]);
-  const changes = [...names].map((bundle) => {
-    const before = active?.bundles.get(bundle)?.manifest;
-    const after = target.bundles.get(bundle)?.manifest;
-    return { bundle, ...(before ? { before } : {}), ...(after ? { after } : {}) };
-  });
-  const changed = changedPaths(changes);
+  const changed = changedPaths(active?.bundles ?? new Map(), target.bundles);
   const due = dueGroups(host.ledger.read());
   const from = active && { generation: active.generation.number, path: active.generation.path };
   return {

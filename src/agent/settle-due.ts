@@ -9,6 +9,7 @@ import { confineOn } from './host-sandbox.js';
 import { proveByProbe } from './prove-first.js';
 import { problemsOf, proveTold, type Told } from './prove-told.js';
 import { readSets } from './read-sets.js';
+import { resultsIn } from './refusal.js';
 import { standingRefusal } from './standing-refusal.js';
 import { resetWorkers, type TellContext } from './tell-steps.js';
 import type { WorkerGroup } from './worker-groups.js';
@@ -87,7 +88,7 @@ async function judged(host: Host, context: TellContext): Promise<Told> {
     return proof;
   } catch (error) {
     const refusal = toWritError(error);
-    const said = (refusal.facts as { results?: readonly WorkerResult[] }).results ?? [];
+    const said = resultsIn(refusal);
     noteWorkers(host, said);
     return { results: said, ...problemsOf([refusal]) };
   }

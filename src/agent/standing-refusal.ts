@@ -1,8 +1,8 @@
 // Workers that said no to what is active by themselves, as one that connected late: the ledger has them until something is
 // done about it. Reads only.
 import type { WritError } from '../core/errors.js';
-import { refusal } from './dead-workers.js';
 import type { Host } from './host.js';
+import { refusal } from './refusal.js';
 import { groupOf, workerOf } from './worker-ledger.js';
 
 /** @returns the refusal of workers that said no by themselves, as one that connected late; undefined when nobody did */

@@ -20,7 +20,7 @@ import {
 } from './tell-steps.js';
 import { verbsTo } from './tell-verbs.js';
 import { workerKey } from './worker-groups.js';
-import { noteWorkers, wantGeneration } from './worker-ledger.js';
+import { groupOf, noteWorkers, wantGeneration } from './worker-ledger.js';
 
 export type MoveBack = Move & { readonly from: TellTarget };
 
@@ -109,10 +109,7 @@ export function wantBack(
   const wanted = wantGeneration(ledger, groups, generation, host.clock.nowMs());
   const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
     groups.some(
-      (group) =>
-        key.startsWith(workerKey(group.config.name, '')) &&
-        entry.wanted === generation &&
-        isSpared(key, progress),
+      (group) => groupOf(key) === group.config.name && entry.wanted === generation && isSpared(key, progress),
     ),
   );
   return { ...wanted, workers: { ...wanted.workers, ...Object.fromEntries(spared) } };

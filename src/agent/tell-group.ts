@@ -16,6 +16,7 @@ import {
   workerKey,
   workerResult,
 } from './worker-groups.js';
+import { groupOf, workerOf } from './worker-ledger.js';
 
 export interface TellOptions {
   readonly target: Target;
@@ -94,10 +95,9 @@ function workersToTell(
   const listed = members.filter(
     (one) => (only?.has(workerKey(name, one.worker)) ?? true) && isSpared?.(group, one) !== true,
   );
-  const prefix = workerKey(name, '');
   const lost = [...(also ?? [])]
-    .filter((key) => key.startsWith(prefix))
-    .map((key) => ({ worker: key.slice(prefix.length) }))
+    .filter((key) => groupOf(key) === name)
+    .map((key) => ({ worker: workerOf(key) }))
     .filter(({ worker }) => !members.some((one) => one.worker === worker));
   return [...listed, ...lost];
 }

@@ -1,10 +1,9 @@
 // How each worker takes over a generation: by a reset, or by a restart where what it cannot read anew has changed. Level,
 // not edge: what counts is what that worker used last, not what the cycle happened to change.
 import { orUndefined } from '../core/errors.js';
-import type { Manifest } from '../core/manifest.js';
 import type { TellVerb } from '../workers/tell-worker.js';
 import { bundlesOf } from './active-bundles.js';
-import { changedPaths, needsRestart } from './changed-groups.js';
+import { changedPaths, needsRestart, type PolicyFiles } from './changed-groups.js';
 import { readGeneration } from './generations.js';
 import type { Host } from './host.js';
 import type { WorkerLedger } from './ledger.js';
@@ -21,21 +20,26 @@ export interface VerbOptions {
 
 /** @returns how a worker is told; `restart` where its generation cannot be compared any more */
 export function verbsTo(host: Host, options: VerbOptions): (group: WorkerGroup, worker: string) => TellVerb {
-  const known = new Map<number | undefined, Manifests | undefined>();
-  const manifests = (generation: number | undefined): Manifests | undefined => {
-    if (!known.has(generation)) known.set(generation, manifestsOf(host, generation));
-    return known.get(generation);
-  };
-  const changes = new Map<number | undefined, readonly string[] | undefined>();
-  const changedSince = (base: number | undefined): readonly string[] | undefined => {
-    if (!changes.has(base)) changes.set(base, difference(manifests(base), manifests(options.to)));
-    return changes.get(base);
-  };
+  const files = once((generation) => filesOf(host, generation));
+  const changedSince = once((base): readonly string[] | undefined => {
+    const [before, after] = [files(base), files(options.to)];
+    return before && after && changedPaths(before, after);
+  });
   return ({ config }, worker) => {
     if (config.restartWhen === undefined) return 'reset';
     const bases = mayUse(options, options.workers?.[workerKey(config.name, worker)]);
     const changes = bases.map((base) => (base === 'unknown' ? undefined : changedSince(base)));
     return changes.some((one) => one === undefined || needsRestart(config, one)) ? 'restart' : 'reset';
+  };
+}
+
+/** Every worker of a set has read the same few generations. */
+function once<T>(read: (generation: number | undefined) => T): (generation: number | undefined) => T {
+  const known = new Map<number | undefined, T>();
+  return (generation) => {
+    const value = known.has(generation) ? (known.get(generation) as T) : read(generation);
+    known.set(generation, value);
+    return value;
   };
 }
 
@@ -51,21 +55,8 @@ function mayUse(
   return isUntold || confirmed === wanted ? [confirmed] : [confirmed, wanted];
 }
 
-type Manifests = ReadonlyMap<string, Manifest>;
-
-function manifestsOf({ paths }: Host, generation: number | undefined): Manifests | undefined {
+/** @returns undefined where the generation is not whole any more */
+function filesOf({ paths }: Host, generation: number | undefined): PolicyFiles | undefined {
   if (generation === undefined) return new Map();
-  const bundles = orUndefined(() => bundlesOf(paths, readGeneration(paths, generation)));
-  return bundles && new Map([...bundles].map(([name, { manifest }]) => [name, manifest]));
-}
-
-function difference(before: Manifests | undefined, after: Manifests | undefined): string[] | undefined {
-  if (before === undefined || after === undefined) return undefined;
-  const names = new Set([...before.keys(), ...after.keys()]);
-  return changedPaths(
-    [...names].map((bundle) => {
-      const [old, now] = [before.get(bundle), after.get(bundle)];
-      return { bundle, ...(old ? { before: old } : {}), ...(now ? { after: now } : {}) };
-    }),
-  );
+  return orUndefined(() => bundlesOf(paths, readGeneration(paths, generation)));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { changedPaths, concernsGroup } from '../../src/agent/changed-groups.js';
+import { changedPaths, concernsGroup, type PolicyFiles } from '../../src/agent/changed-groups.js';
 import type { Manifest } from '../../src/core/manifest.js';
 import type { Digest } from '../../src/core/names.js';
 
@@ -15,11 +15,15 @@ function manifest(files: Readonly<Record<string, number>>): Manifest {
   };
 }
 
+function only(bundle: string, files: Manifest): PolicyFiles {
+  return new Map([[bundle, { manifest: files }]]);
+}
+
 describe('the changed paths', () => {
   it('are those that were added, removed or have other content, by bundle', () => {
     const before = manifest({ same: 1, other: 1, gone: 1 });
     const after = manifest({ same: 1, other: 2, fresh: 1 });
-    assert.deepEqual(changedPaths([{ bundle: 'access', before, after }]).sort(), [
+    assert.deepEqual(changedPaths(only('access', before), only('access', after)).sort(), [
       'access:fresh',
       'access:gone',
       'access:other',
@@ -28,9 +32,10 @@ describe('the changed paths', () => {
 
   it('of a bundle that comes or goes are all of its paths', () => {
     const all = manifest({ a: 1, 'b/c': 1 });
-    assert.deepEqual(changedPaths([{ bundle: 'x', after: all }]), ['x:a', 'x:b/c']);
-    assert.deepEqual(changedPaths([{ bundle: 'x', before: all }]), ['x:a', 'x:b/c']);
-    assert.deepEqual(changedPaths([{ bundle: 'x', before: all, after: all }]), []);
+    assert.deepEqual(changedPaths(new Map(), only('x', all)), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), new Map()), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), only('y', all)), ['x:a', 'x:b/c', 'y:a', 'y:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), only('x', all)), []);
   });
 });
 
