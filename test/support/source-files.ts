@@ -1,4 +1,4 @@
-// Reads the sources as text: their imports, and their code without comments. Owns no rule; architecture.test has them.
+// Reads the sources as text: their imports, and their code without comments. Owns no rule; layers and confined have them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
