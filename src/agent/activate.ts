@@ -95,7 +95,7 @@ async function tellAndCommit(
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },
   };
-  await story.step('load', async () => lines(await runLoaders(context)));
+  await story.step('load', async () => lines(await runLoaders(host, context)));
   const reset = await story.step('reset', async () => {
     progress.told = new Map();
     const report = await resetWorkers(host, context);

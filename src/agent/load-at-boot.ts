@@ -42,7 +42,7 @@ export async function loadAtBoot(
     const staging = area.path();
     const { cycle, signal } = options;
     const context = { target, staging, durable, signal, confine: confineOn(host), nextTell: tellIds(cycle) };
-    const lines = await runLoaders({ ...context, groups });
+    const lines = await runLoaders(host, { ...context, groups });
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
     const { loadDue: _, ...ledger } = host.ledger.read();
     host.ledger.write({ ...ledger, loadedBootId: bootId });

@@ -4,6 +4,7 @@ import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../core/config.
 import type { WorkerResult } from '../core/cycle-report.js';
 import { WritError } from '../core/errors.js';
 import { groupHook, requireVerdict } from './group-hook.js';
+import { retryHook } from './hook-retries.js';
 import type { Host } from './host.js';
 import type { HookReport } from './run-hook.js';
 import type { TellContext } from './tell-steps.js';
@@ -30,10 +31,8 @@ export async function runProbes(
       continue;
     }
     if (told !== undefined && !hasAnswer(config, told)) continue;
-    const report = await probeWithRetries(
-      { clock: host.clock, signal: context.signal },
-      config.probe,
-      (probe) => groupHook(config, probe, context),
+    const report = await askWithRetries(host, config.probe, context, (probe) =>
+      groupHook(config, probe, context),
     );
     if (report.verdict.kind === 'deferred') continue;
     requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN' });
@@ -72,10 +71,8 @@ export async function probeEach(
   const seen: string[] = [];
   for (const { group, worker, state } of context.told) {
     if (group !== config.name || state === 'unreachable' || config.probe === undefined) continue;
-    const report = await probeWithRetries(
-      { clock: host.clock, signal: context.signal },
-      config.probe,
-      (probe) => groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
+    const report = await askWithRetries(host, config.probe, context, (probe) =>
+      groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
     );
     if (report.verdict.kind === 'deferred') continue;
     const key = workerKey(group, worker);
@@ -90,24 +87,16 @@ function naming([program, ...args]: HookConfig['run'], worker: string): [string,
   return [named(program), ...args.map(named)];
 }
 
-const probeRetryMs = 500;
-
-async function probeWithRetries(
-  { clock, signal }: Pick<Host, 'clock'> & Pick<TellContext, 'signal'>,
+/** A worker may take a moment to use what it was told of: its no is asked again too, and "not now". */
+function askWithRetries(
+  { clock }: Host,
   probe: ProbeConfig,
+  { signal }: TellContext,
   ask: (probe: HookConfig) => Promise<HookReport>,
 ): Promise<HookReport> {
-  const { deadlineMs = Number.POSITIVE_INFINITY } = probe;
-  const endMs = clock.monotonicMs() + deadlineMs;
-  const once = (): Promise<HookReport> =>
-    ask({ ...probe, timeoutMs: Math.max(1, Math.min(probe.timeoutMs, endMs - clock.monotonicMs())) });
-  let report = await once();
-  for (let tries = 0; tries < probe.retry && report.verdict.kind !== 'ok'; tries++) {
-    await clock.sleep(probeRetryMs, signal);
-    if (clock.monotonicMs() >= endMs) break;
-    report = await once();
-  }
-  return report;
+  const { deadlineMs } = probe;
+  const again = ['refused', 'deferred', 'broken'] as const;
+  return retryHook(probe, { clock, again, signal, ...(deadlineMs === undefined ? {} : { deadlineMs }) }, ask);
 }
 
 /** Asks the probe of a group once; about this worker, where it asks each. */

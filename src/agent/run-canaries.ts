@@ -4,6 +4,7 @@ import type { CanaryConfig, WorkerGroupConfig } from '../core/config.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdictKind } from '../core/hook-verdict.js';
 import type { CandidateGround } from './candidate-ground.js';
+import { retryHook, withoutVerdict } from './hook-retries.js';
 import { confinedTo } from './policy-view.js';
 import { type HookReport, runHook } from './run-hook.js';
 import { runStartedCanary } from './started-canary.js';
@@ -65,8 +66,12 @@ function runCanary(
     durable,
     ...(signal === undefined ? {} : { signal }),
   };
-  if (canary.kind === 'run') return runHook({ ...hookOptions, hook: canary.hook });
-  return runStartedCanary(canary, { ...hookOptions, clock });
+  const retries = { clock, again: withoutVerdict, ...(signal === undefined ? {} : { signal }) };
+  if (canary.kind === 'run')
+    return retryHook(canary.hook, retries, (hook) => runHook({ ...hookOptions, hook }));
+  return retryHook(canary.start, retries, (start) =>
+    runStartedCanary({ ...canary, start }, { ...hookOptions, clock }),
+  );
 }
 
 const codes: Readonly<

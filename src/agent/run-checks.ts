@@ -6,6 +6,7 @@ import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';
 import type { Manifest } from '../core/manifest.js';
 import type { CandidateGround } from './candidate-ground.js';
+import { retryHook, withoutVerdict } from './hook-retries.js';
 import { runParseCheck } from './parse-check.js';
 import { confinedTo } from './policy-view.js';
 import { type HookReport, runHook } from './run-hook.js';
@@ -93,14 +94,10 @@ async function runCheck(
   const current = currentPath === undefined ? {} : { current: currentPath };
   const places = { generation: candidatePath, candidate: candidatePath, bundle: treePath, ...current };
   const confined = confinedTo(confine, config.name);
-  const report = await runHook({
-    hook: check,
-    places,
-    scratchRoot,
-    durable,
-    ...confined,
-    ...ending,
-  });
+  const options = { places, scratchRoot, durable, ...confined, ...ending };
+  const report = await retryHook(check, { clock, again: withoutVerdict, ...ending }, (hook) =>
+    runHook({ ...options, hook }),
+  );
   const inside = confined.confine?.places;
   const names = [treePath, candidatePath, inside?.bundle, inside?.candidate];
   return withoutDuration({ ...report, text: withoutPlaces(report.text, names) });

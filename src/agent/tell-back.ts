@@ -52,7 +52,7 @@ export async function tellBack(
 /** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
 async function loadBack(host: Host, context: TellContext): Promise<void> {
   try {
-    await runLoaders(context);
+    await runLoaders(host, context);
     noteLoaded(host, context.groups);
   } catch (error) {
     if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;

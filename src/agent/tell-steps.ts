@@ -6,6 +6,7 @@ import type { DurableFs } from '../platform/durable-fs.js';
 import { problemOf } from './cycle-story.js';
 import { workersMissing, workerUnconfirmed } from './due-problems.js';
 import { groupHook, requireVerdict } from './group-hook.js';
+import { retryHook, withoutVerdict } from './hook-retries.js';
 import type { Host } from './host.js';
 import { asksEach, probeEach } from './probe-workers.js';
 import { refusal } from './refusal.js';
@@ -47,11 +48,15 @@ export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
  * @returns one line per loader
  * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
  */
-export async function runLoaders(context: TellContext): Promise<string[]> {
+export async function runLoaders({ clock }: Pick<Host, 'clock'>, context: TellContext): Promise<string[]> {
   const lines: string[] = [];
   for (const { config } of context.groups) {
     if (config.load === undefined) continue;
-    const report = await groupHook(config, config.load, context);
+    const report = await retryHook(
+      config.load,
+      { clock, again: withoutVerdict, signal: context.signal },
+      (load) => groupHook(config, load, context),
+    );
     lines.push(`${config.name}: ${report.verdict.kind}`);
     requireVerdict(config.name, report, {
       refused: 'LOADER_FAILED',

@@ -91,6 +91,7 @@ const judgeKeys: Record<string, Schema> = {
   timeout: duration,
   memory: size,
   reject: rejectSchema,
+  retry: whole(0, 100),
   ...boxKeys,
 };
 /** Of commands that may also act on the host. */
@@ -158,7 +159,7 @@ const worker = object(
     confirm: { type: 'string', enum: ['required', 'optional'], description: 'required or optional' },
     settle: duration,
     minInterval: duration,
-    probe: object({ ...groupHookKeys, retry: whole(0, 100), deadline: duration }, ['run']),
+    probe: object({ ...groupHookKeys, deadline: duration }, ['run']),
   },
   ['name', 'uses'],
 );

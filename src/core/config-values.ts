@@ -28,6 +28,7 @@ interface HookFile extends HookBoxFile {
   readonly run: Command;
   readonly timeout?: string;
   readonly reject?: string;
+  readonly retry?: number;
   readonly sandbox?: 'off';
 }
 
@@ -62,7 +63,7 @@ interface WorkerFile {
   readonly confirm?: 'required' | 'optional';
   readonly settle?: string;
   readonly minInterval?: string;
-  readonly probe?: HookFile & { readonly retry?: number; readonly deadline?: string };
+  readonly probe?: HookFile & { readonly deadline?: string };
 }
 
 type MirrorFile =
@@ -253,10 +254,9 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
 }
 
 function buildProbe(probe: NonNullable<WorkerFile['probe']>): ProbeConfig {
-  const { retry = 0, deadline } = probe;
+  const { deadline } = probe;
   return {
     ...buildJudge(probe, defaultDurations.probe),
-    retry,
     ...(deadline === undefined ? {} : { deadlineMs: durationMs(deadline) }),
   };
 }
@@ -277,12 +277,13 @@ function buildHook(hook: HookFile, defaultTimeout: string): HookConfig {
 
 /** A command whose word on a policy counts. */
 function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
-  const { reject, sandbox } = hook;
+  const { reject, retry, sandbox } = hook;
   return {
     ...buildHook(hook, defaultTimeout),
     box: buildHookBox(hook),
     ...(sandbox === undefined ? {} : { sandbox }),
     ...(reject === undefined ? {} : { reject }),
+    ...(retry === undefined ? {} : { retry }),
   };
 }
 

@@ -16,6 +16,8 @@ export interface HookConfig {
   readonly sandbox?: 'off';
   /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
   readonly reject?: string;
+  /** Further tries of one that ended without a verdict, and of a probe that said no; left out: none. */
+  readonly retry?: number;
 }
 
 export interface CheckConfig extends HookConfig {
@@ -46,8 +48,6 @@ export interface BundleConfig {
 }
 
 export interface ProbeConfig extends HookConfig {
-  /** Further tries after the first. */
-  readonly retry: number;
   /** For all tries together; left out: as long as they take. */
   readonly deadlineMs?: number;
 }

@@ -29,7 +29,7 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
 /** A key that nothing heeds would be believed. */
 function* onlyWithRun(hook: Group, path: ConfigPath): Generator<Finding> {
   if (hook['parse'] === undefined) return;
-  for (const key of ['reject', ...Object.keys(boxKeys)]) {
+  for (const key of ['reject', 'retry', ...Object.keys(boxKeys)]) {
     if (hook[key] !== undefined) yield at([...path, key], 'is only used with `run`');
   }
 }

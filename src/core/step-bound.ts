@@ -1,6 +1,6 @@
 // How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
 // generous sum, for an agent that is killed amid honest work would have to recover from it.
-import type { AgentConfig, CanaryConfig, WorkerGroupConfig } from './config.js';
+import type { AgentConfig, BundleConfig, CanaryConfig, HookConfig, WorkerGroupConfig } from './config.js';
 import type { Step } from './sync-machine.js';
 
 const slackMs = 600_000;
@@ -16,7 +16,7 @@ export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentC
 }
 
 function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
-  const checksMs = sum(config.bundles.flatMap(({ checks }) => checks.map(({ timeoutMs }) => timeoutMs)));
+  const checksMs = sum(config.bundles.flatMap(({ checks }) => checks.map(checkMs)));
   const workersMs = sum(config.workers.map(groupMs));
   switch (step) {
     case 'refresh':
@@ -50,15 +50,24 @@ function wayMs({ repository, transport, bundles }: AgentConfig): number {
 
 function canaryMs(canary: CanaryConfig | undefined): number {
   if (canary === undefined) return 0;
-  if (canary.kind === 'run') return canary.hook.timeoutMs;
-  return canary.start.timeoutMs + canary.timeoutMs + canary.probe.timeoutMs;
+  if (canary.kind === 'run') return triesMs(canary.hook);
+  const { start, probe, timeoutMs } = canary;
+  return (1 + (start.retry ?? 0)) * (start.timeoutMs + timeoutMs + probe.timeoutMs);
 }
 
 function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
   // Told, and on the way back restarted where it died of it.
   const tellMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
-  const probeMs = probe === undefined ? 0 : probe.timeoutMs * (probe.retry + 1);
-  return canaryMs(canary) + (load?.timeoutMs ?? 0) + maxInTurn * (tellMs + probeMs);
+  const probeMs = probe === undefined ? 0 : triesMs(probe);
+  return canaryMs(canary) + (load === undefined ? 0 : triesMs(load)) + maxInTurn * (tellMs + probeMs);
+}
+
+function checkMs(check: BundleConfig['checks'][number]): number {
+  return check.kind === 'run' ? triesMs(check) : check.timeoutMs;
+}
+
+function triesMs({ timeoutMs, retry = 0 }: HookConfig): number {
+  return timeoutMs * (retry + 1);
 }
 
 function sum(numbers: readonly number[]): number {

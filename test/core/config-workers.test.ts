@@ -94,7 +94,7 @@ describe('how a group is told', () => {
     );
     assert.deepEqual([rolling, onDead], [3, 'restart']);
     assert.deepEqual([reset?.retry, reset?.deadlineMs], [2, 60_000]);
-    assert.deepEqual([probe?.retry, probe?.deadlineMs], [0, 5000]);
+    assert.deepEqual([probe?.retry, probe?.deadlineMs], [undefined, 5000]);
   });
 
   it('may differ by what has changed', () => {

@@ -41,9 +41,10 @@ const everything = {
   memory: '64MB',
   processes: 7,
   reject: '^ERROR',
+  retry: 2,
 };
 
-const asked: Pick<HookConfig, 'box' | 'reject'> = {
+const asked: Pick<HookConfig, 'box' | 'reject' | 'retry'> = {
   box: {
     user: 'unbound',
     network: 'yes',
@@ -54,6 +55,7 @@ const asked: Pick<HookConfig, 'box' | 'reject'> = {
     maxProcesses: 7,
   },
   reject: '^ERROR',
+  retry: 2,
 };
 
 describe('the sandbox in a configuration', () => {
@@ -87,7 +89,7 @@ describe('the sandbox in a configuration', () => {
       hook: { run: ['true'], timeoutMs: 30_000, ...asked },
     });
     assert.deepEqual(group?.load, { run: ['true'], timeoutMs: 30_000, ...asked });
-    assert.deepEqual(group?.probe, { run: ['true'], timeoutMs: 10_000, retry: 0, ...asked });
+    assert.deepEqual(group?.probe, { run: ['true'], timeoutMs: 10_000, ...asked });
   });
 
   it('can be left by a loader and a probe, and by no check', () => {
@@ -127,6 +129,12 @@ describe('the sandbox in a configuration', () => {
       { bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['*'], user: 'x' }] }] },
       /user: is only used with `run`/,
     ],
+    [
+      'further tries of the built-in check',
+      { bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['*'], retry: 1 }] }] },
+      /retry: is only used with `run`/,
+    ],
+    ['more tries than a hundred', check({ retry: 101 }), /a whole number from 0 to 100/],
     ['a user without a sandbox', { ...check({ user: 'x' }), sandbox: 'off' }, /only used in a sandbox/],
     [
       'memory for a loader that is not confined',

@@ -35,6 +35,14 @@ describe('the longest silence of a step', () => {
     assert.ok(longestSilenceMs('fetch', config()) > archiveTimeoutMs);
   });
 
+  it('has room for every further try of a check and a loader', () => {
+    const check = { kind: 'run', name: 'slow', run: ['check'], timeoutMs: hour, retry: 4 } as const;
+    const bundles = [{ name: 'dns-edge', channel: 'stable', checks: [check], mode: 0o644 }];
+    assert.ok(longestSilenceMs('check', config({ bundles })) > 5 * hour);
+    const stubborn = { ...group, load: { run: ['load'], timeoutMs: hour, retry: 4 } } as const;
+    assert.ok(longestSilenceMs('load', config({ workers: [stubborn] })) > 10 * hour);
+  });
+
   it('grows with mirrors, loaders, members told in turn and tries of a probe', () => {
     const second = [{ url: 'https://a/' }, { url: 'https://b/' }] as unknown as AgentConfig['repository'];
     assert.ok(longestSilenceMs('fetch', config({ repository: second })) > 2 * hour);
@@ -48,6 +56,8 @@ describe('the longest silence of a step', () => {
     const slow = { run: ['canary'], timeoutMs: hour } as const;
     const command = { ...group, canary: { kind: 'run', hook: slow } } as const;
     assert.ok(longestSilenceMs('canary', config({ workers: [command], bundles: [] })) > hour);
+    const tried = { ...group, canary: { kind: 'run', hook: { ...slow, retry: 4 } } } as const;
+    assert.ok(longestSilenceMs('canary', config({ workers: [tried], bundles: [] })) > 5 * hour);
     const started = {
       ...group,
       canary: { kind: 'start', start: slow, probe: slow, timeoutMs: hour },

@@ -63,6 +63,24 @@ describe('a canary', () => {
     assert.equal(current(test), 'generations/1');
   });
 
+  it('without a verdict is tried again as often as its `retry` says', async () => {
+    using dir = tempDir();
+    const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
+    const { test } = await secondRelease({ kind: 'run', hook: { ...hook(counted), retry: 2 } });
+    using _ = test;
+    // The first release had all three tries, and each one after it has one more line to count.
+    assert.equal((await test.pull()).exitCode, 0);
+    assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
+    const never: HookConfig = { ...hook(`echo >> ${dir.join('starts')}; exit 127`), retry: 2 };
+    const started = { kind: 'start', start: never, probe: hook('exit 1'), timeoutMs: 5000 } as const;
+    using only = testHost({
+      groups: { app: { driver: scriptedDriver({ a: confirms }), config: { canary: started } } },
+    });
+    await only.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    assert.equal((await only.pull()).problems[0]?.code, 'CANARY_BROKEN');
+    assert.equal(fs.readFileSync(dir.join('starts'), 'utf8').length, 3);
+  });
+
   it('that says "not now" defers the release', async () => {
     const { test } = await secondRelease(canary('grep -q "version: 1" {bundle}/policy.yaml || exit 75'));
     using _ = test;

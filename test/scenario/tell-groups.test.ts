@@ -38,6 +38,21 @@ describe('a loader', () => {
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'LOADER_FAILED');
   });
 
+  it('without a verdict is tried again as often as its `retry` says; its no is not', async () => {
+    using dir = tempDir();
+    const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
+    const { test, told } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
+    using _ = test;
+    assert.equal((await test.pull()).exitCode, 0);
+    assert.deepEqual(told, ['a 1', 'a 2']);
+    assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
+    const no = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('noes')}; exit 1`;
+    const other = await secondRelease({ load: { ...hook(no), retry: 3 } });
+    using __ = other.test;
+    assert.equal((await other.test.pull()).problems[0]?.code, 'LOADER_FAILED');
+    assert.equal(fs.readFileSync(dir.join('noes'), 'utf8').length, 1);
+  });
+
   it('that could not run is our own fault: the old generation is back and nothing is remembered', async () => {
     const { test } = await secondRelease({
       load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 127'),
