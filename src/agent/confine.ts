@@ -33,15 +33,27 @@ export interface Means {
 }
 
 /** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
-const hiddenPlaces = ['/run', '/tmp', '/home', '/root'];
+const hostPlaces = ['/run', '/tmp', '/home', '/root'];
+
+/** And our own sockets, wherever they are: one user may tell the agent, and veto as a worker. */
+function hiddenPlaces({ run }: ConfineOptions['paths']): readonly string[] {
+  return hostPlaces.some((place) => isBelow(run, place)) ? hostPlaces : [...hostPlaces, run];
+}
+
+function isBelow(path: string, directory: string): boolean {
+  return `${path}/`.startsWith(`${directory}/`);
+}
 
 export interface ConfineOptions {
   readonly hook: HookConfig;
-  readonly paths: Pick<HostPaths, 'state' | 'policy'>;
+  readonly paths: Pick<HostPaths, 'state' | 'policy' | 'run'>;
   readonly view: PolicyView;
   /** Groups that own trees which not everybody may read. */
   readonly readers: readonly number[];
-  /** Files with what the agent shows to others; an agent that is not root shares its user with every command. */
+  /**
+   * Files with what the agent shows to others, and sockets at which it answers; an agent that is not root shares its
+   * user with every command.
+   */
   readonly secrets?: readonly string[];
 }
 
@@ -150,14 +162,15 @@ function mountsOf(
   scratch: string,
 ): BoxMount[] {
   const state = fs.realpathSync(paths.state);
-  const hidden = hiddenPlaces.flatMap((path) => (fs.existsSync(path) ? [fs.realpathSync(path)] : []));
+  const places = hiddenPlaces(paths);
+  const hidden = places.flatMap((path) => (fs.existsSync(path) ? [fs.realpathSync(path)] : []));
   const empty = (path: string): BoxMount => ({ kind: 'empty', path });
   const sealed = (path: string): BoxMount => ({ kind: 'sealed', path });
   return [
     ...hidden.map(empty),
     ...asked.binds.flatMap((path) => bind('read-only', path)),
     ...asked.writable.flatMap((path) => bind('writable', path)),
-    ...secrets.flatMap((path) => cover(path, asked)),
+    ...secrets.flatMap((path) => cover(path, places, asked)),
     empty(state),
     ...viewMounts(fs.realpathSync(paths.policy), view),
     ...bind('writable', scratch),
@@ -180,11 +193,11 @@ function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
 }
 
 /** Where it can be seen: a device that nobody can open. A command that needs the file has it in its binds, by name. */
-function cover(path: string, { binds, writable }: HookBox): BoxMount[] {
+function cover(path: string, places: readonly string[], { binds, writable }: HookBox): BoxMount[] {
   if (binds.includes(path) || !fs.existsSync(path)) return [];
   const real = fs.realpathSync(path);
-  const isHidden = hiddenPlaces.some((place) => real.startsWith(`${place}/`));
-  const isBound = [...binds, ...writable].some((one) => real.startsWith(`${one}/`));
+  const isHidden = places.some((place) => isBelow(real, place));
+  const isBound = [...binds, ...writable].some((one) => isBelow(real, one));
   return isHidden && !isBound ? [] : [{ kind: 'read-only', from: '/dev/null', to: real }];
 }
 
@@ -194,11 +207,10 @@ function hiddenPath(
   { binds, writable }: HookBox,
 ): string | undefined {
   const shown = [...binds, ...writable, paths.policy, join(paths.state, 'staging')];
-  const isBelow = (path: string, directory: string): boolean => `${path}/`.startsWith(`${directory}/`);
   const named = text.match(/\/[\w.@/-]+/g) ?? [];
   return named.find(
     (path) =>
-      [...hiddenPlaces, paths.state].some((place) => path !== place && isBelow(path, place)) &&
+      [...hiddenPlaces(paths), paths.state].some((place) => path !== place && isBelow(path, place)) &&
       !shown.some((place) => isBelow(path, place)),
   );
 }

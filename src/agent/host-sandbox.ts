@@ -14,9 +14,10 @@ export function confineOn({
   return { sandbox, paths, readers, secrets: secretsOf(config) };
 }
 
-function secretsOf({ workers }: Host['config']): string[] {
+function secretsOf({ workers, socket, metrics }: Host['config']): string[] {
   const files = workers.map(({ reset }) => reset?.options['authorizationFile']);
-  return [...new Set(files.filter((file) => typeof file === 'string'))];
+  const answers = metrics?.kind === 'unix' ? [socket, metrics.path] : [socket];
+  return [...new Set([...files.filter((file) => typeof file === 'string'), ...answers])];
 }
 
 /** A group that does not exist is staging's to refuse. */

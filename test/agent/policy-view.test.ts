@@ -42,7 +42,7 @@ describe('the view of a candidate', () => {
 
   const confine = {
     sandbox: createSandbox({ mode: 'off', log: silentLog() }),
-    paths: { state: '/s', policy: '/p' },
+    paths: { state: '/s', policy: '/p', run: '/run/writ' },
     readers: [],
     view,
   };

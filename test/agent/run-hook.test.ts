@@ -138,7 +138,7 @@ describe('runHook', () => {
         durable: createDurableFs(),
         confine: {
           sandbox: createSandbox({ mode: 'required', log: silentLog() }),
-          paths: { state: dir.path, policy: dir.join('policy') },
+          paths: { state: dir.path, policy: dir.join('policy'), run: '/run/writ' },
           view: { kind: 'live' },
           readers: [],
         },

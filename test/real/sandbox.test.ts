@@ -1,19 +1,27 @@
 // Commands in the real bubblewrap: what a check sees, reaches, writes and leaves behind.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Host } from '../../src/agent/host.js';
 import { confinedHost, judge, lookAround, shellCheck } from '../support/confined-host.js';
 import { needs } from '../support/real-programs.js';
-import { type TestHost, testHost } from '../support/test-host.js';
+import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.js';
 
 const options = { timeout: 120_000, ...needs('bwrap', 'bubblewrap') };
 const isRoot = process.getuid?.() === 0;
 
 function policyOf({ host }: TestHost): Host['paths'] {
   return host.paths;
+}
+
+/** Anybody may connect. */
+async function speakingServer(path: string): Promise<Server> {
+  const server = createServer((socket) => socket.end('hello'));
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  fs.chmodSync(path, 0o777);
+  return server;
 }
 
 describe('a check in the sandbox', options, () => {
@@ -88,6 +96,33 @@ describe('a check in the sandbox', options, () => {
       assert.equal((await lookAround(ask, { binds: [...binds, directory] })).text, 'hello');
     } finally {
       server.close();
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('cannot speak to our own sockets, wherever the configuration puts them', async () => {
+    const directory = fs.mkdtempSync('/var/tmp/writ-test-');
+    fs.chmodSync(directory, 0o755);
+    fs.mkdirSync(join(directory, 'run/workers'), { recursive: true });
+    const paths = ['run/workers/app.sock', 'control.sock', 'metrics.sock', 'other.sock'].map((name) =>
+      join(directory, name),
+    );
+    const servers = await Promise.all(paths.map(speakingServer));
+    try {
+      const [worker, control, metrics, other] = paths;
+      const binds = process.execPath.match(/^\/(root|home)\//) === null ? [] : [process.execPath];
+      const ask = `for (const p of ${JSON.stringify(paths)}) require("net").connect(p).on("error", (e) => console.log(p, "-")).on("data", (d) => console.log(p, String(d)))`;
+      using test = confinedHost(shellCheck(`${process.execPath} -e '${ask}' 2>&1; exit 1`, { binds }), {
+        config: { run: join(directory, 'run'), socket: control, metrics: { kind: 'unix', path: metrics } },
+      } as TestHostOptions);
+      assert.deepEqual((await judge(test)).text.split('\n').sort(), [
+        `${control} -`,
+        `${metrics} -`,
+        `${other} hello`,
+        `${worker} -`,
+      ]);
+    } finally {
+      for (const server of servers) server.close();
       fs.rmSync(directory, { recursive: true });
     }
   });
