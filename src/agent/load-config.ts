@@ -6,8 +6,11 @@ import { validateDetailed } from 'node-cron';
 import type { AgentConfig } from '../core/config.js';
 import { type ConfigMistake, configError } from '../core/config-errors.js';
 import { defaultPlaces } from '../core/config-values.js';
-import { isSystemError } from '../core/errors.js';
-import { parseConfig } from '../core/parse-config.js';
+import { isSystemError, isWritError } from '../core/errors.js';
+import { type DriverTrial, parseConfig } from '../core/parse-config.js';
+import { systemClock } from '../platform/clock.js';
+import { createDurableFs } from '../platform/durable-fs.js';
+import { silentLog } from '../platform/log.js';
 import { driverKinds } from '../workers/registry.js';
 import { readConfigFile } from './config-file.js';
 
@@ -27,6 +30,7 @@ export function loadConfig(path: string): LoadedConfig {
   const parsed = parseConfig(readConfigFile(path), {
     drivers: driverKinds,
     validateCron,
+    tryDriver,
     defaults: {
       ...defaultPlaces,
       hostId: hostId('/etc/machine-id'),
@@ -36,6 +40,30 @@ export function loadConfig(path: string): LoadedConfig {
   if (!parsed.ok) throw configError(path, parsed.mistakes);
   const { config, warnings, given } = parsed;
   return { config, warnings, given };
+}
+
+/** By making it as an agent would: it opens and writes nothing before it is opened. */
+function tryDriver(
+  name: string,
+  reset: Readonly<Record<string, unknown>>,
+  runDirectory: string,
+): DriverTrial {
+  const kind = driverKinds.find((one) => one.name === name);
+  const inert = {
+    group: name,
+    runDirectory,
+    log: silentLog(),
+    clock: systemClock,
+    durable: createDurableFs(),
+  };
+  try {
+    const driver = kind?.create(reset, inert);
+    return { kind: 'made', canRestart: driver?.restart !== undefined };
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    if (error.code !== 'CONFIG_INVALID' && error.code !== 'SOCKET_PATH_TOO_LONG') throw error;
+    return { kind: 'refused', code: error.code, text: error.message.replace(/^reset: /, '') };
+  }
 }
 
 /** @returns what is wrong with the expression or the zone, or undefined */

@@ -39,19 +39,8 @@ export function createWorkerGroups(
     const kind = options.kinds.find((one) => one.name === reset.driver);
     if (kind === undefined)
       throw new WritError('CONFIG_INVALID', `group ${config.name}: no driver ${reset.driver}`);
-    const driver = kind.create(reset.options, driverContext(config, options));
-    requireRestart(config, driver);
-    return { config, driver };
+    return { config, driver: kind.create(reset.options, driverContext(config, options)) };
   });
-}
-
-/** What is asked of a driver that it has not would show itself in the night in which it is needed. */
-function requireRestart({ name, restartWhen, onDead, reset }: WorkerGroupConfig, driver: Driver): void {
-  const key =
-    restartWhen !== undefined ? 'when.restart' : onDead === 'restart' ? 'onDead: restart' : undefined;
-  if (key === undefined || driver.restart !== undefined) return;
-  const text = `group ${name}: the driver ${reset?.driver} cannot restart a worker, as \`${key}\` wants it`;
-  throw new WritError('CONFIG_INVALID', text, { facts: { group: name, driver: reset?.driver, key } });
 }
 
 function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {

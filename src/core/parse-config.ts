@@ -2,15 +2,24 @@
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
 import { Ajv, type ErrorObject } from 'ajv';
 import type { AgentConfig } from './config.js';
-import type { ConfigMistake, ConfigPath, Finding } from './config-errors.js';
+import type { ConfigCode, ConfigMistake, ConfigPath, Finding } from './config-errors.js';
 import { findingOf, pointerOf } from './config-errors.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
 import { configSchema, type DriverSchema, driverSchema, type Schema } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults, type ConfigFile } from './config-values.js';
+import { at, type Group, group, list } from './config-walk.js';
+
+/** What making a driver shows. */
+export type DriverTrial =
+  | { readonly kind: 'made'; readonly canRestart: boolean }
+  /** `text`: what its schema could not say. */
+  | { readonly kind: 'refused'; readonly code: ConfigCode; readonly text: string };
 
 export interface ParseConfigOptions extends Omit<RuleOptions, 'defaults'> {
   readonly defaults: ConfigDefaults;
+  /** Makes a driver from a `reset:` that its schema accepted, and opens nothing; left out: no driver is made. */
+  readonly tryDriver?: (driver: string, reset: Group, run: string) => DriverTrial;
 }
 
 export type ParsedConfig =
@@ -34,7 +43,8 @@ const maxMistakes = 100;
 export function parseConfig(text: string, options: ParseConfigOptions): ParsedConfig {
   const read = readConfigText(text);
   if (!read.ok) return read;
-  const findings = [...checkSchema(read.data, options.drivers), ...checkRules(read.data, options)];
+  const found = [...checkSchema(read.data, options.drivers), ...checkRules(read.data, options)];
+  const findings = [...found, ...checkDrivers(read.data, found, options)];
   const mistakes = inOrder(findings.map(read.locate));
   if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes) };
   const file = read.data as ConfigFile;
@@ -72,10 +82,32 @@ function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[]
   return findings;
 }
 
-function workersOf(data: unknown): Readonly<Record<string, unknown>>[] {
-  const workers = (data as { readonly workers?: unknown } | null)?.workers;
-  if (!Array.isArray(workers)) return [];
-  return workers.map((one) => (typeof one === 'object' && one !== null ? one : {}));
+function workersOf(data: unknown): Group[] {
+  return list(group(data)['workers']).map(group);
+}
+
+/** What only the drivers themselves know; a group with another mistake is tried when that is mended. */
+function checkDrivers(data: unknown, found: readonly Finding[], options: ParseConfigOptions): Finding[] {
+  const { drivers, defaults, tryDriver } = options;
+  const { run } = group(data);
+  return workersOf(data).flatMap((worker, index): Finding[] => {
+    const [driver] = driversOf(worker['reset'], drivers);
+    const isWrong = found.some(({ path }) => path[0] === 'workers' && path[1] === index);
+    if (driver === undefined || isWrong || tryDriver === undefined) return [];
+    const runDirectory = typeof run === 'string' ? run : defaults.run;
+    const trial = tryDriver(driver.name, group(worker['reset']), runDirectory);
+    const path = ['workers', index];
+    if (trial.kind === 'made') return trial.canRestart ? [] : [...restartRules(worker, driver.name, path)];
+    const { code, text } = trial;
+    return [{ path: [...path, 'reset'], at: 'key', text, code }];
+  });
+}
+
+/** What is asked of a driver that it has not would show itself in the night in which it is needed. */
+function* restartRules(worker: Group, driver: string, path: ConfigPath): Generator<Finding> {
+  const text = `the driver ${driver} cannot restart a worker`;
+  if (group(worker['when'])['restart'] !== undefined) yield at([...path, 'when', 'restart'], text);
+  if (worker['onDead'] === 'restart') yield at([...path, 'onDead'], text);
 }
 
 /** Pointers of what is set; a list counts as one value. */

@@ -58,6 +58,57 @@ describe('the options of a driver', () => {
   }
 });
 
+describe('what only a driver knows of its options', () => {
+  /** @param group keys of a group that uses dns-edge, one a line */
+  function mistakesOf(...group: readonly string[]): readonly ConfigMistake[] {
+    using folder = tempDir();
+    const path = folder.join('agent.yaml');
+    const first = '  - { name: good, uses: [dns-edge], reset: { native: good } }';
+    const lines = group.map((line) => `    ${line}`);
+    const bad = ['  - name: bad', '    uses: [dns-edge]', ...lines];
+    writeFileSync(path, [`${minimal}workers:`, first, ...bad, ''].join('\n'));
+    try {
+      loadConfig(path);
+      return [];
+    } catch (error) {
+      return (error as { facts: { mistakes: readonly ConfigMistake[] } }).facts.mistakes;
+    }
+  }
+  const placesOf = (found: readonly ConfigMistake[]) => found.map((one) => [one.code, one.line, one.pointer]);
+
+  for (const reset of [
+    '{ run: [rndc, "{bundle}"] }',
+    '{ http: "http://anna@127.0.0.1/reload" }',
+    '{ supervisord: /run/s.sock }',
+    '{ line: /run/l.sock, send: reload, expectMatch: "(" }',
+  ]) {
+    it(`is a mistake with its line: ${reset}`, () => {
+      const found = mistakesOf(`reset: ${reset}`);
+      assert.deepEqual(placesOf(found), [['CONFIG_INVALID', 7, '/workers/1/reset']]);
+    });
+  }
+
+  it('is a mistake where the path of its socket is too long', () => {
+    const found = mistakesOf(`reset: { kresd: "/${'s'.repeat(107)}/*", command: x, expect: x }`);
+    assert.deepEqual(placesOf(found), [['SOCKET_PATH_TOO_LONG', 7, '/workers/1/reset']]);
+  });
+
+  it('is named together with the mistakes of other groups', () => {
+    const worse = '\n  - { name: worse, uses: [dns-edge], rest: {} }';
+    const found = mistakesOf(`reset: { supervisord: /run/s.sock }${worse}`);
+    const pointers = found.map(({ line, pointer }) => `${line} ${pointer}`);
+    assert.deepEqual(pointers, ['7 /workers/1/reset', '8 /workers/2', '8 /workers/2/rest']);
+  });
+
+  it('is whether it can restart a worker, where that is asked of it', () => {
+    const dead = mistakesOf('reset: { signal: HUP, pidFile: /run/d.pid }', 'onDead: restart');
+    assert.deepEqual(placesOf(dead), [['CONFIG_INVALID', 8, '/workers/1/onDead']]);
+    const asked = mistakesOf('reset: { signal: HUP, pidFile: /run/d.pid }', 'when: { restart: ["*"] }');
+    assert.deepEqual(placesOf(asked), [['CONFIG_INVALID', 8, '/workers/1/when/restart']]);
+    assert.deepEqual(mistakesOf('reset: { systemd: named.service }', 'onDead: restart'), []);
+  });
+});
+
 describe('a cron expression', () => {
   it('of five fields in a zone that exists is a schedule', () => {
     assert.equal(validateCron('*/5 * * * *', 'Europe/Berlin'), undefined);

@@ -1,16 +1,10 @@
 // Resets and restarts by what has changed, and what a restart proves.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createWorkerGroups } from '../../src/agent/worker-groups.js';
-import type { WorkerGroupConfig } from '../../src/core/config.js';
-import { isWritError } from '../../src/core/errors.js';
-import { createDurableFs } from '../../src/platform/durable-fs.js';
-import { silentLog } from '../../src/platform/log.js';
 import type { Answer } from '../../src/workers/driver.js';
-import { fakeClock } from '../support/fake-clock.js';
 import { type LivingDriver, livingDriver, told } from '../support/living-workers.js';
 import { current, files, scene } from '../support/restart-scene.js';
-import { confirms, scriptedDriver } from '../support/scripted-driver.js';
+import { confirms } from '../support/scripted-driver.js';
 import { settleNow } from '../support/settle-now.js';
 
 describe('when', () => {
@@ -119,27 +113,4 @@ describe('a restart', () => {
       ['activated', false, 'told'],
     );
   });
-});
-
-describe('a group whose driver cannot restart', () => {
-  for (const config of [{ restartWhen: ['*'] }, { onDead: 'restart' }] as const) {
-    it(`is no configuration: ${Object.keys(config)[0]}`, () => {
-      const group: WorkerGroupConfig = {
-        ...{ name: 'app', uses: ['access'], when: [], confirm: 'optional' },
-        reset: { driver: 'scripted', options: {}, timeoutMs: 1, min: 0 },
-        ...config,
-      };
-      const kind = { name: 'scripted', properties: {}, required: [] };
-      const make = (driver: ReturnType<typeof scriptedDriver>) =>
-        createWorkerGroups([group], {
-          ...{ kinds: [{ ...kind, create: () => driver }], runDirectory: '/r', log: silentLog() },
-          ...{ clock: fakeClock(), durable: createDurableFs(), onLateAnswer: () => undefined },
-        });
-      assert.throws(
-        () => make(scriptedDriver({})),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
-      assert.equal(make(livingDriver({})).length, 1);
-    });
-  }
 });
