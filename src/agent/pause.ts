@@ -23,12 +23,22 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
   const atMs = host.clock.nowMs();
   if (untilMs !== undefined && (untilMs <= atMs || untilMs > atMs + maxPauseMs)) {
     throw new WritError('USAGE', 'a pause ends in the future, and within a year', {
-      facts: { expected: `between ${atMs} and ${atMs + maxPauseMs}`, actual: untilMs },
+      hint: 'Give another end.',
+      facts: {
+        expected: `between ${timeText(atMs)} and ${timeText(atMs + maxPauseMs)}`,
+        actual: timeText(untilMs),
+      },
     });
   }
   const next: Pause = { by, reason, atMs, ...(untilMs === undefined ? {} : { untilMs }) };
   host.ledger.write({ ...host.ledger.read(), pause: next });
   return { schema: 1, type: 'pause.result', pause: next };
+}
+
+/** What a person typed may lie beyond every calendar. */
+function timeText(atMs: number): string {
+  const time = new Date(atMs);
+  return Number.isNaN(time.getTime()) ? `${atMs} ms` : time.toISOString();
 }
 
 /** @returns the pause that holds now; one that has come to its end holds no more, whether or not anybody noted it */

@@ -75,11 +75,13 @@ async function requireSuitable(
 }
 
 function noPrevious(host: Host, number: number | undefined): WritError {
-  return new WritError(
-    'NO_PREVIOUS',
-    `generation ${number ?? 'before this one'} is not kept, or is active already`,
-    { facts: { wanted: number, kept: listGenerations(host.paths) } },
-  );
+  const what =
+    number === undefined
+      ? 'no generation before this one is kept'
+      : `generation ${number} is not kept, or is active already`;
+  return new WritError('NO_PREVIOUS', what, {
+    facts: { wanted: number, kept: listGenerations(host.paths) },
+  });
 }
 
 function requireTrusted(host: Host, generation: ActivePolicy['generation']): void {

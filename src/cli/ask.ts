@@ -20,8 +20,13 @@ export function addConfigFlag(command: Command): Command {
 
 /** @returns the answer with a `Next:` line that names the same configuration, so that it can be pasted */
 export function withConfig<T extends { readonly next?: string }>(answer: T, { config }: ConfigFlags): T {
-  if (!answer.next?.startsWith('writ ') || config === defaultConfigPath) return answer;
-  return { ...answer, next: `${answer.next} --config ${config}` };
+  return answer.next === undefined ? answer : { ...answer, next: pasteable(answer.next, config) };
+}
+
+/** @returns a command of ours with the configuration that was asked about; other texts as they are */
+function pasteable(text: string, configPath: string): string {
+  const isOurs = /^(?:sudo )?writ [a-z]/.test(text) && configPath !== defaultConfigPath;
+  return isOurs ? `${text} --config ${configPath}` : text;
 }
 
 /** A check or a loader may take an hour; the agent says nothing in between. */
@@ -51,7 +56,7 @@ export async function ask({ request, configPath, context, onMessage }: Question)
     clock,
     signal,
     silenceMs: silenceOf(request.type),
-    commandLine: `writ ${request.type === 'watch' ? 'status --watch' : request.type}`,
+    commandLine: pasteable(`writ ${context.command}`, configPath),
     onOtherVersion: (other) =>
       reporter.warn(`the agent has version ${other}, this command ${version}; restart it`),
   });

@@ -37,6 +37,8 @@ export interface CommandContext {
    */
   redraw(answer: Answer, fields?: readonly string[]): void;
   readonly clock: Clock;
+  /** Name of the command that runs, as `status` or `repo status`. */
+  readonly command: string;
   /** Version of this program. */
   readonly version: string;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -46,8 +46,8 @@ async function askOrAct(question: CycleQuestion): Promise<CycleResult | 'interru
   return question.alone({ configPath, by, version, signal, onEvent });
 }
 
-/** @param type of the JSON object, as `pull.result` */
-export function cycleAnswer(type: CycleResult['type'], result: CycleResult | 'interrupted'): Answer {
+/** @param type of the JSON object: that of the command, as `pull.result` */
+export function cycleAnswer(type: string, result: CycleResult | 'interrupted'): Answer {
   if (result === 'interrupted') return interruptedAnswer(type);
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
   const { lines, next } = showResult(result);

@@ -214,7 +214,8 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
     const { answer: announce, redraw } = renderer;
     const version = readVersion();
     const env = process.env;
-    const context = { reporter, announce, redraw, clock: systemClock, version, env, signal, canAsk };
+    const say = { reporter, announce, redraw };
+    const context = { ...say, clock: systemClock, command: name, version, env, signal, canAsk };
     const answer = await definition.run(args, flags, context);
     renderer.answer(answer);
     return answer.exitCode;

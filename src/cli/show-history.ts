@@ -9,14 +9,14 @@ import { indented, seconds, shortTime, table } from './show-text.js';
 /** @param entries newest first */
 export function showHistory(entries: readonly HistoryEntry[]): Block {
   if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
-  const rows = entries.map(({ by, result }) => [
+  const rows = entries.map(({ by, result, reason }) => [
     shortTime(result.startedAtMs),
     result.cycle,
     by ?? result.trigger,
     generations(result),
     outcomeText(result),
     seconds(result.durationMs),
-    whatText(result),
+    whatText(result) || firstLine(reason ?? ''),
   ]);
   return {
     lines: table(
@@ -86,10 +86,12 @@ function bundleText(one: BundleResult): string {
   return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
 }
 
-/** The line begins with the bundle: a message that does too loses it. */
-function whyText({ bundle, remembered }: BundleResult, { message }: Problem): string {
+/** The line begins with the bundle and its serial: a message that does too loses them. */
+function whyText({ bundle, toSerial, remembered }: BundleResult, { message }: Problem): string {
   if (remembered === true) return 'refused before';
-  return firstLine(message.startsWith(`${bundle}: `) ? message.slice(bundle.length + 2) : message);
+  const said = [`${bundle}: `, `${bundle} ${toSerial}: `, `${bundle} ${toSerial} `];
+  const start = said.find((one) => message.startsWith(one)) ?? '';
+  return firstLine(message.slice(start.length));
 }
 
 function firstLine(text: string): string {

@@ -157,6 +157,14 @@ describe('a pause', () => {
     assert.equal(test.host.ledger.read().pause, undefined);
   });
 
+  it('says as times when it may end, also to who asks for an end beyond every calendar', () => {
+    using test = testHost();
+    const given = (untilMs: number) =>
+      throwsCode('USAGE', () => pause(test.host, { ...order, untilMs })).facts.actual;
+    assert.equal(given(1e12), '2001-09-09T01:46:40.000Z');
+    assert.equal(given(9e15), '9000000000000000 ms');
+  });
+
   it('without an end lasts until it is resumed; a later one takes its place', () => {
     using test = testHost();
     pause(test.host, order);

@@ -1,6 +1,6 @@
 // The commands about an agent that ask it for no cycle, as a user runs them, against one that answers from a script.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fakeAgent } from '../support/fake-agent.js';
 import { jsonOf, runWrit } from '../support/run-writ.js';
@@ -73,6 +73,8 @@ describe('writ config show', () => {
     assert.equal(run.exitCode, 0, run.stderr);
     assert.match(run.stdout, /^ {2}poll\.every +1 min +file$/m);
     assert.match(run.stdout, /^ {2}state +\/var\/lib\/writ +default$/m);
+    const script = await runWrit(['config', 'show', '--config', config, '--json']);
+    assert.equal(jsonOf(script)['type'], 'config-show.result');
   });
 
   it('names every mistake of a file, also as JSON', async () => {
@@ -83,8 +85,29 @@ describe('writ config show', () => {
     assert.equal(people.exitCode, 2);
     assert.match(people.stderr, /^ {2}1:1 \/pol: unknown key/m);
     const script = await runWrit(['config', 'show', '--config', config, '--json']);
-    const { code, facts } = jsonOf(script) as { code: string; facts: { mistakes: unknown[] } };
-    assert.equal(code, 'CONFIG_INVALID');
+    const { code, facts, type } = jsonOf(script) as {
+      code: string;
+      facts: { mistakes: unknown[] };
+      type: string;
+    };
+    assert.deepEqual([code, type], ['CONFIG_INVALID', 'config-show.result']);
     assert.equal(facts.mistakes.length, 3);
+  });
+});
+
+describe('somebody whom the agent does not let in', () => {
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
+  it('is given the command to paste, with its configuration', asRoot, async () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o755);
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\nrun: ${dir.path}\n`);
+    await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [] });
+    const under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    for (const command of ['status', 'history', 'pull']) {
+      const run = await runWrit([command, '--config', config, '--json'], { under });
+      const { code, hint } = jsonOf(run);
+      assert.deepEqual([code, hint], ['AGENT_UNREACHABLE', `sudo writ ${command} --config ${config}`]);
+    }
   });
 });

@@ -9,7 +9,7 @@ describe('writ resume', () => {
   it('says what it ended, or that nothing was in the way', async () => {
     const ended = [{ kind: 'hold', what: 'dns-edge 42' }];
     const some = await withAgent(['resume'], () => [{ schema: 1, type: 'resume.result', ended }]);
-    assert.match(some.run.stdout, /^RESUMED\n {2}hold of dns-edge 42 has ended\nNext: writ pull/);
+    assert.match(some.run.stdout, /^RESUMED\n {2}hold has ended: dns-edge 42\nNext: writ pull/);
     const none = await withAgent(['resume', '--json'], () => [
       { schema: 1, type: 'resume.result', ended: [] },
     ]);

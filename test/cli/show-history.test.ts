@@ -26,6 +26,17 @@ describe('the history of a host', () => {
     );
     assert.equal(why({ problem: refused }), 'dns-edge 42: the check "zones" refuses the candidate');
     assert.equal(why({ problem: refused, remembered: true }), 'dns-edge 42: refused before');
+    const waits = problem('ACTIVATION_PAUSED', 'dns-edge 42 waits: paused by anna until writ resume: x');
+    assert.equal(why({ problem: waits }), 'dns-edge 42: waits: paused by anna until writ resume: x');
+  });
+  it('says of a pause what was asked', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const result = { ...entry.result, outcome: 'unchanged', bundles: [] } as const;
+    const [, line = ''] = showHistory([
+      { ...entry, result, reason: 'paused until 18:00: ticket 4711' },
+    ]).lines;
+    assert.match(line, / {2}paused until 18:00: ticket 4711$/);
   });
   it('says of an activation that nobody proved that it is unconfirmed', () => {
     const [entry] = historyEntries;

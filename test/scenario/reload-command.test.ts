@@ -28,8 +28,12 @@ describe('writ reload', () => {
     assert.equal((await host.writ('reload')).exitCode, 2);
     host.configure({});
     const well = await host.writ('reload', '--json');
-    const { exitCode, trigger } = jsonOf(well);
-    assert.deepEqual([well.exitCode, exitCode, trigger], [0, 0, 'reload'], well.stdout);
+    const { exitCode, trigger, type } = jsonOf(well);
+    assert.deepEqual(
+      [well.exitCode, exitCode, trigger, type],
+      [0, 0, 'reload', 'reload.result'],
+      well.stdout,
+    );
   });
 
   it('has nothing to reload where no agent runs', async () => {

@@ -4,7 +4,6 @@ import { describe, it } from 'node:test';
 import { writOnTerminal } from '../support/on-terminal.js';
 import { needs } from '../support/real-programs.js';
 import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
 import { writSite } from '../support/writ-site.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
@@ -89,10 +88,10 @@ describe('writ status --watch', () => {
     const site = writSite(dir);
     await site.repository.publish(zone(1));
     await using agent = await site.agent();
-    const ended = writOnTerminal(['status', '--watch', '--color', 'never', '--config', site.config], []);
-    await until(async () => (await site.json('status'))['agent'] === 'run');
-    agent.child.kill('SIGTERM');
-    const { screen, exitCode } = await ended;
+    const { screen, exitCode } = await writOnTerminal(
+      ['status', '--watch', '--color', 'never', '--config', site.config],
+      [{ question: 'generation 1 is active', act: () => agent.child.kill('SIGTERM') }],
+    );
     assert.equal(exitCode, 1);
     assert.ok(screen.includes('\u001b[H\u001b[2JACTIVE  generation 1 is active    test\r\n'), screen);
   });

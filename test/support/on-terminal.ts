@@ -12,10 +12,22 @@ export interface TerminalRun {
   readonly untyped: number;
 }
 
-/** @param answers what to type, in order, each when its question is on the screen */
+export interface Typed {
+  /** What the screen shows before. */
+  readonly question: string;
+  readonly typed: string;
+}
+
+export interface Done {
+  readonly question: string;
+  /** In place of typing. */
+  readonly act: () => void;
+}
+
+/** @param answers what to type or do, in order, each when its question is on the screen */
 export function writOnTerminal(
   args: readonly string[],
-  answers: readonly { readonly question: string; readonly typed: string }[],
+  answers: readonly (Typed | Done)[],
 ): Promise<TerminalRun> {
   const command = [process.execPath, entry, ...args].join(' ');
   const env = { PATH: process.env['PATH'], TERM: 'xterm' };
@@ -30,7 +42,8 @@ export function writOnTerminal(
     if (next === undefined || at === -1) return;
     left.shift();
     answeredUpTo = at + next.question.length;
-    child.stdin.write(`${next.typed}\r`);
+    if ('act' in next) next.act();
+    else child.stdin.write(`${next.typed}\r`);
   });
   return new Promise((resolve, reject) => {
     child.on('error', reject);

@@ -14,7 +14,7 @@ export const command: CommandDefinition<ConfigFlags> = {
     const { config, given, warnings } = loadConfig(flags.config);
     for (const warning of warnings) reporter.warn(`${flags.config}:${mistakeLine(warning)}`);
     return Promise.resolve({
-      type: 'config.result',
+      type: 'config-show.result',
       outcome: 'valid',
       exitCode: 0,
       details: { file: flags.config, config, given, warnings },

@@ -3,7 +3,7 @@ import { diagnose } from '../../core/doctor.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status.js';
 import { agentDoors } from '../agent-doors.js';
-import { addConfigFlag, type ConfigFlags } from '../ask.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../ask.js';
 import type { CommandContext, CommandDefinition } from '../command.js';
 import { readStatus } from '../read-status.js';
 import { showFindings } from '../show-doctor.js';
@@ -15,10 +15,12 @@ export const command: CommandDefinition<ConfigFlags> = {
   configure: (command) => {
     addConfigFlag(command);
   },
-  run: async (_args, { config: configPath }, context) => {
+  run: async (_args, flags, context) => {
     const { version, clock } = context;
+    const configPath = flags.config;
     const status = await statusOrWhyNot(configPath, context);
-    const findings = await agentDoors.runDoctor({ configPath, version, clock, status });
+    const found = await agentDoors.runDoctor({ configPath, version, clock, status });
+    const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {
       type: 'doctor.result',

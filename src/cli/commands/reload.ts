@@ -29,6 +29,6 @@ export const command: CommandDefinition<ReloadFlags> = {
       context,
       request: (by) => ({ type: 'reload', by }),
     });
-    return withConfig(cycleAnswer('pull.result', result), flags);
+    return withConfig(cycleAnswer('reload.result', result), flags);
   },
 };

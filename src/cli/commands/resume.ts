@@ -20,7 +20,7 @@ export const command: CommandDefinition<ConfigFlags> = {
       details: { ended },
       lines: nothing
         ? ['UNCHANGED nothing was paused, held or blocked']
-        : ['RESUMED', ...ended.map((one) => `  ${one.kind} of ${one.what} has ended`)],
+        : ['RESUMED', ...ended.map((one) => `  ${one.kind} has ended: ${one.what}`)],
       ...(nothing ? {} : { next: 'writ pull' }),
     };
     return withConfig(answer, flags);

@@ -58,7 +58,9 @@ describe('writ doctor', () => {
     host.configure({ root: '' });
     const run = await host.writ('doctor');
     assert.equal(run.exitCode, 2);
-    assert.match(run.stdout, /^ {2}FAIL {2}configuration/);
+    const [first = ''] = run.stdout.split('\n');
+    assert.match(first, /^ {2}FAIL {2}configuration/);
+    assert.ok(first.endsWith(`    Next: writ config show --config ${host.config}`), first);
     const absent = await host.writ('doctor', '--json', '--config', host.dir.join('nowhere.yaml'));
     assert.equal(absent.exitCode, 2);
   });
@@ -73,7 +75,7 @@ describe('writ doctor', () => {
     const next = (check: string) => findings.find((one) => one.check === check)?.next;
     assert.deepEqual(
       [run.exitCode, next('state'), next('trust')],
-      [1, 'sudo writ doctor', 'sudo writ doctor'],
+      [1, ...Array(2).fill(`sudo writ doctor --config ${host.config}`)],
     );
   });
 });
