@@ -34,7 +34,7 @@ import { noteWorkers, wantGeneration } from './worker-ledger.js';
 export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
-    await story.step('swap', () => swap(host, story, move));
+    await story.step('swap', () => swap(host, story, move, progress));
     return await tellAndCommit(host, story, move, progress);
   } catch (error) {
     return putBack(host, story, move, { error: blamed(error, move), progress });
@@ -53,8 +53,14 @@ export async function finishMove(host: Host, story: CycleStory, move: Move): Pro
   }
 }
 
-async function beginMove(host: Host, { groups }: Move): Promise<MoveProgress> {
-  return { alive: await aliveWorkers(groups), before: host.ledger.read().workers };
+async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
+  const { workers: before } = host.ledger.read();
+  const verbs = { to: to.generation, ...(from === undefined ? {} : { from: from.generation }) };
+  return {
+    alive: await aliveWorkers(groups),
+    before,
+    verbOf: verbsTo(host, { ...verbs, workers: before }),
+  };
 }
 
 /** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
@@ -64,12 +70,18 @@ function blamed(error: unknown, { signal, to }: Move): WritError {
   return new WritError('INTERRUPTED', `the move to generation ${to.generation} was ended`, { cause: error });
 }
 
-function swap(host: Host, story: CycleStory, move: Move): { value: undefined; text: string } {
+function swap(
+  host: Host,
+  story: CycleStory,
+  move: Move,
+  { verbOf }: MoveProgress,
+): { value: undefined; text: string } {
   const { paths, durable } = host;
   const change = { left: move.from?.generation, current: move.to.generation };
   const noted = noteLinks(paths, move.ledger(host.ledger.read()), move.to.generation);
   const ledger = withRetired(host, noted, change);
-  host.ledger.write(wantGeneration(ledger, move.groups, move.to.generation, host.clock.nowMs()));
+  const { generation } = move.to;
+  host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
   writeJournal(paths, durable, journalOf(host, story, move));
   pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
   announceActive(host.groups, targetOf(move.to));
@@ -82,13 +94,12 @@ async function tellAndCommit(
   move: Move,
   progress: MoveProgress,
 ): Promise<MoveResult> {
-  const { alive, before } = progress;
-  const from = move.from === undefined ? {} : { from: move.from.generation };
+  const { alive, verbOf } = progress;
   const context: TellContext = {
     ...contextOf(host, story, move, move.to),
     manner: {
       alive,
-      verbOf: verbsTo(host, { to: move.to.generation, ...from, workers: before }),
+      verbOf,
       newcomers: 'told',
       onTell: (key, verb) => progress.told?.set(key, verb),
       // A crash may have come between a stop and a start of ours.

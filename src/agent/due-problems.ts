@@ -5,7 +5,7 @@ import { WritError } from '../core/errors.js';
 import { problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
-import { dueWorkers, groupOf, workerOf } from './worker-ledger.js';
+import { dueWorkers, groupOf, nextTellAtMs, workerOf } from './worker-ledger.js';
 
 /** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING as they are now; none when all is well */
 export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
@@ -27,8 +27,9 @@ function notTold(ledger: Ledger): Problem[] {
   return [...dueWorkers(ledger)].flatMap((key) => {
     const entry = ledger.workers[key];
     if (entry === undefined) return [];
-    const { wanted: generation, text, tries, nextTellAtMs } = entry;
-    const facts = { group: groupOf(key), worker: workerOf(key), generation, tries, nextTellAtMs };
+    const { wanted: generation, text, tries } = entry;
+    const when = { generation, tries, nextTellAtMs: nextTellAtMs(entry) };
+    const facts = { group: groupOf(key), worker: workerOf(key), ...when };
     return [unreachable(`${key}: ${text}`, facts)];
   });
 }

@@ -53,10 +53,10 @@ export const ledgerSchema: object = record(
           ...{
             process: text,
             appeared: { const: true },
+            owed: { const: 'restart' },
             tell: text,
             toldAtMs: number,
             tries: number,
-            nextTellAtMs: number,
             goneAtMs: number,
           },
         },

@@ -36,12 +36,13 @@ export interface WorkerLedger {
   readonly process?: string;
   /** It was not there, or was another process, when the others were told: what it uses is not known. */
   readonly appeared?: true;
-  /** Id of the last tell; when it was answered, where it was. */
+  /** It may use a generation that only a restart takes it from: so it is told until it answers. */
+  readonly owed?: 'restart';
+  /** Id of the last tell, and when it ended. */
   readonly tell?: string;
   readonly toldAtMs?: number;
-  /** Tells in vain, and when the next one is due. */
+  /** Tells in vain. */
   readonly tries?: number;
-  readonly nextTellAtMs?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
 }

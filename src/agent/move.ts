@@ -12,6 +12,7 @@ import { confineOn } from './host-sandbox.js';
 import type { Ledger } from './ledger.js';
 import type { NewRelease } from './remember-refusals.js';
 import type { TellContext, TellTarget } from './tell-steps.js';
+import type { VerbOf } from './tell-verbs.js';
 import type { WorkerGroup } from './worker-groups.js';
 
 /** One move of `current` and all that follows from it. */
@@ -40,6 +41,8 @@ export interface MoveProgress {
   readonly alive: ReadonlySet<string>;
   /** What each was to use and had said, before. */
   readonly before: Ledger['workers'];
+  /** How each takes over the new generation. */
+  readonly verbOf: VerbOf;
   /** Who was told so far, and how; absent as long as nobody was to be told. */
   told?: Map<string, TellVerb>;
 }

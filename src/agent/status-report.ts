@@ -20,13 +20,13 @@ import { problemOf } from './cycle-story.js';
 import { dueProblems } from './due-problems.js';
 import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
-import type { Ledger } from './ledger.js';
+import type { Ledger, WorkerLedger } from './ledger.js';
 import { pauseNow } from './pause.js';
 import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 import { waitingNow } from './waiting-releases.js';
-import { groupOf, isConfirmed, workerOf } from './worker-ledger.js';
+import { groupOf, isConfirmed, nextTellAtMs, workerOf } from './worker-ledger.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -172,14 +172,22 @@ function bundleStatus(
 }
 
 function workerStatuses(ledger: Ledger): WorkerStatus[] {
-  return Object.entries(ledger.workers).map(([key, { process: _, appeared: _appeared, ...one }]) => ({
+  return Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry));
+}
+
+function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
+  const { process: _, appeared: _appeared, owed: _owed, toldAtMs, ...one } = entry;
+  const nextMs = nextTellAtMs(entry);
+  return {
     group: groupOf(key),
     worker: workerOf(key),
     ...one,
     ...(reached.has(one.state) ? { told: one.wanted } : {}),
+    ...(reached.has(one.state) && toldAtMs !== undefined ? { toldAtMs } : {}),
+    ...(nextMs === undefined ? {} : { nextTellAtMs: nextMs }),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
-  }));
+  };
 }
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);

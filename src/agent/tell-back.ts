@@ -18,7 +18,7 @@ import {
   tellWorkers,
   whoIsMissing,
 } from './tell-steps.js';
-import { verbsTo } from './tell-verbs.js';
+import { type VerbOf, verbsTo } from './tell-verbs.js';
 import { workerKey } from './worker-groups.js';
 import { groupOf, noteWorkers, wantGeneration } from './worker-ledger.js';
 
@@ -66,19 +66,15 @@ function contextBack(
   move: MoveBack,
   progress: MoveProgress | undefined,
 ): TellContext {
-  const { from, to } = move;
-  // What a worker confirmed before says nothing about what it has read since.
-  const verbs = verbsTo(host, { to: from.generation, from: to.generation });
   return {
-    ...contextOf(host, story, move, from),
+    ...contextOf(host, story, move, move.from),
     // Whoever asked for the end of the cycle has not asked for workers between two generations.
     signal: new AbortController().signal,
     manner: {
       // A worker that does not live now did not die of what it used before.
       alive: new Set(),
       also: new Set(progress?.told?.keys() ?? []),
-      verbOf: (group, worker) =>
-        progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker),
+      verbOf: verbsBack(host, move, progress),
       isSpared: ({ config }, { worker, process }) => {
         const key = workerKey(config.name, worker);
         return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
@@ -87,6 +83,12 @@ function contextBack(
       proofs: 'last',
     },
   };
+}
+
+/** As on the way there; what a worker confirmed before says nothing about what it has read since. */
+function verbsBack(host: Host, { from, to }: MoveBack, progress: MoveProgress | undefined): VerbOf {
+  const verbs = verbsTo(host, { to: from.generation, from: to.generation });
+  return (group, worker) => progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
 }
 
 /** Who was not told of the new generation keeps what it has: that is what telling them one after the other is for. */
@@ -103,10 +105,13 @@ function isSameProcess(before: WorkerLedger | undefined, process: string): boole
 export function wantBack(
   host: Host,
   ledger: Ledger,
-  { groups, from: { generation } }: MoveBack,
+  move: MoveBack,
   progress: MoveProgress | undefined,
 ): Ledger {
-  const wanted = wantGeneration(ledger, groups, generation, host.clock.nowMs());
+  const { groups } = move;
+  const { generation } = move.from;
+  const verbOf = verbsBack(host, move, progress);
+  const wanted = wantGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
   const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
     groups.some(
       (group) => groupOf(key) === group.config.name && entry.wanted === generation && isSpared(key, progress),

@@ -7,6 +7,7 @@ import type { Clock } from '../platform/clock.js';
 import type { Answer, Driver, Target } from '../workers/driver.js';
 import { type TellVerb, tellWorker } from '../workers/tell-worker.js';
 import { livenessOf } from './dead-workers.js';
+import type { VerbOf } from './tell-verbs.js';
 import {
   type Member,
   mapBounded,
@@ -31,7 +32,7 @@ export interface TellOptions {
   /** These too, though nobody lists them any more: they may have died of what they were told. */
   readonly also?: ReadonlySet<string>;
   /** `reset` for everybody where it is left out. */
-  readonly verbOf?: (group: WorkerGroup, worker: string) => TellVerb;
+  readonly verbOf?: VerbOf;
   /** Who lived before anything was changed; left out: who lives when it is told. */
   readonly alive?: ReadonlySet<string>;
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */

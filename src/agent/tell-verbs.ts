@@ -18,8 +18,10 @@ export interface VerbOptions {
   readonly workers?: Readonly<Record<string, WorkerLedger>>;
 }
 
-/** @returns how a worker is told; `restart` where its generation cannot be compared any more */
-export function verbsTo(host: Host, options: VerbOptions): (group: WorkerGroup, worker: string) => TellVerb {
+export type VerbOf = (group: WorkerGroup, worker: string) => TellVerb;
+
+/** @returns how a worker is told; `restart` where its generation cannot be compared any more, or one is owed still */
+export function verbsTo(host: Host, options: VerbOptions): VerbOf {
   const files = once((generation) => filesOf(host, generation));
   const changedSince = once((base): readonly string[] | undefined => {
     const [before, after] = [files(base), files(options.to)];
@@ -27,7 +29,9 @@ export function verbsTo(host: Host, options: VerbOptions): (group: WorkerGroup, 
   });
   return ({ config }, worker) => {
     if (config.restartWhen === undefined) return 'reset';
-    const bases = mayUse(options, options.workers?.[workerKey(config.name, worker)]);
+    const entry = options.workers?.[workerKey(config.name, worker)];
+    if (entry?.owed !== undefined) return entry.owed;
+    const bases = mayUse(options, entry);
     const changes = bases.map((base) => (base === 'unknown' ? undefined : changedSince(base)));
     return changes.some((one) => one === undefined || needsRestart(config, one)) ? 'restart' : 'reset';
   };

@@ -3,6 +3,7 @@
 import type { WorkerResult } from '../core/cycle-report.js';
 import type { Host } from './host.js';
 import type { Ledger, WorkerLedger } from './ledger.js';
+import type { VerbOf } from './tell-verbs.js';
 import { type WorkerGroup, workerKey } from './worker-groups.js';
 
 const maxTextCharacters = 500;
@@ -14,17 +15,24 @@ export function dueDelayMs(tries: number): number {
   return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
 }
 
+export interface Wanted {
+  readonly generation: number;
+  readonly nowMs: number;
+  /** How each takes it over from what it uses now: who needs a restart for it owes one until it answers. */
+  readonly verbOf: VerbOf;
+}
+
 /** @returns the ledger in which every known worker of the groups is to use this generation, from now on */
 export function wantGeneration(
   ledger: Ledger,
   groups: readonly WorkerGroup[],
-  generation: number,
-  nowMs: number,
+  { generation, nowMs, verbOf }: Wanted,
 ): Ledger {
-  const names = groups.map((one) => one.config.name);
   const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
-    if (!names.includes(groupOf(key)) || entry.wanted === generation) return [key, entry];
-    return [key, waiting(entry, { wanted: generation, text: 'not told yet', nowMs })];
+    const group = groups.find((one) => one.config.name === groupOf(key));
+    if (group === undefined || entry.wanted === generation) return [key, entry];
+    const next = waiting(entry, { wanted: generation, text: 'not told yet', nowMs });
+    return [key, verbOf(group, workerOf(key)) === 'restart' ? { ...next, owed: 'restart' } : next];
   });
   const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
   const moved = Object.fromEntries(paced.map((one) => [one.config.name, nowMs]));
@@ -40,7 +48,7 @@ export function waiting(
   known: WorkerLedger | undefined,
   now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
 ): WorkerLedger {
-  const { confirmed, process, goneAtMs } = known ?? {};
+  const { confirmed, process, goneAtMs, owed } = known ?? {};
   return {
     wanted: now.wanted,
     state: 'waiting',
@@ -48,6 +56,7 @@ export function waiting(
     atMs: now.nowMs,
     ...(confirmed === undefined ? {} : { confirmed }),
     ...(process === undefined ? {} : { process }),
+    ...(owed === undefined ? {} : { owed }),
     ...(goneAtMs === undefined ? {} : { goneAtMs }),
   };
 }
@@ -82,6 +91,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
   const { state, generation, atMs, tell, process } = result;
   const confirmed = state === 'confirmed' ? generation : known?.confirmed;
   const isSame = known?.state === state && known.wanted === generation;
+  const isTaken = state === 'confirmed' || state === 'told';
   return {
     wanted: generation,
     state,
@@ -89,23 +99,24 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     atMs: isSame ? known.atMs : atMs,
     ...(confirmed === undefined ? {} : { confirmed }),
     ...(process === undefined ? {} : { process }),
-    ...(tell === undefined ? {} : { tell }),
-    ...(state === 'unreachable' ? nextTry(result, known) : {}),
-    ...(tell === undefined || state === 'unreachable' ? {} : { toldAtMs: atMs }),
+    ...(known?.owed === undefined || isTaken ? {} : { owed: known.owed }),
+    ...(tell === undefined ? {} : { tell, toldAtMs: atMs }),
+    ...(state === 'unreachable' ? inVain(result, known) : {}),
   };
 }
 
 /** The same tell may be noted more than once, as by the step and by the commit: it was one try. */
-function nextTry(
+function inVain(
   { atMs, generation, tell }: WorkerResult,
   known: WorkerLedger | undefined,
-): Pick<WorkerLedger, 'tries' | 'nextTellAtMs'> {
-  const before = known?.wanted === generation ? known : undefined;
-  if (before?.tries !== undefined && before.nextTellAtMs !== undefined && before.tell === tell) {
-    return { tries: before.tries, nextTellAtMs: before.nextTellAtMs };
-  }
-  const tries = (before?.tries ?? 0) + 1;
-  return { tries, nextTellAtMs: atMs + dueDelayMs(tries) };
+): Pick<WorkerLedger, 'tries' | 'toldAtMs'> {
+  const { tries = 0, toldAtMs = atMs, tell: before } = known?.wanted === generation ? known : {};
+  return tries > 0 && before === tell ? { tries, toldAtMs } : { tries: tries + 1, toldAtMs: atMs };
+}
+
+/** @returns when a worker is told again that was told in vain, epoch milliseconds; undefined for any other */
+export function nextTellAtMs({ tries, toldAtMs }: WorkerLedger): number | undefined {
+  return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + dueDelayMs(tries);
 }
 
 /** @returns keys of the workers that could not be told what they are to use; who is gone is told when it is back */
@@ -129,12 +140,13 @@ export function isDue(worker: WorkerLedger): boolean {
 
 /** @returns those of them whose turn it is */
 export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
-  const due = [...dueWorkers(ledger)].filter((key) => {
-    const { nextTellAtMs = nowMs } = ledger.workers[key] ?? {};
+  const isTurn = (entry: WorkerLedger): boolean => {
+    const atMs = nextTellAtMs(entry) ?? nowMs;
     // A time further away than any wait was noted by a clock that was set back since.
-    return nextTellAtMs <= nowMs || nextTellAtMs > nowMs + maxDelayMs;
-  });
-  return new Set(due);
+    return atMs <= nowMs || atMs > nowMs + maxDelayMs;
+  };
+  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one));
+  return new Set(due.map(([key]) => key));
 }
 
 /** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */

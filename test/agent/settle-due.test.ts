@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { SettleResult } from '../../src/agent/settle-due.js';
-import { dueWorkers } from '../../src/agent/worker-ledger.js';
+import { dueWorkers, nextTellAtMs } from '../../src/agent/worker-ledger.js';
 import { directoryState } from '../support/directory-state.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { codes, entryOf, settle, world } from '../support/settled-world.js';
@@ -38,8 +38,8 @@ describe('a worker that could not be told', () => {
     driver.workers.set('c', confirms);
     await turn();
     assert.deepEqual(driver.told, ['b 1', 'c 1']);
-    const { tries, nextTellAtMs } = entryOf(test, 'app/b') ?? {};
-    assert.deepEqual([tries, nextTellAtMs], [3, test.clock.nowMs() + 20_000]);
+    const entry = entryOf(test, 'app/b')!;
+    assert.deepEqual([entry.tries, nextTellAtMs(entry)], [3, test.clock.nowMs() + 20_000]);
   });
 
   it('is due still after a restart of the agent, and told that once', async () => {

@@ -37,8 +37,12 @@ describe('a group with a probe', () => {
     const { test, driver } = await world({ a: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
-    host.ledger.write(wantGeneration(host.ledger.read(), host.groups, 2, 1));
-    host.ledger.write(wantGeneration(host.ledger.read(), host.groups, 1, 2));
+    host.ledger.write(
+      wantGeneration(host.ledger.read(), host.groups, { generation: 2, nowMs: 1, verbOf: () => 'reset' }),
+    );
+    host.ledger.write(
+      wantGeneration(host.ledger.read(), host.groups, { generation: 1, nowMs: 2, verbOf: () => 'reset' }),
+    );
     await settle(host);
     assert.deepEqual(driver.told, ['a 1']);
   });

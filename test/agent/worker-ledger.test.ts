@@ -4,6 +4,7 @@ import {
   dueDelayMs,
   dueGroups,
   dueWorkers,
+  nextTellAtMs,
   noteLateAnswer,
   noteWorkers,
   tellableWorkers,
@@ -30,12 +31,33 @@ describe('the ledger of workers', () => {
     const { host } = test;
     noteWorkers(host, [result(1, 'confirmed'), { ...result(1, 'confirmed'), group: 'other' }]);
     const groups = host.groups.filter((one) => one.config.name === 'app');
-    const { workers } = wantGeneration(host.ledger.read(), groups, 2, 9);
+    const { workers } = wantGeneration(host.ledger.read(), groups, {
+      generation: 2,
+      nowMs: 9,
+      verbOf: () => 'reset',
+    });
     assert.deepEqual(
       [workers['app/a']?.wanted, workers['app/a']?.confirmed, workers['app/a']?.state],
       [2, 1, 'waiting'],
     );
     assert.equal(workers['other/a']?.wanted, 1);
+  });
+
+  it('keeps a restart that is owed, whatever is wanted next, until the worker has answered', () => {
+    using test = testHost({ groups: { app: {} } });
+    const { ledger, groups } = test.host;
+    const want = (generation: number, verb: 'reset' | 'restart') =>
+      ledger.write(wantGeneration(ledger.read(), groups, { generation, nowMs: 9, verbOf: () => verb }));
+    const owed = () => ledger.read().workers['app/a']?.owed;
+    noteWorkers(test.host, [result(1, 'confirmed')]);
+    want(2, 'restart');
+    want(3, 'reset');
+    noteWorkers(test.host, [result(3, 'unreachable')]);
+    assert.equal(owed(), 'restart');
+    noteWorkers(test.host, [result(3, 'told')]);
+    assert.equal(owed(), undefined);
+    want(4, 'reset');
+    assert.equal(owed(), undefined);
   });
 
   it('keeps since when a state holds, and bounds what a worker said', () => {
@@ -83,13 +105,13 @@ describe('the ledger of workers', () => {
   it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
     assert.deepEqual([1, 2, 3, 6, 7, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
     using test = testHost();
-    const entry = () => test.host.ledger.read().workers['app/a'];
+    const entry = () => test.host.ledger.read().workers['app/a']!;
     noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
-    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs, entry()?.tell], [1, 5007, 'c-1.1']);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry()), entry().tell], [1, 5007, 'c-1.1']);
     noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.2' }]);
-    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs], [2, 10_007]);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [2, 10_007]);
     noteWorkers(test.host, [{ ...result(1, 'confirmed'), tell: 'c-1.3' }]);
-    assert.deepEqual([entry()?.tries, entry()?.nextTellAtMs], [undefined, undefined]);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [undefined, undefined]);
   });
 
   it('counts one tell once, by whomever it is noted', () => {

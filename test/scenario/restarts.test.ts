@@ -68,6 +68,53 @@ describe('when', () => {
   });
 });
 
+describe('a restart that is owed', () => {
+  /** Who has no answer for a restart with these generations; nobody can see who lives. */
+  const blind = (unanswered: Set<string>): LivingDriver => {
+    const driver = livingDriver(
+      { a: confirms, b: confirms },
+      {
+        restarts: (worker, generation) => {
+          if (unanswered.has(`${worker} ${generation}`)) return { kind: 'unreachable', text: 'no answer' };
+          return worker === 'b' && generation === 3 ? { kind: 'refused', text: 'no' } : told();
+        },
+      },
+    );
+    return Object.assign(driver, { liveness: async () => 'unknown' as const });
+  };
+
+  it('for the way back is not forgotten with the generation that is left', async () => {
+    const unanswered = new Set(['a 2']);
+    const { test, driver, next } = await scene(blind(unanswered));
+    using _ = test;
+    assert.deepEqual((await next(2, 1)).told, ['a 2', 'b 2']);
+    const { exitCode, told: tells } = await next(2, 2);
+    assert.deepEqual([exitCode, tells], [5, ['restart a 3', 'restart b 3', 'restart a 2']]);
+    unanswered.clear();
+    driver.told.length = 0;
+    await settleNow(test.host);
+    assert.deepEqual(driver.told, ['restart a 2', 'restart b 2']);
+    assert.equal((await next(3, 1)).exitCode, 0);
+    assert.deepEqual(driver.told, ['a 4', 'b 4'], 'once it is answered nothing is owed');
+  });
+
+  it('for a generation that nobody proved is not forgotten with the next one', async () => {
+    const unanswered = new Set<string>();
+    const { test, driver, next } = await scene(blind(unanswered));
+    using _ = test;
+    driver.workers.delete('b');
+    assert.deepEqual((await next(2, 1)).told, ['a 2']);
+    assert.deepEqual((await next(2, 2)).told, ['restart a 3']);
+    unanswered.add('a 4');
+    const { exitCode, told: tells } = await next(3, 1);
+    assert.deepEqual([exitCode, tells], [4, ['restart a 4']]);
+    unanswered.clear();
+    driver.told.length = 0;
+    await settleNow(test.reopen());
+    assert.deepEqual(driver.told, ['restart a 4']);
+  });
+});
+
 describe('a restart', () => {
   const comesUp = (
     answer: (generation: number) => Answer,
