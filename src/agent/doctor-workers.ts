@@ -16,11 +16,12 @@ import type { Clock } from '../platform/clock.js';
 import { createDurableFs } from '../platform/durable-fs.js';
 import { silentLog } from '../platform/log.js';
 import { listProcNames, readProcLink, readProcText } from '../platform/proc-files.js';
-import { findProcess, readPidFile } from '../platform/processes.js';
+import { findProcess } from '../platform/processes.js';
+import { lookUpUser } from '../platform/user-id.js';
 import { driverKinds } from '../workers/registry.js';
 import { readActive } from './generations.js';
 import { hostPaths } from './paths.js';
-import { createWorkerGroups, type WorkerGroup } from './worker-groups.js';
+import { createWorkerGroups, mapBounded, maxParallelTells, type WorkerGroup } from './worker-groups.js';
 
 export interface WorkerLook {
   readonly groups: readonly GroupFacts[];
@@ -76,7 +77,7 @@ async function lookAtGroup(group: WorkerGroup, options: WorkerLookOptions): Prom
     const workers = reset.driver === 'native' ? [] : await driver.members();
     const own = options.told.filter((one) => one.group === name);
     const names = reset.driver === 'native' ? own.map(({ worker }) => worker) : workers;
-    const members = await Promise.all(names.map((worker) => memberFacts(group, worker, own)));
+    const members = await mapBounded(names, maxParallelTells, (worker) => memberFacts(group, worker, own));
     const pids = await pidsOf(group, workers);
     return {
       name,
@@ -101,14 +102,10 @@ async function memberFacts(
   return { worker, liveness, ...(state === undefined ? {} : { state }) };
 }
 
-/** Of a pid file, or of what a driver calls a worker: `PID@START`. */
-async function pidsOf({ config, driver }: WorkerGroup, workers: readonly string[]): Promise<number[]> {
-  const identities = await Promise.all(workers.map((worker) => driver?.identity?.(worker)));
-  const named = identities.flatMap((one) => Number(/^([1-9]\d{0,9})@/.exec(one ?? '')?.[1] ?? []));
-  const { pidFile } = config.reset?.options ?? {};
-  const filed = typeof pidFile === 'string' && fs.existsSync(pidFile) ? readPidFile(pidFile)?.pid : undefined;
-  const all = filed === undefined ? named : [...named, filed];
-  return [...new Set(all)].filter((pid) => findProcess(pid) !== undefined);
+/** Where the driver knows them: a worker that only connects, or listens on a socket, has none that can be believed. */
+async function pidsOf({ driver }: WorkerGroup, workers: readonly string[]): Promise<number[]> {
+  const pids = await mapBounded(workers, maxParallelTells, async (worker) => driver?.pid?.(worker));
+  return [...new Set(pids)].filter((pid) => pid !== undefined && findProcess(pid) !== undefined) as number[];
 }
 
 function readerOf(group: string, pid: number): ReaderFacts[] {
@@ -121,13 +118,15 @@ function readerOf(group: string, pid: number): ReaderFacts[] {
   return [{ group, uid, gids }];
 }
 
-/** A worker that made its socket itself owns it. */
+/** A worker that made its socket itself owns it; one of root may have been made by who is somebody else by now. */
 function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly string[]): ReaderFacts[] {
   const glob = reset?.options[reset.driver];
   if (typeof glob !== 'string' || !glob.startsWith('/')) return [];
   return workers.flatMap((worker) => {
     const stat = fs.statSync(join(dirname(glob), worker), { throwIfNoEntry: false });
-    return stat?.isSocket() === true ? [{ group: name, uid: stat.uid, gids: [stat.gid] }] : [];
+    if (stat?.isSocket() !== true || stat.uid === 0) return [];
+    const { gid, groups } = lookUpUser(stat.uid);
+    return [{ group: name, uid: stat.uid, gids: [...new Set([gid, stat.gid, ...groups])] }];
   });
 }
 

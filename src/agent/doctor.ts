@@ -154,7 +154,12 @@ async function examineWorkers(patient: Patient): Promise<DoctorFinding[]> {
       ...(await check('names', async () => [judgeNames({ ...nameFacts(config, etc), resolverGroups })])),
       ...(await check('workers', async () => (groups.length === 0 ? [none] : groups.map(judgeGroup)))),
       ...(await check('permissions', async () => [
-        judgePermissions({ policy: config.policy, readers, ...(parts === undefined ? {} : { parts }) }),
+        judgePermissions({
+          policy: config.policy,
+          groups: groups.map(({ group }) => group),
+          readers,
+          ...(parts === undefined ? {} : { parts }),
+        }),
       ])),
       ...(await check('apparmor', async () => [judgeConfinement(confined, config.policy)])),
     ];

@@ -90,12 +90,15 @@ export interface PermissionFacts {
   /** Left out when nothing is active. */
   readonly parts?: readonly PathPart[];
   readonly readers: readonly ReaderFacts[];
+  /** All that tell somebody. */
+  readonly groups: readonly string[];
 }
 
-export function judgePermissions({ policy, parts, readers }: PermissionFacts): Judged {
+export function judgePermissions({ policy, parts, readers, groups }: PermissionFacts): Judged {
   if (parts === undefined) return { state: 'skip', text: 'no policy is active yet' };
   if (readers.length === 0)
     return { state: 'skip', text: `${policy}: the users of the workers are not known` };
+  const unknown = groups.filter((name) => !readers.some(({ group }) => group === name));
   for (const reader of readers) {
     const part = unreadablePart(reader, parts);
     if (part === undefined) continue;
@@ -104,7 +107,8 @@ export function judgePermissions({ policy, parts, readers }: PermissionFacts): J
     return { state: 'FAIL', text, next: `namei -l ${part.path}; \`mode\` and \`group\` of a bundle` };
   }
   const users = [...new Set(readers.map(({ uid }) => uid))].join(', ');
-  return { state: 'ok', text: `${policy} can be read by uid ${users}` };
+  const rest = unknown.length === 0 ? '' : `; under which user ${unknown.join(', ')} runs is not known`;
+  return { state: 'ok', text: `${policy} can be read by uid ${users}${rest}` };
 }
 
 export interface ConfinedFacts {

@@ -8,7 +8,7 @@ import { type CommandResult, runCommand } from '../platform/run-command.js';
 import { confirmed, refused, tailOf, told, unreachable } from './answer.js';
 import type { Answer, Driver, DriverKind, ResetOptions } from './driver.js';
 import { commandSchema, listByCommand, type MembersOptions, membersProperty } from './member-command.js';
-import { daemonLiveness } from './pid-file.js';
+import { daemonLiveness, daemonPid } from './pid-file.js';
 import { fillPlaceholders, isWorkerName, requireKnownPlaceholders, usesWorkerName } from './placeholders.js';
 import { requireOwnPlace } from './socket-set.js';
 
@@ -57,6 +57,7 @@ function createCommandDriver(options: CommandDriverOptions): Driver {
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
   const [program] = run;
+  const pidFileOf = (file: string, worker: string): string => file.replaceAll('{worker}', () => worker);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
@@ -68,7 +69,10 @@ function createCommandDriver(options: CommandDriverOptions): Driver {
         }),
     ...(pidFile === undefined
       ? {}
-      : { liveness: async (worker: string) => daemonLiveness(pidFile.replaceAll('{worker}', () => worker)) }),
+      : {
+          liveness: async (worker: string) => daemonLiveness(pidFileOf(pidFile, worker)),
+          pid: async (worker: string) => daemonPid(pidFileOf(pidFile, worker)),
+        }),
   };
 }
 

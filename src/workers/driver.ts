@@ -65,6 +65,11 @@ export interface Driver {
    */
   identity?(worker: string): Promise<string | undefined>;
   /**
+   * Pid of the main process of a worker, for who looks at it from outside and touches nothing: under which user it runs,
+   * what confines it. Undefined when it is not there. Left out where the driver cannot know it.
+   */
+  pid?(worker: string): Promise<number | undefined>;
+  /**
    * `yes`: no tell makes another process of a worker, so that one that appears right behind an answer has answered
    * nothing. Left out where a daemon may replace itself as it reloads.
    */

@@ -35,6 +35,12 @@ export function daemonLiveness(path: string): Liveness {
   return kind === 'found' ? 'alive' : kind;
 }
 
+/** @returns undefined when there is no such process */
+export function daemonPid(path: string): number | undefined {
+  const daemon = findDaemon(path);
+  return daemon.kind === 'found' ? daemon.process.pid : undefined;
+}
+
 /** @returns pid and start time; undefined when there is no such process */
 export function daemonIdentity(path: string): string | undefined {
   const daemon = findDaemon(path);

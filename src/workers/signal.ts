@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { childrenOf, type ProcessInfo, sendSignal } from '../platform/processes.js';
 import { confirmed, told, unreachable } from './answer.js';
 import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from './driver.js';
-import { daemonIdentity, daemonLiveness, findDaemon } from './pid-file.js';
+import { daemonIdentity, daemonLiveness, daemonPid, findDaemon } from './pid-file.js';
 import { watchReplacement } from './replaced-children.js';
 import { isGlob, listByGlob, pathGlobPattern } from './socket-set.js';
 
@@ -63,6 +63,7 @@ function createSignalDriver(options: SignalOptions, context: DriverContext): Dri
     },
     liveness: async (worker) => daemonLiveness(fileOf(worker)),
     identity: async (worker) => daemonIdentity(fileOf(worker)),
+    pid: async (worker) => daemonPid(fileOf(worker)),
   };
 }
 

@@ -82,6 +82,7 @@ function createSupervisordDriver(options: SupervisordOptions, context: DriverCon
     reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
     restart,
     liveness: (worker) => livenessOf(place, worker),
+    pid: async (worker) => (await infoOf(place, worker, { timeoutMs: askTimeoutMs }))?.pid || undefined,
     // Where a reset restarts, each tell would make a process that was never told.
     ...(signal === undefined ? {} : { identity: (worker: string) => identityOf(place, worker) }),
   };

@@ -9,11 +9,13 @@ export interface UnitState {
   readonly type: string;
   /** Of the present run of the unit; another after each start. */
   readonly invocation: string;
+  /** Left out when no process of it runs, or systemd knows none as its main one. */
+  readonly mainPid?: number;
   /** Programs and arguments of ExecReload, as systemd shows them. */
   readonly reloadCommands: readonly string[];
 }
 
-export const shownProperties = 'ActiveState,CanReload,Type,InvocationID,ExecReload';
+export const shownProperties = 'ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload';
 
 /** Names that systemd itself allows for units, with the characters of its escapes. */
 export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
@@ -50,11 +52,13 @@ export function parseUnitState(text: string): UnitState | undefined {
     lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
   const [active] = valuesOf('ActiveState');
   if (active === undefined || active === '') return undefined;
+  const mainPid = /^[1-9]\d{0,9}$/.exec(valuesOf('MainPID')[0] ?? '')?.[0];
   return {
     active,
     canReload: valuesOf('CanReload')[0] === 'yes' ? 'yes' : 'no',
     type: valuesOf('Type')[0] ?? '',
     invocation: valuesOf('InvocationID')[0] ?? '',
+    ...(mainPid === undefined ? {} : { mainPid: Number(mainPid) }),
     reloadCommands: valuesOf('ExecReload')
       .map(argvOf)
       .filter((argv) => argv !== ''),

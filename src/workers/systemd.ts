@@ -62,6 +62,7 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
     liveness: async (worker) => livenessOf(await stateOf(ask, worker, askTimeoutMs)),
+    pid: async (worker) => (await stateOf(ask, worker, askTimeoutMs))?.mainPid,
     // Where a reset may restart, each tell would make a process that was never told.
     ...(action === 'reload' ? { identity } : {}),
   };

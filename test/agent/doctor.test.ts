@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { runDoctor } from '../../src/agent/doctor.js';
@@ -13,6 +13,7 @@ import { systemClock } from '../../src/platform/clock.js';
 import { startServer } from '../../src/server/server.js';
 import { makeCertificate } from '../support/certificate.js';
 import { directoryState } from '../support/directory-state.js';
+import { startFakeSupervisord, xmlArray, xmlProcess } from '../support/fake-supervisord.js';
 import { copyHost, type InstalledHost, installHost } from '../support/installed-host.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 
@@ -131,6 +132,42 @@ describe('writ doctor', () => {
     assert.match(of(there, 'workers')[0] ?? '', /^(ok|warn) ns: 1/);
     assert.match(of(there, 'permissions')[0] ?? '', new RegExp(`^ok .* uid ${process.geteuid?.()}$`));
   });
+
+  it('knows the user of a worker that supervisord runs, also where each tell makes another process', async () => {
+    using host = copyHost(installed);
+    const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: process.pid };
+    const fake = await startFakeSupervisord(host.dir.join('s'), (method) =>
+      method === 'getProcessInfo' ? xmlProcess(one) : xmlArray([xmlProcess(one)]),
+    );
+    try {
+      host.configure({ workers: [group({ supervisord: host.dir.join('s'), group: 'web' })] });
+      assert.match(
+        of(await examine(host), 'permissions')[0] ?? '',
+        new RegExp(`^ok .* uid ${process.geteuid?.()}$`),
+      );
+    } finally {
+      await fake.close();
+    }
+  });
+
+  const asOwner = process.getuid?.() === 0 ? {} : { skip: 'only root can give a socket away' };
+  it(
+    'knows the user of a socket by its owner, who is nobody it knows where that is root',
+    asOwner,
+    async () => {
+      using host = copyHost(installed);
+      mkdirSync(host.dir.join('control'));
+      const kresd = { kresd: host.dir.join('control', '*'), command: 'policy_reset()', expect: '0' };
+      host.configure({ workers: [group(kresd)] });
+      const server = createServer().listen(host.dir.join('control', '1'));
+      await once(server, 'listening');
+      // Whoever binds a socket as root may be somebody else by now, and its inode is the pid of nobody.
+      assert.match(of(await examine(host), 'permissions')[0] ?? '', /^skip .*not known$/);
+      chownSync(host.dir.join('control', '1'), 65_534, 65_534);
+      assert.match(of(await examine(host), 'permissions')[0] ?? '', /^(ok|FAIL) .*uid 65534/);
+      server.close();
+    },
+  );
 
   it('sees that a control socket is left by the dead', async () => {
     using host = copyHost(installed);

@@ -93,13 +93,20 @@ describe('what a user can read', () => {
 describe('permissions', () => {
   const policy = '/var/lib/writ/policy';
   const readers = [{ group: 'ns', uid: 53, gids: [53] }];
+  const groups = ['ns'];
 
   it('are ok, a failure, or nothing to look at', () => {
-    assert.equal(judgePermissions({ policy, readers, parts: [file('/f', 0o644)] }).state, 'ok');
-    const denied = judgePermissions({ policy, readers, parts: [file('/f', 0o640)] });
+    const granted = judgePermissions({ policy, groups, readers, parts: [file('/f', 0o644)] });
+    assert.deepEqual([granted.state, granted.text], ['ok', `${policy} can be read by uid 53`]);
+    const denied = judgePermissions({ policy, groups, readers, parts: [file('/f', 0o640)] });
     assert.deepEqual([denied.state, /uid 53.*\/f.*640/.test(denied.text)], ['FAIL', true]);
-    assert.equal(judgePermissions({ policy, readers }).state, 'skip');
-    assert.equal(judgePermissions({ policy, readers: [], parts: [] }).state, 'skip');
+    assert.equal(judgePermissions({ policy, groups, readers }).state, 'skip');
+    assert.equal(judgePermissions({ policy, groups, readers: [], parts: [] }).state, 'skip');
+  });
+
+  it('names the groups of which no user is known: they may be unable to', () => {
+    const judged = judgePermissions({ policy, groups: ['ns', 'app'], readers, parts: [file('/f', 0o644)] });
+    assert.match(judged.text, /by uid 53; under which user app runs is not known$/);
   });
 });
 

@@ -11,6 +11,7 @@ export interface StubUnit {
   readonly type?: string;
   readonly execReload?: string;
   readonly invocation?: string;
+  readonly mainPid?: number;
 }
 
 export interface StubSystemctl {
@@ -43,7 +44,13 @@ export function stubSystemctl(directory: string): StubSystemctl {
   return {
     programPath: `${directory}:${defaultPath}`,
     unit: (name, state = {}) => {
-      const { active = 'active', canReload = 'yes', type = 'simple', invocation = 'aa11' } = state;
+      const {
+        active = 'active',
+        canReload = 'yes',
+        type = 'simple',
+        invocation = 'aa11',
+        mainPid = 0,
+      } = state;
       const reload = state.execReload ?? '/usr/sbin/nginx -s reload';
       const exec = `{ path=/x ; argv[]=${reload} ; ignore_errors=no ; start_time=[n/a] ; pid=0 }`;
       const shown = [
@@ -52,6 +59,7 @@ export function stubSystemctl(directory: string): StubSystemctl {
         `ActiveState=${active}`,
         `CanReload=${canReload}`,
         `InvocationID=${invocation}`,
+        `MainPID=${mainPid}`,
       ];
       if (!existsSync(join(directory, `${name}.show`)))
         appendFileSync(join(directory, 'units'), `  ${name} loaded ${active} running A unit of a test\n`);

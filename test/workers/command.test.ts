@@ -99,11 +99,11 @@ describe('the command driver', () => {
     const driver = command.create({ run: ['true'], ...options }, driverContext());
     const answer = await driver.restart?.('true', { target, timeoutMs: 10_000 });
     assert.deepEqual(answer, { kind: 'refused', text: 'exit 3' });
-    assert.equal(await driver.liveness?.('true'), 'alive');
+    assert.deepEqual([await driver.liveness?.('true'), await driver.pid?.('true')], ['alive', process.pid]);
     rmSync(dir.join('pid'));
-    assert.equal(await driver.liveness?.('true'), 'dead');
+    assert.deepEqual([await driver.liveness?.('true'), await driver.pid?.('true')], ['dead', undefined]);
     const plain = driverOf(['true']);
-    assert.deepEqual([plain.restart, plain.liveness], [undefined, undefined]);
+    assert.deepEqual([plain.restart, plain.liveness, plain.pid], [undefined, undefined, undefined]);
   });
 
   it('finds the pid file of each worker of a set', async () => {

@@ -77,11 +77,12 @@ describe('the signal driver', () => {
       const worker = await startFakeWorker(dir.join(name));
       writeFileSync(dir.join('pid'), `${worker.pid}`);
       seen.push(await driver.identity?.('pid'), await driver.identity?.('pid'));
+      assert.equal(await driver.pid?.('pid'), worker.pid);
       await worker.kill();
     }
     assert.deepEqual([seen[0], seen[2]], [seen[1], seen[3]]);
     assert.notEqual(seen[0], seen[2]);
-    assert.equal(await driver.identity?.('pid'), undefined);
+    assert.deepEqual([await driver.identity?.('pid'), await driver.pid?.('pid')], [undefined, undefined]);
   });
 
   it('does not signal a process of somebody else because a worker wrote its pid down', {

@@ -105,7 +105,9 @@ describe('the process behind a worker of supervisord', () => {
     const one = { group: 'web', name: 'a', ...running };
     const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
     assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), '100@1795291485');
+    assert.equal(await driverOf(dir.join('s')).pid?.('web:a'), 100);
     await fake.close();
+    assert.equal(await driverOf(dir.join('s')).pid?.('web:a'), undefined);
     assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), undefined);
     assert.equal(driverOf(dir.join('s'), { group: 'web' }).identity, undefined);
   });

@@ -185,6 +185,14 @@ describe('whether a unit lives, and which run of it, with a stub of systemctl', 
     assert.equal(test.driver({ action: 'try-reload-or-restart' }).identity, undefined);
   });
 
+  it('has the main process that systemd knows of, and none while it is down', async () => {
+    using test = bench();
+    test.stub.unit(unit, { mainPid: 4711 });
+    assert.equal(await test.driver().pid?.(unit), 4711);
+    test.stub.unit(unit, { active: 'inactive', mainPid: 0 });
+    assert.equal(await test.driver().pid?.(unit), undefined);
+  });
+
   it('is unknown without systemctl', async () => {
     const driver = systemd.create({ systemd: unit }, driverContext({ programPath: '/nonexistent' }));
     assert.equal(await driver.liveness?.(unit), 'unknown');
