@@ -9,7 +9,7 @@ import { type CycleStory, outcomeOf, problemOf } from './cycle-story.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import type { MoveResult } from './move.js';
-import { isConfirmed } from './worker-ledger.js';
+import { isProven } from './proven.js';
 
 /** Gathered while the cycle runs. */
 export interface CycleFindings {
@@ -60,7 +60,7 @@ export function finishCycle(
     outcome,
     exitCode: exitCodeOf(outcome, problems),
     // As the status says it: a group that this cycle did not concern may not have proved what it uses.
-    confirmed: (outcome === 'unchanged' || (last?.confirmed ?? false)) && isConfirmed(host.ledger.read()),
+    confirmed: (outcome === 'unchanged' || (last?.confirmed ?? false)) && isProven(host),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),

@@ -73,7 +73,8 @@ function isAboutAll(host: Host, { config }: WorkerGroup, told: readonly WorkerRe
   );
 }
 
-function unproven(result: WorkerResult, error: WritError | undefined): WorkerResult {
-  if (error === undefined || result.state !== 'told') return result;
+/** What a worker says of itself counts for nothing against its probe. */
+export function unproven(result: WorkerResult, error: WritError | undefined): WorkerResult {
+  if (error === undefined || (result.state !== 'told' && result.state !== 'confirmed')) return result;
   return { ...result, state: 'unreachable', text: `${result.text}; ${error.message}` };
 }

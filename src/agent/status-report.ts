@@ -22,11 +22,12 @@ import { type ContactMemory, freshnessOf } from './freshness.js';
 import type { Host } from './host.js';
 import type { Ledger, WorkerLedger } from './ledger.js';
 import { pauseNow } from './pause.js';
+import { isProven } from './proven.js';
 import type { ReleaseRecord } from './release-records.js';
 import { damageProblems, damageStanding } from './standing-damage.js';
 import { findUntrusted, untrustedProblems } from './untrusted-releases.js';
 import { waitingNow } from './waiting-releases.js';
-import { groupOf, isConfirmed, nextTellAtMs, workerOf } from './worker-ledger.js';
+import { groupOf, nextTellAtMs, workerOf } from './worker-ledger.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -80,7 +81,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
     atMs: host.clock.nowMs(),
     agent: facts.state,
     ...lastOf(facts.last),
-    confirmed: active !== undefined && isConfirmed(ledger),
+    confirmed: active !== undefined && isProven(host),
     ...(active ? { generation: active.generation.number, activeSinceMs: activeSince(host) } : {}),
     bundles: host.config.bundles.map((one) =>
       bundleStatus(

@@ -2,7 +2,8 @@
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
 // does not mend is thrown, and ends in a block.
 
-import { isWritError } from '../core/errors.js';
+import type { WorkerResult } from '../core/cycle-report.js';
+import { isWritError, toWritError } from '../core/errors.js';
 import type { CycleStory } from './cycle-story.js';
 import { lookAfter, revive } from './dead-workers.js';
 import type { Host } from './host.js';
@@ -10,6 +11,7 @@ import type { Ledger, WorkerLedger } from './ledger.js';
 import { noteLoadDue, noteLoaded } from './load-at-boot.js';
 import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
 import { runProbes } from './probe-workers.js';
+import { unproven } from './prove-told.js';
 import {
   judgeProof,
   runLoaders,
@@ -42,11 +44,31 @@ export async function tellBack(
   const told = tellings.flatMap((one) => one.results);
   noteWorkers(host, told);
   const living = await lookAfter(groups, told, { clock, signal: context.signal });
+  noteWorkers(host, living);
   const revived = await revive(living, { groups, target: from, clock });
-  const proof = judgeProof(groups, revived, await runProbes(host, context, revived));
+  const proof = await proveBack(host, context, revived);
   noteWorkers(host, proof.results);
   const { problems, warnings } = whoIsMissing(tellings, proof.results);
   return { workers: proof.results, problems, warnings };
+}
+
+/** Of whom the probe says no here stays due: the block that follows is over some day. */
+async function proveBack(
+  host: Host,
+  context: TellContext,
+  results: readonly WorkerResult[],
+): Promise<ReturnType<typeof judgeProof>> {
+  try {
+    return judgeProof(context.groups, results, await runProbes(host, context, results));
+  } catch (error) {
+    const known = toWritError(error);
+    const { groups = [] } = known.facts as { groups?: readonly string[] };
+    noteWorkers(
+      host,
+      results.map((one) => unproven(one, groups.includes(one.group) ? known : undefined)),
+    );
+    throw error;
+  }
 }
 
 /** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */

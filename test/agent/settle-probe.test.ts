@@ -30,7 +30,7 @@ describe('a group with a probe', () => {
     const [group] = test.reopen().groups;
     const groups = [{ ...group!, config: { ...group!.config, ...probe('exit 1') } }];
     const result = await settle({ ...test.reopen(), groups });
-    assert.deepEqual([driver.told, codes(result)], [['a 1'], ['PROBE_FAILED']]);
+    assert.deepEqual([driver.told, codes(result)], [['a 1'], ['PROBE_FAILED', 'WORKER_UNREACHABLE']]);
   });
 
   it('is told all the same what a move did not come to tell it: the way back may be half done', async () => {

@@ -1,0 +1,87 @@
+// When an answer counts: not before the move that asked for it has come to its end, and not against a probe that says no.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { resume } from '../../src/agent/resume.js';
+import { statusReport } from '../../src/agent/status-report.js';
+import type { WorkerGroupConfig } from '../../src/core/config.js';
+import type { StatusReport } from '../../src/core/control-protocol.js';
+import { confirms, scriptedDriver } from '../support/scripted-driver.js';
+import { entryOf, settle } from '../support/settled-world.js';
+import { type TempDir, tempDir } from '../support/temp-dir.js';
+import { type TestHost, testHost } from '../support/test-host.js';
+
+const statusOf = ({ host }: TestHost): StatusReport =>
+  statusReport(host, { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] });
+const publish = (test: TestHost, serial: number): Promise<Buffer> =>
+  test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
+const codes = ({ problems }: Pick<StatusReport, 'problems'>): string[] => problems.map((one) => one.code);
+
+/** A probe that says yes as long as `up` is there. */
+function probeOf(dir: TempDir): { config: Partial<WorkerGroupConfig>; up: string } {
+  const up = dir.join('up');
+  fs.writeFileSync(up, '');
+  const run = ['sh', '-c', `test -e ${up}`] as const;
+  return { up, config: { probe: { run: [...run], timeoutMs: 5000, retry: 0 } } };
+}
+
+describe('a status that is read while workers are told', () => {
+  it('is not confirmed, also where nobody has ever been told before', async () => {
+    const seen: boolean[] = [];
+    const driver = scriptedDriver({
+      a: (generation) => {
+        seen.push(statusOf(test).confirmed);
+        return confirms(generation);
+      },
+    });
+    using test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    assert.equal((await test.pull()).confirmed, true);
+    await publish(test, 2);
+    await test.pull();
+    assert.deepEqual([seen, statusOf(test).confirmed], [[false, false], true]);
+  });
+});
+
+describe('a way back on which the probe says no too', () => {
+  it('leaves workers that nobody calls confirmed, also when the block is over, until the probe says yes', async () => {
+    using dir = tempDir();
+    const { config, up } = probeOf(dir);
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver, config } } });
+    await publish(test, 1);
+    await test.pull();
+    fs.rmSync(up);
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'blocked');
+    assert.deepEqual([statusOf(test).confirmed, entryOf(test, 'app/a')?.state], [false, 'unreachable']);
+    resume(test.host);
+    const result = await test.pull();
+    assert.deepEqual([result.confirmed, statusOf(test).confirmed], [false, false]);
+    assert.ok(codes(statusOf(test)).includes('WORKER_UNREACHABLE'));
+    fs.writeFileSync(up, '');
+    await settle(test.host);
+    assert.equal(entryOf(test, 'app/a')?.state, 'confirmed');
+  });
+});
+
+describe('a due worker that says yes while its probe says no', () => {
+  it('stays due: what it says has to be seen', async () => {
+    using dir = tempDir();
+    const { config, up } = probeOf(dir);
+    const driver = scriptedDriver({ a: confirms });
+    driver.processes.set('a', 'first');
+    using test = testHost({ groups: { app: { driver, config } } });
+    await publish(test, 1);
+    await test.pull();
+    await test.clock.advance(20_000);
+    driver.processes.set('a', 'second');
+    fs.rmSync(up);
+    for (let pull = 0; pull < 2; pull++) {
+      const { outcome, confirmed } = await test.pull();
+      assert.deepEqual([outcome, confirmed, statusOf(test).confirmed], ['degraded', false, false]);
+    }
+    fs.writeFileSync(up, '');
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+  });
+});
