@@ -6,7 +6,15 @@ import type { Clock } from '../platform/clock.js';
 import type { Driver, Liveness, Target } from '../workers/driver.js';
 import { tellWorker } from '../workers/tell-worker.js';
 import { refusal } from './refusal.js';
-import { readMembers, type WorkerGroup, workerKey, workerResult } from './worker-groups.js';
+import {
+  type Member,
+  mapBounded,
+  maxParallelTells,
+  readMembers,
+  type WorkerGroup,
+  workerKey,
+  workerResult,
+} from './worker-groups.js';
 
 /** `unknown` where the driver cannot see it, or not just now. */
 export async function livenessOf(driver: Driver, worker: string): Promise<Liveness> {
@@ -31,6 +39,21 @@ export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<Read
       if (known[index] === 'alive') alive.add(workerKey(config.name, worker));
   }
   return alive;
+}
+
+/** @returns the members but for those that are asked about and dead: who is killed leaves its socket or pid file behind */
+export async function withoutDead(
+  { driver }: WorkerGroup,
+  members: readonly Member[],
+  isAsked: (member: Member) => boolean,
+): Promise<readonly Member[]> {
+  if (driver?.liveness === undefined) return members;
+  const lives = await mapBounded(
+    members,
+    maxParallelTells,
+    async (one) => !isAsked(one) || (await livenessOf(driver, one.worker)) !== 'dead',
+  );
+  return members.filter((_, index) => lives[index]);
 }
 
 /** Daemons that say "ok" and then die of a policy do so while they read it: this long is looked after them. */

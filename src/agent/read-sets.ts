@@ -2,6 +2,7 @@
 // another process than the one that answered, is `waiting`; one that is gone is kept for a while. Tells nobody.
 
 import { WritError } from '../core/errors.js';
+import { withoutDead } from './dead-workers.js';
 import type { Host } from './host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from './ledger.js';
 import { type Member, readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
@@ -15,12 +16,16 @@ export interface SetsOptions {
   readonly active: number;
   /** Only these; all of them when it is left out. */
   readonly groups?: readonly WorkerGroup[];
+  /** Who is asked whether it lives, though its driver lists it: everybody who answered, or only who was gone. */
+  readonly doubt: 'the-answered' | 'the-gone';
 }
 
 /** Reads the sets and notes what has changed; without a change nothing is written. */
-export async function readSets(host: Host, { active, groups = host.groups }: SetsOptions): Promise<void> {
+export async function readSets(host: Host, options: SetsOptions): Promise<void> {
+  const { active, groups = host.groups, doubt } = options;
+  const { workers: known } = host.ledger.read();
   const found = await Promise.all(
-    groups.map(async (group) => [group.config.name, await readMembers(group)] as const),
+    groups.map(async (group) => [group.config.name, await readLiving(group, { known, doubt })] as const),
   );
   // Read before, written after: an answer that came meanwhile must not be lost.
   const before = host.ledger.read();
@@ -48,6 +53,22 @@ export async function readSets(host: Host, { active, groups = host.groups }: Set
     ...ledger,
     workers,
     ...(left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) }),
+  });
+}
+
+/** A connection for each worker that answered is too much for every few seconds: who was gone is asked each time. */
+async function readLiving(
+  group: WorkerGroup,
+  { known, doubt }: Pick<SetsOptions, 'doubt'> & { readonly known: Ledger['workers'] },
+): Promise<readonly Member[] | WritError> {
+  const members = await readMembers(group);
+  if (members instanceof WritError) return members;
+  return withoutDead(group, members, ({ worker, process }) => {
+    const entry = known[workerKey(group.config.name, worker)];
+    if (entry === undefined || entry.goneAtMs !== undefined) return true;
+    const hasAnswered = entry.state === 'confirmed' || entry.state === 'told';
+    // Who is another process by now is told, and shows itself so.
+    return doubt === 'the-answered' && hasAnswered && (entry.process ?? process) === process;
   });
 }
 

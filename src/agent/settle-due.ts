@@ -23,7 +23,7 @@ export interface SettleOptions {
   readonly nextTell: () => string;
   /** `all`: also those whose next try is later, since a person asked. */
   readonly who: 'all' | 'whose-turn-it-is';
-  /** Groups whose sets are read anew; all of them when it is left out. */
+  /** Groups whose sets are read anew; all of them, and who of them lives still, when it is left out, as in a cycle. */
   readonly groups?: readonly WorkerGroup[];
   /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
   readonly onRefused?: (refusal: WritError) => Promise<void>;
@@ -43,7 +43,10 @@ export async function settleDue(host: Host, options: SettleOptions): Promise<Set
   const active = readActive(host.paths);
   if (active === undefined) return nothing;
   const { groups } = options;
-  await readSets(host, { active: active.number, ...(groups === undefined ? {} : { groups }) });
+  await readSets(host, {
+    active: active.number,
+    ...(groups === undefined ? { doubt: 'the-answered' } : { groups, doubt: 'the-gone' }),
+  });
   const target = { generation: active.number, path: active.path };
   const proven = await proveByProbe(host, { ...options, target });
   const told = await tellDue(host, { ...options, target });
