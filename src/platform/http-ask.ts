@@ -4,6 +4,7 @@
 import type { Client } from 'undici';
 import { isSystemError } from '../core/errors.js';
 import type { Clock } from './clock.js';
+import { fitsSocket } from './unix-socket.js';
 
 export interface HttpQuestion {
   /** http or https; with a unix socket its host is only what the Host header says. */
@@ -28,6 +29,7 @@ const maxHeaderBytes = 16_384;
 /** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
 export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
   const { clock, timeoutMs, signal, unixSocket } = question;
+  if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const stop = new AbortController();
   const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);

@@ -56,11 +56,15 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
  * @throws WritError SOCKET_PATH_TOO_LONG
  */
 export function requireSocketPath(path: string): void {
-  const bytes = Buffer.byteLength(path);
-  if (bytes <= maxSocketPathBytes) return;
+  if (fitsSocket(path)) return;
   throw new WritError('SOCKET_PATH_TOO_LONG', `${path} is longer than a socket path may be`, {
-    facts: { path, expected: maxSocketPathBytes, actual: bytes },
+    facts: { path, expected: maxSocketPathBytes, actual: Buffer.byteLength(path) },
   });
+}
+
+/** For a path that nobody configured as it is, as one with the name of a worker in it. */
+export function fitsSocket(path: string): boolean {
+  return Buffer.byteLength(path) <= maxSocketPathBytes;
 }
 
 /** bind() and listen() happen before listen() returns, so that a strict umask around it closes the gap to chmod. */
@@ -95,6 +99,7 @@ async function removeStale(path: string, durable: DurableFs): Promise<void> {
 /** @returns `connected`, or the code of the system's error */
 function tryConnect(place: SocketPlace): Promise<string> {
   return new Promise((resolve) => {
+    if ('path' in place && !fitsSocket(place.path)) return resolve('ENAMETOOLONG');
     const socket = createConnection(place);
     // Only TCP waits here, for a host that does not answer.
     socket.setTimeout(maxConnectMs, () => {
@@ -151,7 +156,7 @@ export type ExchangeResult<T> =
  */
 export async function exchange<T>(options: ExchangeOptions<T>): Promise<ExchangeResult<T>> {
   const { path, timeoutMs, signal, clock } = options;
-  if (Buffer.byteLength(path) > maxSocketPathBytes) return failed('the path is too long for a socket');
+  if (!fitsSocket(path)) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
   const attempt: Attempt = { over: waiting, unread: 0 };

@@ -30,7 +30,8 @@ function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace 
   requireOwnPlace('reset.http', text, members);
   const urlOf = (worker: string, target: Target): URL | undefined =>
     plainUrl(fillPlaceholders(text, target, worker));
-  const example = urlOf('a', noTarget);
+  // A name that would do for a host and for a port.
+  const example = urlOf('1', noTarget);
   if (example === undefined)
     throw new WritError('CONFIG_INVALID', 'reset.http must be a URL without a name, password or fragment');
   return {

@@ -199,6 +199,25 @@ describe('the members of an http group', () => {
     await worker.close();
   });
 
+  it('cannot make the path of a socket so long that another one is meant', async () => {
+    using dir = tempDir();
+    const name = 'a'.repeat(108);
+    const place = { unix: dir.join('{worker}'), path: '/' };
+    const driver = driverOf(place, { members: { run: ['echo', name] } });
+    const answer = await driver.reset(name, { target, timeoutMs: 5000 });
+    assert.deepEqual(answer, { kind: 'unreachable', text: `${name}: the path is too long for a socket` });
+    assert.equal(await driver.liveness?.(name), 'unknown');
+  });
+
+  it('may be ports of one host', async () => {
+    const worker = await startFakeHttpWorker(() => ({}));
+    const { port } = new URL(worker.url);
+    const driver = driverOf('http://127.0.0.1:{worker}/reload', { members: { run: ['echo', port] } });
+    assert.equal((await driver.reset(port, { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal((await driver.reset('web', { target, timeoutMs: 500 })).kind, 'unreachable');
+    await worker.close();
+  });
+
   it('cannot lead elsewhere by their name', async () => {
     const driver = driverOf('http://{worker}.example.net/reload', { members: { run: ['true'] } });
     for (const name of ['user@evil', 'evil/x', 'evil#', 'evil?', '..', 'a b', '-a'])
