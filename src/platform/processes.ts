@@ -2,6 +2,7 @@
 // "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
 import * as fs from 'node:fs';
 import { isSystemError } from '../core/errors.js';
+import { listPids, readProcText } from './proc-files.js';
 
 export interface ProcessInfo {
   readonly pid: number;
@@ -38,44 +39,35 @@ export function findProcess(pid: number): ProcessInfo | undefined {
 }
 
 const maxChildren = 4096;
+const maxProcBytes = 65_536;
 
 /** @returns the live processes whose parent this is; a zombie is none */
 export function childrenOf(pid: number): readonly ProcessInfo[] {
-  const pids = fs.readdirSync('/proc').filter((name) => /^[1-9][0-9]*$/.test(name));
-  return pids
-    .map(Number)
+  return listPids('/proc')
     .filter((child) => parentOf(child) === pid)
     .slice(0, maxChildren)
     .flatMap((child) => findProcess(child) ?? []);
 }
 
 function parentOf(pid: number): number | undefined {
-  const stat = readOfProcess(pid, 'stat');
+  const stat = readProcText(`/proc/${pid}/stat`, maxProcBytes);
   return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 /** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */
 export function isDraining(pid: number): boolean {
-  return readOfProcess(pid, 'cmdline')?.includes('is shutting down') === true;
-}
-
-/** @returns undefined for a process that is gone */
-function readOfProcess(pid: number, file: 'stat' | 'cmdline'): string | undefined {
-  try {
-    return fs.readFileSync(`/proc/${pid}/${file}`, 'latin1');
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
-    throw error;
-  }
+  return readProcText(`/proc/${pid}/cmdline`, maxProcBytes)?.includes('is shutting down') === true;
 }
 
 /**
- * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader).
+ * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader; a link would
+ * aim a signal at whom the pid file of somebody else means).
  * @returns undefined when the file does not hold a pid
  * @throws the system's error when it cannot be read
  */
 export function readPidFile(path: string): PidFile | undefined {
-  const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  const descriptor = openUnlinked(path);
+  if (descriptor === undefined) return undefined;
   try {
     const stat = fs.fstatSync(descriptor);
     if (!stat.isFile()) return undefined;
@@ -87,6 +79,17 @@ export function readPidFile(path: string): PidFile | undefined {
     return pid > 1 ? { pid, uid: stat.uid } : undefined;
   } finally {
     fs.closeSync(descriptor);
+  }
+}
+
+/** @returns undefined for a link */
+function openUnlinked(path: string): number | undefined {
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
+  try {
+    return fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  } catch (error) {
+    if (isSystemError(error, 'ELOOP')) return undefined;
+    throw error;
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { isSystemError } from '../../src/core/errors.js';
 import {
@@ -108,6 +108,13 @@ describe('reading a pid file', () => {
     mkdirSync(dir.join('folder'));
     assert.equal(readPidFile(dir.join('fifo')), undefined);
     assert.equal(readPidFile(dir.join('folder')), undefined);
+  });
+
+  it('follows no link: it could mean the pid file of somebody else', () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('other'), '4711\n');
+    symlinkSync('other', dir.join('pid'));
+    assert.equal(readPidFile(dir.join('pid')), undefined);
   });
 
   it('lets the caller know that there is none', () => {
