@@ -16,6 +16,8 @@ export interface LineRules {
 
 export type LineAnswer =
   | { readonly kind: 'text'; readonly text: string }
+  /** The other end closed without a byte: the answer of some, and what one that ends says too. */
+  | { readonly kind: 'silence' }
   | { readonly kind: 'malformed'; readonly reason: string };
 
 export interface LineReader {
@@ -70,6 +72,7 @@ export function createLineReader(rules: LineRules): LineReader {
     },
     end: () => {
       if (rules.end !== 'eof') return undefined;
+      if (bytes === 0) return { kind: 'silence' };
       join();
       const last = rest.length === 0 ? undefined : take(rest.toString('utf8'));
       return last ?? { kind: 'text', text: lines.join('\n') };

@@ -144,9 +144,12 @@ function judge(
   fill: (text: string) => string,
 ): Answer {
   if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
-  const text = tailOf(answer.text, maxTailCharacters) || 'an empty answer';
-  const met = expectation.judge(answer.text, fill);
+  const said = answer.kind === 'text' ? answer.text : '';
+  const text = tailOf(said, maxTailCharacters) || 'an empty answer';
+  const met = expectation.judge(said, fill);
   if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
+  // A daemon that was stopped or died says nothing too: neither a no nor a proof.
+  if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : told(text);
   if (met === 'no') return refused(text);
   return options.confirms === true ? confirmed(text) : told(text);
 }

@@ -54,15 +54,15 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
   const { ask } = asking;
   const isVouchedFor = confirms === true;
   const identity = async (worker: string): Promise<string | undefined> =>
-    (await stateOf(ask, worker, askTimeoutMs))?.invocation || undefined;
+    (await stateOf(ask, worker, { timeoutMs: askTimeoutMs }))?.invocation || undefined;
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
     members: () => unitsOf(ask, options.systemd),
     reset: (unit, reset) => runJob({ unit, action, down: 'left', isVouchedFor }, reset, asking),
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
-    liveness: async (worker) => livenessOf(await stateOf(ask, worker, askTimeoutMs)),
-    pid: async (worker) => (await stateOf(ask, worker, askTimeoutMs))?.mainPid,
+    liveness: async (worker) => livenessOf(await stateOf(ask, worker, { timeoutMs: askTimeoutMs })),
+    pid: async (worker) => (await stateOf(ask, worker, { timeoutMs: askTimeoutMs }))?.mainPid,
     // Where a reset may restart, each tell would make a process that was never told.
     ...(action === 'reload' ? { identity } : {}),
   };
@@ -71,10 +71,12 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
 const askTimeoutMs = 5000;
 const maxUnits = 1024;
 
-type Systemctl = (
-  args: readonly string[],
-  limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },
-) => Promise<CommandResult>;
+interface AskLimits {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+type Systemctl = (args: readonly string[], limits: AskLimits) => Promise<CommandResult>;
 
 interface Asking {
   readonly ask: Systemctl;
@@ -110,8 +112,8 @@ function unlisted(pattern: string, reason: string): WritError {
   });
 }
 
-async function stateOf(ask: Systemctl, unit: string, timeoutMs: number): Promise<UnitState | undefined> {
-  const result = await ask(['show', `--property=${shownProperties}`, '--', unit], { timeoutMs });
+async function stateOf(ask: Systemctl, unit: string, limits: AskLimits): Promise<UnitState | undefined> {
+  const result = await ask(['show', `--property=${shownProperties}`, '--', unit], limits);
   return result.kind === 'exited' && result.exitCode === 0 ? parseUnitState(result.stdout) : undefined;
 }
 
@@ -125,22 +127,33 @@ interface Job {
 
 async function runJob(job: Job, reset: ResetOptions, { ask, clock }: Asking): Promise<Answer> {
   const { unit, action } = job;
-  const { timeoutMs, signal } = reset;
+  const { timeoutMs } = reset;
+  const abort = reset.signal === undefined ? {} : { signal: reset.signal };
   if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is no name of a unit`);
   const startedMs = clock.monotonicMs();
-  const before = await stateOf(ask, unit, timeoutMs);
+  const before = await stateOf(ask, unit, { timeoutMs, ...abort });
   const obstacle = whyNot(before, job);
   if (before === undefined || obstacle !== undefined) return unreachable(`${unit}: ${obstacle}`);
   const result = await ask([action, '--', unit], {
     timeoutMs: Math.max(timeoutMs - (clock.monotonicMs() - startedMs), 1),
-    ...(signal === undefined ? {} : { signal }),
+    ...abort,
   });
   if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${said(result)}`);
-  // systemd was there and the unit was up: what failed is the unit's own command, or its start.
-  if (result.exitCode !== 0) return refused(`${unit}: ${action} failed: ${said(result)}`);
+  if (result.exitCode !== 0) {
+    const failed = `${unit}: ${action} failed: ${said(result)}`;
+    return saysNo(result) ? refused(failed) : unreachable(failed);
+  }
   const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';
   const text = `${unit}: ${action} done; ${proof}`;
   return job.isVouchedFor ? confirmed(text) : told(text);
+}
+
+/**
+ * The job ran, and what failed is the unit's own command, or its start: systemctl has one text for that. A right that
+ * is missing, a bus that is away or a job that somebody else took back is no word of the unit, with the same exit code.
+ */
+function saysNo(result: CommandResult): boolean {
+  return result.kind === 'exited' && /^Job for \S+ failed/m.test(result.stderr);
 }
 
 function whyNot(state: UnitState | undefined, { action, down }: Job): string | undefined {

@@ -15,6 +15,8 @@ export type LineHabit =
   | 'half-closed'
   | 'hang'
   | 'endless'
+  /** Takes the request and closes without a byte, as one does that ends just then. */
+  | 'mute'
   /** Closes each connection without reading from it. */
   | 'unread'
   /** Closes in the middle of the answer. */
@@ -98,6 +100,9 @@ async function respond(socket: Socket, request: string, options: FakeLineOptions
       return;
     case 'unbound':
       await writeSplit(socket, answer, options.chunkBytes ?? answer.length);
+      socket.end();
+      return;
+    case 'mute':
       socket.end();
       return;
     case 'cut':

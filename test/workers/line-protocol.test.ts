@@ -23,7 +23,7 @@ describe('an answer in lines', () => {
   const cases: readonly (readonly [string, LineRules, string, string | undefined])[] = [
     ['to the end of the connection', { end: 'eof' }, 'a\nb\n', 'a\nb'],
     ['to the end of the connection, without a last line end', { end: 'eof' }, 'a\nb', 'a\nb'],
-    ['that is empty', { end: 'eof' }, '', ''],
+    ['that is an empty line', { end: 'eof' }, '\n', ''],
     ['of one line', { end: 'line' }, 'a\r\nb\n', 'a'],
     ['of one line that was cut', { end: 'line' }, 'a', undefined],
     ['to a final line', { end: isFinal }, '0002-Reading\n0003 Done\n0004 More\n', '0002-Reading\n0003 Done'],
@@ -49,6 +49,11 @@ describe('an answer in lines', () => {
       }
     });
   }
+
+  it('is silence when the other end closes without a byte, and nothing where an end must come', () => {
+    assert.deepEqual(read({ end: 'eof' }, '', 1), { kind: 'silence' });
+    assert.equal(read({ end: 'line' }, '', 1), undefined);
+  });
 
   it('has a bound in bytes and in lines', () => {
     assert.equal(read({ end: 'line' }, 'x'.repeat(maxLineAnswerBytes + 1), 1000)?.kind, 'malformed');

@@ -96,6 +96,15 @@ describe('the line driver', () => {
     await fake.close();
   });
 
+  it('takes silence for no verdict: a daemon that is stopped says it too', async () => {
+    const mute = async (options: object): Promise<Answer> => (await ask({ habit: 'mute' }, options)).answer;
+    assert.equal((await mute({ expect: '', confirms: true })).kind, 'told');
+    assert.equal((await mute({ expectMatch: '.*', confirms: true })).kind, 'told');
+    assert.equal((await mute(unbound)).kind, 'unreachable');
+    const line = await ask({ habit: 'unbound', answer: () => '' }, { expect: '', confirms: true });
+    assert.equal(line.answer.kind, 'confirmed');
+  });
+
   it('does not tell a daemon without end that closes every connection unread', async () => {
     using dir = tempDir();
     const fake = await startFakeLineServer(dir.join('s'), { habit: 'unread' });
@@ -186,6 +195,9 @@ describe('members of a line group that a command names', () => {
     assert.equal((await driver.reset('a', { target, timeoutMs: 5000 })).kind, 'told');
     assert.equal(await driver.liveness?.('a'), 'alive');
     assert.equal((await driver.reset('a b', { target, timeoutMs: 100 })).kind, 'unreachable');
+    const long = 'a'.repeat(108);
+    assert.match((await driver.reset(long, { target, timeoutMs: 100 })).text, /path is too long/);
+    assert.equal(await driver.liveness?.(long), 'unknown');
     await fake.close();
   });
 });

@@ -64,6 +64,24 @@ describe('the systemd driver, with a stub of systemctl', () => {
     });
   }
 
+  const noWord: readonly (readonly [string, string])[] = [
+    ['a missing right', 'Failed to reload $unit: Interactive authentication required.'],
+    ['a bus that is away', 'Failed to connect to bus: No such file or directory'],
+    ['a job that somebody took back', 'Job for $unit canceled.'],
+    ['a unit that ended before its turn', '$unit is not active, cannot reload.'],
+    ['a unit that this one needs', "A dependency job for $unit failed. See 'journalctl -xe' for details."],
+  ];
+  for (const [what, text] of noWord) {
+    it(`takes ${what} for no word of the unit, with the same exit code`, async () => {
+      using test = bench();
+      test.stub.unit(unit);
+      test.stub.job(`echo "${text}" >&2; exit 1`);
+      const answer = await test.driver({ confirms: true }).reset(unit, reset);
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, /reload failed: exit 1: /);
+    });
+  }
+
   it('takes a job that failed for a no, with what systemctl said', async () => {
     using test = bench();
     test.stub.unit(unit);
