@@ -1,7 +1,7 @@
 // A master process with two children, as nginx has: replaces them on HUP, or does what a test wants it to do instead.
 // A shell, so that its children are cheap. Owns the master and all its children.
 import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from './until.js';
 
@@ -36,6 +36,8 @@ const onHup: Readonly<Record<MasterHabit, string>> = {
 /** @param directory for its pid file */
 export async function startFakeMaster(directory: string, habit: MasterHabit): Promise<FakeMaster> {
   const ready = join(directory, 'ready');
+  // One that was here before says nothing of this one: a signal that comes before the trap would end it.
+  rmSync(ready, { force: true });
   const script = `
     begin() { sleep 1000 & a=$!; sleep 1000 & b=$!; }
     trap '${onHup[habit]}' HUP
