@@ -53,16 +53,18 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
   const asking: Asking = { ask: systemctl(context), clock: context.clock };
   const { ask } = asking;
   const isVouchedFor = confirms === true;
+  const look = (worker: string): Promise<UnitState | undefined> =>
+    stateOf(ask, worker, { timeoutMs: askTimeoutMs });
   const identity = async (worker: string): Promise<string | undefined> =>
-    (await stateOf(ask, worker, { timeoutMs: askTimeoutMs }))?.invocation || undefined;
+    (await look(worker))?.invocation || undefined;
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
     members: () => unitsOf(ask, options.systemd),
     reset: (unit, reset) => runJob({ unit, action, down: 'left', isVouchedFor }, reset, asking),
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
-    liveness: async (worker) => livenessOf(await stateOf(ask, worker, { timeoutMs: askTimeoutMs })),
-    pid: async (worker) => (await stateOf(ask, worker, { timeoutMs: askTimeoutMs }))?.mainPid,
+    liveness: async (worker) => livenessOf(await look(worker)),
+    pid: async (worker) => (await look(worker))?.mainPid,
     // Where a reset may restart, each tell would make a process that was never told.
     ...(action === 'reload' ? { identity } : {}),
   };
