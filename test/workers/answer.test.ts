@@ -10,10 +10,12 @@ const flood = 64_000;
 /** Of the thread that everybody else waits for; what is asked for here took seconds. */
 const maxBlockedMs = 1000;
 
+/** By the processor's time: a busy machine is no fault of ours. */
 function blockedMs(act: () => unknown): number {
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   act();
-  return performance.now() - startedMs;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }
 
 describe('an answer', () => {
