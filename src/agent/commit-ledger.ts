@@ -7,10 +7,12 @@ import { blockOf, type Ledger } from './ledger.js';
 import { loadedAtCommit } from './load-at-boot.js';
 import type { Move } from './move.js';
 import type { NewRelease } from './remember-refusals.js';
+import { withoutWaits } from './waiting-releases.js';
 
 /** @param cycle the one that the journal of this move names */
 export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
-  const { previous: before, ...ledger } = withoutSuspects(host, host.ledger.read(), move);
+  const known = withoutWaits(host.ledger.read(), move.releases);
+  const { previous: before, ...ledger } = withoutSuspects(host, known, move);
   const to = move.to.generation;
   // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
   // damaged one: after a repair that is what it was before.

@@ -39,7 +39,7 @@ export const ledgerSchema: object = record(
       record(
         {
           ...{ serial: number, manifestDigest: digest, sinceMs: number, changedAtMs: number },
-          ...{ groups: listOf(text), untilMs: number },
+          ...{ groups: listOf(text), untilMs: number, deferrals: number },
         },
         ['serial', 'manifestDigest', 'sinceMs', 'changedAtMs', 'groups'],
       ),

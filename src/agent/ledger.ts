@@ -72,6 +72,8 @@ export interface WaitingRelease {
   readonly groups: readonly string[];
   /** Left out once it may be tried. */
   readonly untilMs?: number;
+  /** How often a loader has said "not now"; left out where it is the pace of a group that it waits for. */
+  readonly deferrals?: number;
 }
 
 /** Policy was older than `maxStale`, and what was done about it. */

@@ -68,7 +68,8 @@ function judgeWait(
     return untilMs === undefined ? [] : [{ name: one.name, untilMs }];
   });
   const wait = { serial, manifestDigest: manifest.digest, sinceMs, changedAtMs };
-  if (ends.length === 0) return { ...wait, groups: [] };
+  const { deferrals } = known ?? {};
+  if (ends.length === 0) return { ...wait, groups: [], ...(deferrals === undefined ? {} : { deferrals }) };
   return {
     ...wait,
     groups: ends.map((one) => one.name),

@@ -14,21 +14,23 @@ import { rememberIfPossible } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import { tellBack, wantBack } from './tell-back.js';
 import { touchTrees } from './touch-trees.js';
+import { noteDeferral } from './waiting-releases.js';
 import { announceActive } from './worker-groups.js';
 
 /**
- * The way back: remember, journal, link, then everybody is told again, the refusing one too.
+ * The way back: remember (a refusal, or until when a loader is left alone), journal, link, then everybody is told again, the refusing one too.
  * @param no.progress of the move until then; left out where nobody knows: everybody is told
  */
 export async function putBack(
   host: Host,
   story: CycleStory,
   move: Move,
-  { error, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
+  { error: no, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
-  const said = outcomeOf(error);
+  const said = outcomeOf(no);
   const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
   story.note({ type: 'stopped', outcome });
+  const error = outcome === 'deferred' ? deferral(host, move, no) : no;
   try {
     if (outcome === 'rolled-back') rememberIfPossible(host, () => move.onRefused?.(error, groupsIn(error)));
     const how = progress === undefined ? {} : { progress };
@@ -38,6 +40,18 @@ export async function putBack(
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
+}
+
+/** @returns "not now", with the time until which it holds; a host without another policy tries again at each cycle */
+function deferral(host: Host, { from, releases }: Move, no: WritError): WritError {
+  if (from === undefined || releases.length === 0) return no;
+  let untilMs: number | undefined;
+  rememberIfPossible(host, () => {
+    untilMs = noteDeferral(host, releases, groupsIn(no));
+  });
+  if (untilMs === undefined) return no;
+  const text = `${no.message}; not asked again before ${new Date(untilMs).toISOString()}`;
+  return new WritError(no.code, text, { facts: { ...no.facts, untilMs }, cause: no });
 }
 
 export interface RestoreOptions {

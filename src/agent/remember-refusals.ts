@@ -123,4 +123,4 @@ export function forgetReleases(host: Host, active: readonly NewRelease[]): void 
 }
 
 /** What tells one release from every other. */
-export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'manifest'>;
+export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'serial' | 'manifest'>;

@@ -14,7 +14,7 @@ import type { Host } from './host.js';
 import { channelKey, isBlocked } from './ledger.js';
 import { pausedError } from './pause.js';
 import { judgeSpace } from './space-memory.js';
-import { stillPaced } from './waiting-releases.js';
+import { stillWaiting } from './waiting-releases.js';
 
 export type Selection =
   /** The active release stays, or there is still none; `result` says why. */
@@ -77,8 +77,8 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   if (held !== undefined) return held;
   const paused = pausedError(host, `${bundle.name} ${target.release.serial}`);
   if (paused !== undefined) return keep(paused);
-  const paced = stillPaced(host, target.release);
-  if (paced !== undefined) return keep(paced);
+  const waits = stillWaiting(host, target.release);
+  if (waits !== undefined) return keep(waits);
   const noRoom = judgeSpace(host, target.release);
   return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);
 }

@@ -309,7 +309,7 @@ export const errorCodes = {
   LOADER_DEFERRED: row(
     'deferred',
     'The loader command said "not now"; the previous generation is active again.',
-    'Nothing: the next cycle tries again. Its output is in `writ history`.',
+    'Nothing: it is asked again in a minute, at last every hour. `writ pull --force` asks it now.',
   ),
   WORKER_REFUSED: row(
     'rolled-back',

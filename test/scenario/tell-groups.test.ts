@@ -198,7 +198,7 @@ describe('a group', () => {
 });
 
 describe('"not now" (exit 75)', () => {
-  it('of a loader puts the old generation back, remembers nothing, and is tried again', async () => {
+  it('of a loader puts the old generation back, remembers no refusal, and is tried again', async () => {
     const { test, told } = await secondRelease({
       load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 75'),
     });
@@ -207,6 +207,7 @@ describe('"not now" (exit 75)', () => {
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [8, 'LOADER_DEFERRED']);
     assert.deepEqual([current(test), test.host.refusals.read().refusals], ['generations/1', []]);
     assert.deepEqual([told.at(-1), result.bundles[0]?.outcome], ['a 1', 'deferred']);
+    await test.clock.advance(60_000);
     const willing = test.reopen({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     assert.equal((await cycleOn(willing)).outcome, 'activated');
   });
