@@ -16,11 +16,18 @@ export interface PullRequest {
   readonly onEvent?: (event: CycleEventLine) => void;
 }
 
+/** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
+export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
+export type Hear = (event: CycleEventLine) => void;
+
+/** For a command that holds the lock: nothing else runs, and nobody watches. */
+export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
+
 export interface CycleRunner {
   /** Asks for a cycle and waits for the one that answers. */
   pull(request: PullRequest): Promise<CycleResult>;
   /** Runs another job alone, after what runs and waits now. */
-  exclusive<T>(job: () => Promise<T>): Promise<T>;
+  readonly exclusive: Exclusive;
   /** Resolves when nothing runs and nothing waits. */
   idle(): Promise<void>;
 }
@@ -55,11 +62,14 @@ export function createCycleRunner(
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: FollowUp | undefined;
 
-  const exclusive = <T>(job: () => Promise<T>): Promise<T> => {
+  const hear: Hear = (event) => {
+    if ('step' in event) onWork({ kind: 'step', step: event.step });
+  };
+  const exclusive: Exclusive = (job) => {
     const mine = tail.then(async () => {
       onWork({ kind: 'began' });
       try {
-        return await job();
+        return await job(hear);
       } finally {
         onWork({ kind: 'ended' });
       }
@@ -75,7 +85,7 @@ export function createCycleRunner(
       waiting = undefined;
       const { trigger, by } = followUp;
       const onEvent = (event: CycleEventLine): void => {
-        if ('step' in event) onWork({ kind: 'step', step: event.step });
+        hear(event);
         for (const listener of listeners) listener(event);
       };
       return run({ trigger, onEvent, ...(by === undefined ? {} : { by }) });

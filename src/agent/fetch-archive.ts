@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { spaceForArchive } from '../core/disk-space.js';
 import { isWritError, toWritError, WritError } from '../core/errors.js';
-import type { ArchiveLimits } from '../core/limits.js';
+import { type ArchiveLimits, maxResumptions } from '../core/limits.js';
 import { openTargetDigest, type TargetDigest } from '../core/target-digest.js';
 import type { DurableFs, OpenFile } from '../platform/durable-fs.js';
 import type { OpenTransfer } from '../trust/download.js';
@@ -39,8 +39,6 @@ export interface FetchOptions {
 }
 
 const archiveName = 'archive';
-/** How often a cut transfer goes on from where it stopped, at one mirror. */
-const maxResumptions = 3;
 
 /**
  * Fetches, digests and flushes an archive.
@@ -149,7 +147,9 @@ async function receiveUntilCut({ download, open, target, signal, onProgress }: T
   try {
     for await (const chunk of open(download.doneBytes, signal)) {
       if (download.doneBytes + chunk.length > target.length) throw tooLarge(target);
-      download.durable.write('fetch.archive:write', download, chunk, download.doneBytes);
+      // An empty one only says that the transfer goes on.
+      if (chunk.length > 0)
+        download.durable.write('fetch.archive:write', download, chunk, download.doneBytes);
       download.digest.update(chunk);
       download.doneBytes += chunk.length;
       onProgress?.(download.doneBytes, target.length);

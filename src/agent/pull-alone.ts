@@ -13,6 +13,7 @@ import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
 import { createCollector } from './collector.js';
+import { exclusiveAlone } from './cycle-runner.js';
 import { contactIn, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
@@ -77,7 +78,7 @@ async function mendByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd
       repair: repairNow(host),
       download: 'yes',
       signal,
-      exclusive: (job) => job(),
+      exclusive: exclusiveAlone,
     });
     return look.repair;
   } catch (error) {
@@ -100,7 +101,7 @@ export async function verifyAlone(
       const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
-    const how = { host: () => host, exclusive: <T>(job: () => Promise<T>) => job() };
+    const how = { host: () => host, exclusive: exclusiveAlone };
     const result = await verifyPolicy({ ...how, repair, by, signal, onEvent });
     const last = result.repair === undefined ? {} : { last: result.repair };
     publishStatus(host, { version, contact: lastContact(host), ...last });

@@ -4,6 +4,7 @@
 import type { Problem } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { placeCandidate } from './candidate-move.js';
+import type { Hear } from './cycle-runner.js';
 import { openStory, problemOf } from './cycle-story.js';
 import { examineGeneration } from './examine-generation.js';
 import type { Host } from './host.js';
@@ -28,9 +29,10 @@ export type BackupEnd =
 export async function repairBackup(
   host: Host,
   generation: number,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, onEvent }: { readonly signal: AbortSignal; readonly onEvent: Hear },
 ): Promise<BackupEnd> {
-  const story = openStory({ cycle: newCycleId(), trigger: 'repair', clock: host.clock, firstStep: 'fetch' });
+  const { clock } = host;
+  const story = openStory({ cycle: newCycleId(), trigger: 'repair', clock, firstStep: 'fetch', onEvent });
   const area = openStagingArea(host.paths, host.durable, story.cycle);
   try {
     const wanted = await examineGeneration(host, generation, {

@@ -3,6 +3,7 @@
 // a cycle may have moved on meanwhile, and only then mended.
 import { isWritError } from '../core/errors.js';
 import { afterLook, type DamageFound, damageSummary, type ScrubState } from '../core/scrub.js';
+import type { Exclusive, Hear } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
 import { damageError } from './damage-error.js';
 import { examineActive } from './examine-active.js';
@@ -18,8 +19,7 @@ export interface LookOptions extends RepairOptions {
   readonly repair: 'yes' | 'no';
   /** The person who asked; left out for the agent's own. */
   readonly by?: string;
-  /** Runs a job while nothing else changes the host. */
-  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
+  readonly exclusive: Exclusive;
 }
 
 export interface Look {
@@ -38,7 +38,13 @@ export async function scrub(host: () => Host, options: LookOptions): Promise<Loo
   const first = await examineActive(host(), options);
   if (first === undefined) return { damage: [], outcome: 'whole' };
   if (first.damage.length === 0) return note(host(), { damage: [] }, options);
-  return options.exclusive(async () => note(host(), await lookAgain(host(), options), options));
+  return options.exclusive(async (hear) => {
+    const onEvent: Hear = (event) => {
+      hear(event);
+      options.onEvent?.(event);
+    };
+    return note(host(), await lookAgain(host(), { ...options, onEvent }), options);
+  });
 }
 
 type Found = Pick<Look, 'damage' | 'repair'>;

@@ -5,6 +5,7 @@ import { isWritError } from '../core/errors.js';
 import { nextLookMs } from '../core/scrub.js';
 import type { VerifyResult } from '../core/verify-report.js';
 import { maxTimerMs } from '../platform/clock.js';
+import type { Exclusive } from './cycle-runner.js';
 import type { Host } from './host.js';
 import { boundedPace } from './pace.js';
 import { repairNow } from './pause.js';
@@ -15,7 +16,7 @@ import { verifyPolicy } from './verify-policy.js';
 export interface ScrubberOptions {
   /** Asked before each look: a reload may have replaced it. */
   readonly host: () => Host;
-  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
+  readonly exclusive: Exclusive;
   /** Told of each look that came to its end. */
   readonly onLook: (look: Look) => void;
   readonly stop: AbortSignal;

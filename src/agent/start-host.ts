@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import type { Problem } from '../core/cycle-report.js';
 import { toWritError, type WritError } from '../core/errors.js';
 import { readBootId } from '../platform/boot-id.js';
+import { exclusiveAlone } from './cycle-runner.js';
 import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
 import { loadAtBoot } from './load-at-boot.js';
@@ -81,7 +82,7 @@ async function verifyActive(
       pace: unboundedPace(signal),
       repair: repairNow(host),
       download: 'no',
-      exclusive: (job) => job(),
+      exclusive: exclusiveAlone,
     });
     const repaired = look.repair;
     if (look.outcome === 'damaged') return { repaired, damage: damageError(look.damage) };

@@ -8,6 +8,7 @@ import type {
   VerifiedRole,
   VerifyResult,
 } from '../core/verify-report.js';
+import type { Exclusive } from './cycle-runner.js';
 import { examineActive, wantedGeneration } from './examine-active.js';
 import { damageIn, examineGeneration } from './examine-generation.js';
 import type { Host } from './host.js';
@@ -24,7 +25,7 @@ export interface VerifyOptions {
   readonly by: string;
   readonly signal: AbortSignal;
   readonly onEvent: (event: CycleEventLine) => void;
-  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
+  readonly exclusive: Exclusive;
   /** Told what the look over the active policy found, and did. */
   readonly onLook?: (look: Look) => void;
 }
@@ -115,7 +116,9 @@ async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<
       generations.push(described(number, role, damage));
       continue;
     }
-    const end = await options.exclusive(() => repairBackup(host(), number, { signal: options.signal }));
+    const end = await options.exclusive((onEvent) =>
+      repairBackup(host(), number, { signal: options.signal, onEvent }),
+    );
     if (end.kind !== 'made')
       unrepaired.push({ generation: number, role, end: end.kind, problem: end.problem });
     // Under the same number where only what is kept of it was damaged: read again in any case.

@@ -77,6 +77,10 @@ export const defaultTransportLimits: TransportLimits = {
   refreshTimeoutMs: 300_000,
 };
 
+/** How many redirects one request follows. */
+export const maxRedirects = 5;
+/** How often a cut transfer of an archive goes on from where it stopped, at one mirror. */
+export const maxResumptions = 3;
 /** A server that asks for more quiet than this gets this: one answer, forged by whoever is on the line, must not buy a day. */
 export const maxRetryAfterMs = 3_600_000;
 export const maxSocketLineBytes = 65_536;

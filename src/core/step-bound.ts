@@ -1,14 +1,17 @@
 // How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
 // generous sum, for an agent that is killed amid honest work would have to recover from it.
 import type { AgentConfig, BundleConfig, CanaryConfig, HookConfig, WorkerGroupConfig } from './config.js';
+import { maxRedirects, maxResumptions, type TransportLimits } from './limits.js';
 import type { Step } from './sync-machine.js';
+import { maxVisitedRoles } from './target-search.js';
 
 const slackMs = 600_000;
 /** Workers of a group that are told one after another. */
 const maxInTurn = 256;
 
 /**
- * @param step the last one that was heard of; `none`: a job that tells no steps, as a recovery or a look over the disk
+ * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that tells no
+ *   steps, as a recovery or a look over the disk
  * @returns milliseconds
  */
 export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {
@@ -20,9 +23,12 @@ function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
   const workersMs = sum(config.workers.map(groupMs));
   switch (step) {
     case 'refresh':
+      return refreshMs(config);
     case 'select':
+      return rolesMs(config);
+    // A repair asks for fresh metadata within it.
     case 'fetch':
-      return wayMs(config);
+      return refreshMs(config) + fetchMs(config);
     // A step that has ended is followed by the next one's work before its own first word.
     case 'stage':
     case 'verify':
@@ -42,10 +48,29 @@ function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
   }
 }
 
-/** From every mirror: one refresh, and one archive a bundle. */
-function wayMs({ repository, transport, bundles }: AgentConfig): number {
-  const { refreshTimeoutMs, archiveTimeoutMs } = transport;
-  return repository.length * (refreshTimeoutMs + bundles.length * archiveTimeoutMs);
+function wayMs(config: AgentConfig): number {
+  return refreshMs(config) + rolesMs(config) + fetchMs(config);
+}
+
+function refreshMs({ repository, transport }: AgentConfig): number {
+  return repository.length * transport.refreshTimeoutMs;
+}
+
+/** The search for each bundle may need delegated roles that are not there yet. */
+function rolesMs({ repository, transport, bundles }: AgentConfig): number {
+  return bundles.length * maxVisitedRoles * repository.length * transport.metadataTimeoutMs;
+}
+
+/** Of every bundle at every mirror, none of which sends anything. */
+function fetchMs({ repository, transport, bundles }: AgentConfig): number {
+  return bundles.length * repository.length * stallMs(transport);
+}
+
+/** How long one mirror can hold a transfer up without a byte of it: each wait is ended when nothing comes. */
+function stallMs({ connectTimeoutMs, idleTimeoutMs, archiveTimeoutMs }: TransportLimits): number {
+  // For its head, and for the rest of a redirect.
+  const answerMs = (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
+  return (1 + maxResumptions) * Math.min(answerMs + idleTimeoutMs, archiveTimeoutMs);
 }
 
 function canaryMs(canary: CanaryConfig | undefined): number {

@@ -1,5 +1,6 @@
 // Where a redirect may lead. On the same host and scheme a server may call its files what it likes; anywhere else
 // only a configured host, over https, or whoever answers could send a host into its own private network. Pure.
+import { maxRedirects } from '../core/limits.js';
 
 export interface RedirectRules {
   /** Redirects followed so far for this request. */
@@ -12,7 +13,6 @@ export type RedirectVerdict =
   | { readonly kind: 'follow'; readonly url: string }
   | { readonly kind: 'refuse'; readonly reason: string };
 
-const maxHops = 5;
 const maxUrlCharacters = 4000;
 
 /**
@@ -24,7 +24,7 @@ export function judgeRedirect(
   location: string | undefined,
   { hops, allowed }: RedirectRules,
 ): RedirectVerdict {
-  if (hops >= maxHops) return refuse(`more than ${maxHops} times`);
+  if (hops >= maxRedirects) return refuse(`more than ${maxRedirects} times`);
   if (location === undefined || location.length > maxUrlCharacters || !URL.canParse(location, from))
     return refuse('to no place');
   const here = new URL(from);

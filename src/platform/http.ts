@@ -92,8 +92,11 @@ async function exchange(
     for (let hops = 0; ; hops += 1) {
       const response = await ask(agent, url, { ...request, version: options.version }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
-      if (next === undefined) return asExchange(response, judge(response, url, options.clock), deadline, url);
-      await release(response, deadline);
+      if (next === undefined) {
+        const status = judge(response, url, options.clock);
+        return asExchange(response, { status, url, deadline, limits: options.limits });
+      }
+      await release(response, deadline, options.limits);
       url = next;
     }
   } catch (error) {
@@ -168,11 +171,16 @@ function judge(response: Dispatcher.ResponseData, url: string, clock: Clock): Ht
   return status as HttpExchange['status'];
 }
 
+interface Answered {
+  readonly status: HttpExchange['status'];
+  readonly url: string;
+  readonly deadline: Deadline;
+  readonly limits: TransportLimits;
+}
+
 function asExchange(
   response: Dispatcher.ResponseData,
-  status: HttpExchange['status'],
-  deadline: Deadline,
-  url: string,
+  { status, url, deadline, limits }: Answered,
 ): HttpExchange {
   const declared = headerOf(response, 'content-length');
   return {
@@ -181,7 +189,7 @@ function asExchange(
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
     body: () => readBody(response, deadline, url),
     end: async () => {
-      await release(response, deadline);
+      await release(response, deadline, limits);
       deadline.end();
     },
   };
@@ -200,10 +208,17 @@ async function* readBody(
 }
 
 /** The body of an answer that is complete without it is read away; any other that nobody read to its end is cut. */
-async function release(response: Dispatcher.ResponseData, deadline: Deadline): Promise<void> {
+async function release(
+  response: Dispatcher.ResponseData,
+  deadline: Deadline,
+  { idleTimeoutMs }: TransportLimits,
+): Promise<void> {
   const { body, statusCode } = response;
   if (!body.readableEnded && (statusCode === 404 || Math.trunc(statusCode / 100) === 3)) {
-    await body.dump({ limit: maxDiscardedBytes, signal: deadline.signal }).catch(() => undefined);
+    // What nobody wants is not waited for as a body is: one that drips would hold up what comes next.
+    const discarding = startDeadline(idleTimeoutMs, deadline.signal);
+    await body.dump({ limit: maxDiscardedBytes, signal: discarding.signal }).catch(() => undefined);
+    discarding.end();
   }
   if (!body.readableEnded) body.destroy();
   // undici takes the connection back one turn after the end; a request before that would open another one.

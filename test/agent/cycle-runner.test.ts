@@ -109,6 +109,9 @@ describe('a cycle runner', () => {
     );
     await runner.pull({ trigger: 'poll' });
     await assert.rejects(runner.exclusive(() => Promise.reject(new Error('no'))));
-    assert.deepEqual(told, ['began', 'refresh', 'ended', 'began', 'ended']);
+    // A repair fetches too: it goes on as long as it is heard of.
+    await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
+    const last = ['began', 'fetch', 'ended'];
+    assert.deepEqual(told, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
   });
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { exclusiveAlone } from '../../src/agent/cycle-runner.js';
 import { verifyPolicy } from '../../src/agent/verify-policy.js';
 import type { VerifyResult } from '../../src/core/verify-report.js';
 import { type TestHost, type TestHostOptions, testHost } from '../support/test-host.js';
@@ -24,7 +25,7 @@ function verify({ host }: TestHost, repair: 'yes' | 'no'): Promise<VerifyResult>
     by: 'a test',
     signal: new AbortController().signal,
     onEvent: () => undefined,
-    exclusive: (job) => job(),
+    exclusive: exclusiveAlone,
   });
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentConfig, WorkerGroupConfig } from '../../src/core/config.js';
-import { defaultTransportLimits } from '../../src/core/limits.js';
+import { defaultTransportLimits, maxRedirects, maxResumptions } from '../../src/core/limits.js';
 import { longestSilenceMs } from '../../src/core/step-bound.js';
 import { steps } from '../../src/core/sync-machine.js';
+import { maxVisitedRoles } from '../../src/core/target-search.js';
 
 const hour = 3_600_000;
 const group: WorkerGroupConfig = {
@@ -30,9 +31,23 @@ function config(more: Partial<AgentConfig> = {}): AgentConfig {
 describe('the longest silence of a step', () => {
   it('is longer than all deadlines of what it does', () => {
     assert.ok(longestSilenceMs('check', config()) > 2 * hour);
-    const { refreshTimeoutMs, archiveTimeoutMs } = defaultTransportLimits;
-    assert.ok(longestSilenceMs('refresh', config()) > refreshTimeoutMs);
-    assert.ok(longestSilenceMs('fetch', config()) > archiveTimeoutMs);
+    assert.ok(longestSilenceMs('refresh', config()) > defaultTransportLimits.refreshTimeoutMs);
+    // Each role that the search may visit is one file.
+    const rolesMs = maxVisitedRoles * defaultTransportLimits.metadataTimeoutMs;
+    assert.ok(longestSilenceMs('select', config()) > rolesMs);
+  });
+
+  it('is as long as a mirror can send nothing, not as long as a transfer may take', () => {
+    const { connectTimeoutMs, idleTimeoutMs } = defaultTransportLimits;
+    // Every try is led on until no redirect is followed any more, and then hangs.
+    const triesMs = (1 + maxResumptions) * (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
+    const bound = longestSilenceMs('fetch', config());
+    assert.ok(bound > triesMs);
+    assert.ok(bound < defaultTransportLimits.archiveTimeoutMs);
+    const patient = { ...defaultTransportLimits, archiveTimeoutMs: 100 * hour };
+    assert.equal(longestSilenceMs('fetch', config({ transport: patient })), bound);
+    const sluggish = { ...defaultTransportLimits, idleTimeoutMs: 60_000 };
+    assert.ok(longestSilenceMs('fetch', config({ transport: sluggish })) > bound + 4 * 45_000);
   });
 
   it('has room for every further try of a check and a loader', () => {
@@ -45,7 +60,11 @@ describe('the longest silence of a step', () => {
 
   it('grows with mirrors, loaders, members told in turn and tries of a probe', () => {
     const second = [{ url: 'https://a/' }, { url: 'https://b/' }] as unknown as AgentConfig['repository'];
-    assert.ok(longestSilenceMs('fetch', config({ repository: second })) > 2 * hour);
+    for (const step of ['refresh', 'select', 'fetch'] as const) {
+      const slackMs = longestSilenceMs('stage', config({ bundles: [] }));
+      const one = longestSilenceMs(step, config()) - slackMs;
+      assert.equal(longestSilenceMs(step, config({ repository: second })) - slackMs, 2 * one, step);
+    }
     const told = longestSilenceMs('reset', config({ workers: [group] }));
     assert.ok(told > hour + 256 * (5000 + 4 * 1000));
     const stubborn = { ...group, reset: { driver: 'kresd', options: {}, timeoutMs: 5000, min: 0, retry: 2 } };

@@ -66,6 +66,16 @@ describe('http source: lengths and deadlines', () => {
     await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 1_000_000 }));
   });
 
+  it('waits no longer than for a piece for the rest of an answer that needs no body', async () => {
+    const answer: Answer = (_request, response) => {
+      response.writeHead(404);
+      const timer = setInterval(() => response.write('.'), 5);
+      response.on('close', () => clearInterval(timer));
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 60, metadataTimeoutMs: 60_000 });
+    assert.deepEqual(await it.source.fetch('x', { maxBytes: 10 }), { kind: 'absent' });
+  });
+
   it('ends when the caller says so', async () => {
     await using it = await bench(() => controller.abort());
     const controller = new AbortController();
@@ -95,6 +105,16 @@ describe('http source: stream', () => {
     await using it = await bench(ranged());
     assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
     assert.equal(it.server.requests[0]?.headers.range, 'bytes=4-');
+  });
+
+  it('shows that it goes on while it skips what it has', async () => {
+    await using it = await bench((_request, response) => {
+      response.writeHead(200, { 'content-length': '6' });
+      response.write('abc', () => setTimeout(() => response.end('def'), 20));
+    });
+    const pieces: string[] = [];
+    for await (const piece of it.source.stream('x', { length: 6, offset: 3 })) pieces.push(`${piece}`);
+    assert.deepEqual(pieces, ['', 'def']);
   });
 
   it('skips what it has when the server ignores the range', async () => {
