@@ -7,7 +7,7 @@ import { toWritError, WritError } from '../core/errors.js';
 import { collectGarbage } from './collect-garbage.js';
 import { committedLedger } from './commit-ledger.js';
 import { type CycleStory, problemOf } from './cycle-story.js';
-import { aliveWorkers, lookAfter, requireAlive } from './dead-workers.js';
+import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from './dead-workers.js';
 import { pointCurrentAt } from './generations.js';
 import type { Host } from './host.js';
 import { clearJournal, writeJournal } from './journal.js';
@@ -25,7 +25,7 @@ import { runProbes } from './probe-workers.js';
 import { putBack } from './put-back.js';
 import { forgetReleases } from './remember-refusals.js';
 import { withRetired } from './retired.js';
-import { judgeProof, resetWorkers, runLoaders, type TellContext } from './tell-steps.js';
+import { judgeProof, resetWorkers, runLoaders, type TellContext, whoIsMissing } from './tell-steps.js';
 import { verbsTo } from './tell-verbs.js';
 import { announceActive } from './worker-groups.js';
 import { noteWorkers, wantGeneration } from './worker-ledger.js';
@@ -124,13 +124,14 @@ async function tellAndCommit(
       await lookAfter(move.groups, reset.results, { ...host, signal: move.signal }),
     );
     return {
-      value: groups,
+      value: { groups, results: await doubtReplaced(move.groups, reset.results) },
       text: [...groups].map((group) => `${group}: ok`).join(', '),
       verdict: okOrSkip(groups.size),
     };
   });
-  const proof = judgeProof(move.groups, reset.results, probed);
-  const problems = [...reset.problems, ...proof.problems];
+  const proof = judgeProof(move.groups, probed.results, probed.groups);
+  const replaced = probed.results.filter((one, index) => one !== reset.results[index]);
+  const problems = [...reset.problems, ...whoIsMissing([], replaced).problems, ...proof.problems];
   const told = { workers: proof.results, problems, warnings: reset.warnings };
   try {
     await story.step('commit', () => commit(host, story, { move, workers: proof.results }));

@@ -85,6 +85,30 @@ export async function lookAfter(
   );
 }
 
+/**
+ * Looks whether those that answered are the same processes still, where no tell makes another one: one that came since has
+ * said nothing, and is told as soon as it is looked who is there.
+ * @returns the results, with those of the replaced as unreachable
+ */
+export async function doubtReplaced(
+  groups: readonly WorkerGroup[],
+  results: readonly WorkerResult[],
+): Promise<WorkerResult[]> {
+  const now = new Map<string, string>();
+  for (const group of groups) {
+    const members = group.driver?.keepsProcess === 'yes' ? await readMembers(group) : [];
+    if (isWritError(members)) continue;
+    for (const { worker, process } of members) now.set(workerKey(group.config.name, worker), process);
+  }
+  return results.map((result): WorkerResult => {
+    const { process, state } = result;
+    const known = now.get(workerKey(result.group, result.worker)) ?? process;
+    const hasAnswered = state === 'confirmed' || state === 'told';
+    if (!hasAnswered || process === undefined || known === process) return result;
+    return { ...result, state: 'unreachable', text: `answered, and is another process now: ${result.text}` };
+  });
+}
+
 /** @throws WritError WORKER_DIED for those that answered before and are dead after; `facts.results` has every answer */
 export function requireAlive(before: readonly WorkerResult[], after: readonly WorkerResult[]): void {
   const died = after.filter(

@@ -6,7 +6,7 @@ import { resume } from '../../src/agent/resume.js';
 import { statusReport } from '../../src/agent/status-report.js';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
 import type { StatusReport } from '../../src/core/control-protocol.js';
-import { confirms, scriptedDriver } from '../support/scripted-driver.js';
+import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
 import { entryOf, settle } from '../support/settled-world.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -82,6 +82,41 @@ describe('a due worker that says yes while its probe says no', () => {
       assert.deepEqual([outcome, confirmed, statusOf(test).confirmed], ['degraded', false, false]);
     }
     fs.writeFileSync(up, '');
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+  });
+});
+
+describe('a worker that answers, and is another process before the move is over', () => {
+  const world = async (keepsProcess: boolean): Promise<TestHost> => {
+    const driver = Object.assign(
+      scriptedDriver({ a: confirms }),
+      keepsProcess ? { keepsProcess: 'yes' as const } : {},
+    );
+    driver.processes.set('a', 'first');
+    const test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    await test.pull();
+    await test.clock.advance(20_000);
+    driver.workers.set('a', (generation) => {
+      driver.processes.set('a', 'second');
+      driver.workers.set('a', refuses('has read the old one'));
+      return confirms(generation);
+    });
+    await publish(test, 2);
+    return test;
+  };
+
+  it('has said nothing: it is due, and asked again', async () => {
+    using test = await world(true);
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.confirmed, codes(result)], [4, false, ['WORKER_UNREACHABLE']]);
+    assert.equal(statusOf(test).confirmed, false);
+    const next = await test.pull();
+    assert.deepEqual([next.outcome, codes(next)], ['degraded', ['WORKER_REFUSED']]);
+  });
+
+  it('is the one that was told where a tell may make another process of it', async () => {
+    using test = await world(false);
     assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
   });
 });
