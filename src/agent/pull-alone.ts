@@ -34,6 +34,7 @@ import { readStatusFile, writeStatusFile } from './status-file.js';
 import { type AgentFacts, statusReport } from './status-report.js';
 import type { CycleEnd } from './sync-cycle.js';
 import { verifyPolicy } from './verify-policy.js';
+import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
   readonly configPath: string;
@@ -54,10 +55,15 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const { by, signal, onEvent } = options;
     // What this host has was not enough at the start: now the network may be asked.
     const mended = damage !== undefined && !options.force ? await mendByDownload(host, signal) : undefined;
-    const end = await runSync(host, { trigger: options.force ? 'force' : 'pull', by, signal, onEvent });
-    createRecorder().record(host, end, { by });
     const contact = keepContact(readStatusFile(host.paths), host.clock);
-    contact.note(end.refresh);
+    const trigger = options.force ? 'force' : 'pull';
+    const sync = async (): Promise<CycleEnd> => {
+      const ended = await runSync(host, { trigger, by, signal, onEvent });
+      createRecorder().record(host, ended, { by });
+      contact.note(ended.refresh);
+      return ended;
+    };
+    const end = await inTurn(sync, { trigger, clock: host.clock, stop: signal });
     const left = await createUntrustedExit().afterCycle(host, end, signal);
     if (left !== undefined) createRecorder().record(host, left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
     await createStaleWatch(readBootId()).check(host, contact, signal);
@@ -65,7 +71,7 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const last = left?.result ?? result;
     publishStatus(host, { version: options.version, contact: contact.read(), last });
     const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];
-    return { ...result, warnings: [...atStart, ...result.warnings] };
+    return { ...withoutAgent(result), warnings: [...atStart, ...result.warnings] };
   });
 }
 
