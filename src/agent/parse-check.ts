@@ -1,6 +1,7 @@
 // The built-in check: do the YAML and JSON files of a bundle parse, and do they fit a JSON Schema? Runs in a
 // thread of its own, which is ended at its deadline or when it wants too much memory. Such an end is no
 // verdict on the bundle. Owns the thread and the choice of files; parsing is core's.
+
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import picomatch from 'picomatch';
@@ -8,6 +9,7 @@ import type { ParseCheckConfig } from '../core/config.js';
 import type { HookVerdict } from '../core/hook-verdict.js';
 import type { Manifest, ManifestFile } from '../core/manifest.js';
 import type { Clock } from '../platform/clock.js';
+import { joinSignals } from '../platform/join-signals.js';
 import type { ParseAnswer, ParseTask } from './parse-check-worker.js';
 
 export interface ParseCheckOptions {
@@ -74,9 +76,9 @@ async function runWorker(task: ParseTask, { config, clock, signal }: ParseCheckO
     resourceLimits: { maxOldGenerationSizeMb: Math.max(Math.ceil(config.maxMemoryBytes / 1_000_000), 8) },
   });
   const finished = new AbortController();
-  const stop = signal === undefined ? finished.signal : AbortSignal.any([signal, finished.signal]);
+  using stop = joinSignals(signal, finished.signal);
   const deadline = clock
-    .sleep(config.timeoutMs, stop)
+    .sleep(config.timeoutMs, stop.signal)
     .then((): WorkerEnd => ({ kind: signal?.aborted ? 'aborted' : 'timed-out' }));
   try {
     return await Promise.race([endOf(worker), deadline]);

@@ -1,6 +1,7 @@
 // Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
 // empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
 // caller says which paths to show, and what lies at the live policy path.
+
 import { join } from 'node:path';
 import type { HookConfig } from '../core/config.js';
 import { type ErrorCode, isWritError, type WritError } from '../core/errors.js';
@@ -10,6 +11,7 @@ import { boundedPattern } from '../platform/bounded-pattern.js';
 import type { BoxResult } from '../platform/bubblewrap.js';
 import { type DiskGuardOptions, guardDisk } from '../platform/disk-guard.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { joinSignals } from '../platform/join-signals.js';
 import { type CommandOptions, type CommandResult, runCommand } from '../platform/run-command.js';
 import { type Confinement, type ConfineOptions, confine } from './confine.js';
 import type { Sandbox } from './sandbox.js';
@@ -121,11 +123,11 @@ async function runEither(options: HookOptions, { argv, env, scratch, confined }:
   };
   if (confined === undefined) return runCommand({ ...command, argv, env, cwd: scratch });
   const guard = guardDisk({ path: scratch, ...(readFree === undefined ? {} : { readFree }) });
-  const ending = signal === undefined ? guard.signal : AbortSignal.any([signal, guard.signal]);
+  using ending = joinSignals(signal, guard.signal);
   try {
     // The one place it can write: what would be in /tmp goes there.
     const confinedEnv = { TMPDIR: scratch, ...env };
-    const result = await confined.run(scratch, { ...command, signal: ending, argv, env: confinedEnv });
+    const result = await confined.run(scratch, { ...command, signal: ending.signal, argv, env: confinedEnv });
     // A command that met a full disk may have said no because of it.
     return guard.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
   } finally {

@@ -1,10 +1,12 @@
 // Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
 // when somebody asks. Owns the times; what a look finds and mends is scrub's.
+
 import type { CycleEventLine } from '../core/cycle-report.js';
 import { isWritError } from '../core/errors.js';
 import { nextLookMs } from '../core/scrub.js';
 import type { VerifyResult } from '../core/verify-report.js';
 import { maxTimerMs } from '../platform/clock.js';
+import { joinSignals } from '../platform/join-signals.js';
 import type { Exclusive } from './cycle-runner.js';
 import type { Host } from './host.js';
 import { boundedPace } from './pace.js';
@@ -42,7 +44,8 @@ export function createScrubber(options: ScrubberOptions): Scrubber {
       while (!stop.aborted) {
         waiting = new AbortController();
         const { clock } = host();
-        await clock.sleep(untilNextLook(host()), AbortSignal.any([stop, waiting.signal]));
+        using sooner = joinSignals(stop, waiting.signal);
+        await clock.sleep(untilNextLook(host()), sooner.signal);
         if (!stop.aborted && !waiting.signal.aborted) await lookOnce(options);
       }
     },

@@ -7,6 +7,7 @@ import { isWritError } from '../core/errors.js';
 import type { HookVerdict } from '../core/hook-verdict.js';
 import type { Clock } from '../platform/clock.js';
 import type { DurableFs } from '../platform/durable-fs.js';
+import { joinSignals } from '../platform/join-signals.js';
 import { type HookOptions, type HookReport, runHook } from './run-hook.js';
 
 export type StartedCanary = Extract<CanaryConfig, { readonly kind: 'start' }>;
@@ -31,9 +32,8 @@ export async function runStartedCanary(
   const begunMs = clock.monotonicMs();
   const scratch = durable.makeScratch('canary.scratch', join(scratchRoot, 'canary-'));
   const ending = new AbortController();
-  const signal =
-    options.signal === undefined ? ending.signal : AbortSignal.any([ending.signal, options.signal]);
-  const worker = follow(runHook({ ...options, scratch, signal, hook: outliving(canary) }));
+  using joined = joinSignals(ending.signal, options.signal);
+  const worker = follow(runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) }));
   try {
     const { verdict, text } = await askUntilYes(canary, { ...options, scratch, worker });
     return { verdict, text, durationMs: clock.monotonicMs() - begunMs };

@@ -1,8 +1,10 @@
 // Sends the status to those who watch it (`writ status --watch`): at once, at each change, and now and then, so that a
 // silent agent can be told from a quiet one. Owns the watchers and their bound; a slow one is sent the newest only.
+
 import type { StatusReport } from '../core/control-protocol.js';
 import { WritError } from '../core/errors.js';
 import type { Clock } from '../platform/clock.js';
+import { joinSignals } from '../platform/join-signals.js';
 import type { AgentObserver } from './agent-options.js';
 import type { SendAnswer } from './control-socket.js';
 
@@ -52,7 +54,9 @@ export function createStatusFeed({ clock, now }: StatusFeedOptions): StatusFeed 
       const isLast = isOver;
       await send(now());
       if (isLast) return;
-      if (sent === version) await clock.sleep(beatMs, AbortSignal.any([changed.signal, gone]));
+      if (sent !== version) continue;
+      using news = joinSignals(changed.signal, gone);
+      await clock.sleep(beatMs, news.signal);
     }
   };
   return {

@@ -1,5 +1,6 @@
 // The client of the agent's control socket: connects, greets, asks one question and hands over the answers as
 // they come. Every way not to be answered is AGENT_UNREACHABLE with what to do; no answer is interpreted here.
+
 import { createConnection, type Socket } from 'node:net';
 import type { ControlAnswer, ControlRequest } from '../core/control-protocol.js';
 import { type ErrorCode, errorCodes } from '../core/error-codes.js';
@@ -12,6 +13,7 @@ import {
   type SocketMessage,
 } from '../core/socket-protocol.js';
 import type { Clock } from './clock.js';
+import { joinSignals } from './join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
 
 export interface AskOptions {
@@ -91,7 +93,8 @@ async function nextChunk(
 ): Promise<IteratorResult<Uint8Array, unknown>> {
   const { clock, silenceMs, signal } = options;
   const settled = new AbortController();
-  const silence = clock.sleep(silenceMs, AbortSignal.any([settled.signal, signal])).then((): never => {
+  using waiting = joinSignals(settled.signal, signal);
+  const silence = clock.sleep(silenceMs, waiting.signal).then((): never => {
     if (signal.aborted) throw new WritError('INTERRUPTED', 'the command was interrupted');
     throw unreachable('silent', `it said nothing for ${silenceMs / 1000} s`, options);
   });

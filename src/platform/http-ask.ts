@@ -1,9 +1,11 @@
 // The door for one question over HTTP to a program of this host or site: over TCP, TLS or a unix socket. Owns the
 // deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
 // the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
+
 import type { Client } from 'undici';
 import { isSystemError } from '../core/errors.js';
 import type { Clock } from './clock.js';
+import { joinSignals } from './join-signals.js';
 import { fitsSocket } from './unix-socket.js';
 
 export interface HttpQuestion {
@@ -32,8 +34,8 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
   if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const stop = new AbortController();
-  const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
-  const deadline = clock.sleep(timeoutMs, waiting).then((): HttpReply => {
+  using waiting = joinSignals(settled.signal, signal);
+  const deadline = clock.sleep(timeoutMs, waiting.signal).then((): HttpReply => {
     stop.abort();
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });

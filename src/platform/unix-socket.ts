@@ -1,11 +1,13 @@
 // The door to unix sockets: listening on a path with exact owner and mode, and one question to a listener.
 // A stale path of a dead process is taken over, a live one never; nothing but a socket is ever unlinked.
+
 import { lstatSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { isSystemError, WritError } from '../core/errors.js';
 import { maxSocketPathBytes } from '../core/limits.js';
 import type { Clock } from './clock.js';
 import type { DurableFs } from './durable-fs.js';
+import { joinSignals } from './join-signals.js';
 
 export interface ListenOptions {
   readonly path: string;
@@ -158,9 +160,9 @@ export async function exchange<T>(options: ExchangeOptions<T>): Promise<Exchange
   const { path, timeoutMs, signal, clock } = options;
   if (!fitsSocket(path)) return failed('the path is too long for a socket');
   const settled = new AbortController();
-  const waiting = signal === undefined ? settled.signal : AbortSignal.any([settled.signal, signal]);
-  const attempt: Attempt = { over: waiting, unread: 0 };
-  const deadline = clock.sleep(timeoutMs, waiting).then(() => {
+  using waiting = joinSignals(settled.signal, signal);
+  const attempt: Attempt = { over: waiting.signal, unread: 0 };
+  const deadline = clock.sleep(timeoutMs, waiting.signal).then(() => {
     if (signal?.aborted) return failed('aborted');
     return failed(
       attempt.errno === undefined ? `no answer in ${timeoutMs} ms` : `${attempt.errno} for ${timeoutMs} ms`,

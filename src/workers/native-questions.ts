@@ -4,6 +4,7 @@
 import { WritError } from '../core/errors.js';
 import type { AckMessage, GenerationMessage, NackMessage } from '../core/native-protocol.js';
 import type { Clock } from '../platform/clock.js';
+import { joinSignals } from '../platform/join-signals.js';
 import { confirmed, refused, unreachable } from './answer.js';
 import type { Answer, ResetOptions, Target } from './driver.js';
 
@@ -72,16 +73,17 @@ export function createQuestions(): Questions {
 /** Waits for the answer to a question until the deadline; an answer after it finds nobody waiting. */
 export function waitForAnswer(question: Question, reset: ResetOptions, clock: Clock): Promise<Answer> {
   const settled = new AbortController();
-  const signals = reset.signal === undefined ? [] : [reset.signal];
+  const waiting = joinSignals(settled.signal, reset.signal);
   return new Promise((resolve) => {
     const settle = (answer: Answer): void => {
       question.waiting.delete(settle);
       settled.abort();
+      waiting[Symbol.dispose]();
       resolve(answer);
     };
     question.waiting.add(settle);
     void clock
-      .sleep(reset.timeoutMs, AbortSignal.any([settled.signal, ...signals]))
+      .sleep(reset.timeoutMs, waiting.signal)
       .then(() =>
         settle(unreachable(reset.signal?.aborted ? 'aborted' : `no answer in ${reset.timeoutMs} ms`)),
       );
