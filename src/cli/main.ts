@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { systemClock } from '../platform/clock.js';
 import type { CommandEntry } from './command.js';
+import { deniedOr } from './denied.js';
 import { type CommonFlags, type Invocation, parseCommandLine } from './program.js';
 import { createRenderer, type Renderer } from './render.js';
 
@@ -220,7 +221,7 @@ async function runCommand(invocation: Invocation & { kind: 'command' }): Promise
     renderer.answer(answer);
     return answer.exitCode;
   } catch (error) {
-    const failure = toWritError(error);
+    const failure = deniedOr(toWritError(error));
     const exitCode = failure.code === 'INTERRUPTED' ? undefined : definition.failureExitCode;
     return renderer.error(type, failure, exitCode);
   }
