@@ -1,7 +1,8 @@
-// Least and greatest value of every duration and size in a configuration file: they are texts, so that a schema
-// cannot bound them.
-import type { Finding } from './config-errors.js';
+// Least and greatest value of every duration and size in a configuration file, and the length of the path of a socket: they
+// are texts, so that a schema cannot bound them.
+import type { ConfigPath, Finding } from './config-errors.js';
 import { at, type Group, type Placed, valuesAt } from './config-walk.js';
+import { maxSocketPathBytes } from './limits.js';
 import { parseDuration, parseSize } from './names.js';
 
 const minuteMs = 60_000;
@@ -19,6 +20,8 @@ const durationBounds: readonly (readonly [place: string, minMs: number, maxMs: n
   ['onStale.timeout', 1, hourMs],
   ['onFresh.timeout', 1, hourMs],
   ['bundles.*.checks.*.timeout', 1, hourMs],
+  ['workers.*.settle', 0, dayMs],
+  ['workers.*.minInterval', 0, 30 * dayMs],
   ['workers.*.canary.timeout', 1, hourMs],
   ['workers.*.load.timeout', 1, hourMs],
   ['workers.*.reset.timeout', 1, hourMs],
@@ -81,4 +84,13 @@ function* outside(values: readonly Placed[], { parse, min, max, words }: Bounds)
     if (amount === undefined || (amount >= min && amount <= max)) continue;
     yield at(path, `${words}; it is ${value}`);
   }
+}
+
+/** @returns what is wrong with the length of a socket's path */
+export function* socketRule(path: string, where: ConfigPath): Generator<Finding> {
+  const bytes = Buffer.byteLength(path);
+  if (bytes <= maxSocketPathBytes) return;
+  // Node 20 binds the name that the kernel cut off, without a word.
+  const text = `the socket ${path} has ${bytes} bytes; a socket path has at most ${maxSocketPathBytes}`;
+  yield { path: where, at: 'value', text, code: 'SOCKET_PATH_TOO_LONG' };
 }

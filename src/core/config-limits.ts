@@ -9,7 +9,7 @@ import {
   type MetadataLimits,
   type TransportLimits,
 } from './limits.js';
-import { parseDuration, parseSize } from './names.js';
+import { durationMs, sizeBytes } from './names.js';
 
 export type LimitsFile = Readonly<Partial<Record<'archive' | 'file' | 'tree', string>>> &
   Readonly<Partial<Record<'entries' | 'depth' | 'ratio', number>>> & {
@@ -73,9 +73,9 @@ function buildTransport(timeouts: NonNullable<LimitsFile['timeouts']>): Transpor
 }
 
 function durationOr(text: string | undefined, defaultMs: number): number {
-  return text === undefined ? defaultMs : (parseDuration(text) ?? Number.NaN);
+  return text === undefined ? defaultMs : durationMs(text);
 }
 
 function sizeOr(text: string | undefined, defaultBytes: number): number {
-  return text === undefined ? defaultBytes : (parseSize(text) ?? Number.NaN);
+  return text === undefined ? defaultBytes : sizeBytes(text);
 }

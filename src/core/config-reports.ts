@@ -1,8 +1,8 @@
 // The keys `metrics` and `events`: where the agent tells machines how it is. Owns their shape, their rules and how they
 // become values.
+import { socketRule } from './config-bounds.js';
 import type { Finding } from './config-errors.js';
 import { at, type Group, group } from './config-walk.js';
-import { maxSocketPathBytes } from './limits.js';
 
 /** Where Prometheus asks. */
 export type MetricsConfig =
@@ -31,11 +31,7 @@ export function* reportRules(file: Group): Generator<Finding> {
     yield at(['metrics'], 'must have either listen or socket');
   if (typeof listen === 'string' && Number(listen.slice(listen.lastIndexOf(':') + 1)) > 65_535)
     yield at(['metrics', 'listen'], 'must have a port up to 65535');
-  if (typeof socket === 'string' && Buffer.byteLength(socket) > maxSocketPathBytes)
-    yield {
-      ...at(['metrics', 'socket'], `must not be longer than ${maxSocketPathBytes} bytes`),
-      code: 'SOCKET_PATH_TOO_LONG',
-    };
+  if (typeof socket === 'string') yield* socketRule(socket, ['metrics', 'socket']);
 }
 
 /** @param file after schema and rules */

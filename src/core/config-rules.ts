@@ -1,13 +1,12 @@
 // What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
-import { checkBounds } from './config-bounds.js';
+import { checkBounds, socketRule } from './config-bounds.js';
 import type { ConfigPath, Finding } from './config-errors.js';
 import { nearest, unknownText } from './config-errors.js';
 import { reportRules } from './config-reports.js';
 import type { DriverSchema } from './config-schema.js';
 import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
 import { boxRules } from './hook-rules.js';
-import { maxSocketPathBytes } from './limits.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
@@ -85,14 +84,6 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
 
 function trimmed(path: string): string {
   return path.replaceAll(/\/+/g, '/').replace(/\/$/, '');
-}
-
-function* socketRule(path: string, where: ConfigPath): Generator<Finding> {
-  const bytes = Buffer.byteLength(path);
-  if (bytes <= maxSocketPathBytes) return;
-  // Node 20 binds the name that the kernel cut off, without a word.
-  const text = `the socket ${path} has ${bytes} bytes; a socket path has at most ${maxSocketPathBytes}`;
-  yield { path: where, at: 'value', text, code: 'SOCKET_PATH_TOO_LONG' };
 }
 
 function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {

@@ -20,7 +20,7 @@ import { buildReports, type ReportsFile } from './config-reports.js';
 import type { DriverSchema } from './config-schema.js';
 import { buildReset, buildWhen, type ResetFile, type WhenFile } from './config-workers.js';
 import { buildHookBox, type HookBoxFile } from './hook-box.js';
-import { parseDuration, parseSize } from './names.js';
+import { durationMs, sizeBytes } from './names.js';
 
 type Command = readonly [string, ...string[]];
 
@@ -285,12 +285,4 @@ function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
     ...(reject === undefined ? {} : { reject }),
     ...(retry === undefined ? {} : { retry }),
   };
-}
-
-function durationMs(text: string): number {
-  return parseDuration(text) ?? Number.NaN;
-}
-
-function sizeBytes(text: string): number {
-  return parseSize(text) ?? Number.NaN;
 }

@@ -3,7 +3,7 @@
 import type { WorkerGroupConfig } from './config.js';
 import { driversOf } from './config-rules.js';
 import type { DriverSchema } from './config-schema.js';
-import { parseDuration } from './names.js';
+import { durationMs } from './names.js';
 
 export type WhenFile =
   | readonly string[]
@@ -37,8 +37,4 @@ export function buildReset(
     ...(reset.retry === undefined ? {} : { retry: reset.retry }),
     ...(reset.deadline === undefined ? {} : { deadlineMs: durationMs(reset.deadline) }),
   };
-}
-
-function durationMs(text: string): number {
-  return parseDuration(text) ?? Number.NaN;
 }

@@ -10,7 +10,7 @@ import type { CycleEventLine, CycleResult, Problem } from './cycle-report.js';
 import { WritError } from './errors.js';
 import { maxSocketLineBytes } from './limits.js';
 import type { SocketMessage } from './socket-protocol.js';
-import type { StatusReport } from './status.js';
+import type { PauseStatus, StatusReport } from './status.js';
 import type { Step } from './sync-machine.js';
 import type { VerifyResult } from './verify-report.js';
 
@@ -71,13 +71,7 @@ export interface ResumeResult {
 export interface PauseResult {
   readonly schema: 1;
   readonly type: 'pause.result';
-  readonly pause: {
-    readonly by: string;
-    readonly reason: string;
-    readonly atMs: number;
-    /** Left out: until it is resumed. */
-    readonly untilMs?: number;
-  };
+  readonly pause: PauseStatus;
 }
 
 /** One line of history.jsonl: a cycle that did something, or said something new. */

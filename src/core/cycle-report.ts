@@ -4,9 +4,8 @@ import type { ErrorCode } from './error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
 /**
- * Who asked for the cycle; `stale` is none: policy grew too old, or is fresh again. `repair`: policy on disk was not
- * what was signed. `due` is none either:
- * workers were told apart from the cycles; nor `pause`: it began or ended.
+ * Who asked for the cycle. `repair`: policy on disk was not what was signed. Three are none: `stale`, policy grew too old or
+ * is fresh again; `due`, workers were told apart from the cycles; `pause`, one began or ended.
  */
 export type Trigger =
   | 'start'

@@ -118,14 +118,14 @@ export interface SandboxFacts {
 
 export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
   if (mode === 'off') {
-    const state = commands === 0 ? 'ok' : 'warn';
-    const what =
-      commands === 0 ? 'nothing needs it' : `${commandsText(commands)} with the rights of the agent`;
-    return { state, text: `off: ${what}`, ...withNext(state) };
+    if (commands === 0) return { state: 'ok', text: 'off: nothing needs it' };
+    const text = `off: ${commandsText(commands)} with the rights of the agent`;
+    return { state: 'warn', text, next: 'set `sandbox: auto` or `required`' };
   }
   if (seen?.state === 'on') {
     const { user, userNamespace } = seen;
-    return { state: 'ok', text: `a trial was confined as ${user}, user namespace: ${userNamespace}` };
+    const who = user === 'agent' ? 'this user' : user;
+    return { state: 'ok', text: `a trial was confined as ${who}, user namespace: ${userNamespace}` };
   }
   // Without a command there is nothing that could not run.
   const bad = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
@@ -135,10 +135,6 @@ export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
   if (seen?.state === 'missing')
     return { state: bad, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
   return { state: bad, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
-}
-
-function withNext(state: 'ok' | 'warn'): Pick<Judged, 'next'> {
-  return state === 'ok' ? {} : { next: 'set `sandbox: auto` or `required`' };
 }
 
 function commandsText(count: number): string {

@@ -2,6 +2,7 @@
 // whether its name can be resolved without a worker that waits for policy. Facts in, one finding out; pure.
 import type { Judged } from './doctor.js';
 import { maxCreatedAheadMs } from './limits.js';
+import { renewalOf } from './metadata-checks.js';
 import type { StatusReport } from './status.js';
 
 const dayMs = 86_400_000;
@@ -99,20 +100,13 @@ export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustF
     ({ role, version, leftMs }) => `${role} v${version} ${Math.floor(leftMs / dayMs)} d`,
   );
   const text = `${words.join(', ')} left`;
-  const expired = left.filter(({ leftMs }) => leftMs <= 0);
-  if (expired.length > 0) {
-    const names = expired.map(({ role }) => role).join(', ');
-    const next = 'ask the publisher to sign it anew; policy in use stays';
-    return {
-      state: 'FAIL',
-      text: `${names} expired: no new policy is taken`,
-      next,
-      code: 'METADATA_EXPIRED',
-    };
+  const expired = left.filter(({ leftMs }) => leftMs <= 0).map(({ role }) => role);
+  if (expired[0] !== undefined) {
+    const what = `${expired.join(', ')} expired: no new policy is taken, the one in use stays`;
+    return { state: 'FAIL', text: what, next: renewalOf(expired[0]), code: 'METADATA_EXPIRED' };
   }
-  const soon = left.filter(({ role, leftMs }) => leftMs < offlineMarginMs && !isOnline(role));
-  if (soon.length > 0)
-    return { state: 'warn', text, next: `writ sign --role ${soon[0]?.role} at the publisher` };
+  const soon = left.find(({ role, leftMs }) => leftMs < offlineMarginMs && !isOnline(role));
+  if (soon !== undefined) return { state: 'warn', text, next: renewalOf(soon.role) };
   return { state: 'ok', text };
 }
 

@@ -35,6 +35,12 @@ export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts
     const text = `${group}: ${dead.length} of ${members.length} dead: ${named(dead)}`;
     return { state, text, next: 'look into their log; they are told when they come back' };
   }
+  if (members.length < min)
+    return {
+      state: 'FAIL',
+      text: `${group}: ${members.length} there, at least ${min} wanted`,
+      next: 'start the others',
+    };
   const due = members.filter(
     ({ state }) => state === 'unreachable' || state === 'refused' || state === 'waiting',
   );
@@ -42,12 +48,6 @@ export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts
     const text = `${group}: ${due.length} of ${members.length} not told what is active: ${named(due)}`;
     return { state: 'warn', text, next: 'writ status' };
   }
-  if (members.length < min)
-    return {
-      state: 'FAIL',
-      text: `${group}: ${members.length} there, at least ${min} wanted`,
-      next: 'start the others',
-    };
   const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'of unknown life';
   return {
     state: 'ok',

@@ -1,7 +1,7 @@
 // What a command may ask of its sandbox: its keys in the configuration file, their defaults, and what they become.
 // Owns words and numbers; who builds the sandbox is platform/bubblewrap and agent/sandbox.
 import type { Schema } from './config-schema.js';
-import { parseSize } from './names.js';
+import { sizeBytes } from './names.js';
 
 /** The sandbox of one command. */
 export interface HookBox {
@@ -92,7 +92,7 @@ export function buildHookBox(file: HookBoxFile): HookBox {
     binds,
     writable,
     userNamespace: userNamespace ? 'yes' : 'no',
-    maxMemoryBytes: memory === undefined ? maxMemoryBytes : (parseSize(memory) ?? Number.NaN),
+    maxMemoryBytes: memory === undefined ? maxMemoryBytes : sizeBytes(memory),
     maxProcesses: processes ?? maxProcesses,
   };
 }

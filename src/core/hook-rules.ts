@@ -1,7 +1,7 @@
 // Rules for what commands ask of their sandbox: who they may be, which paths they may be given, and that no key
 // is written down where nothing would heed it.
 import type { ConfigPath, Finding } from './config-errors.js';
-import { at, type Group, group, list, type Placed, valuesAt } from './config-walk.js';
+import { at, type Group, group, list, valuesAt } from './config-walk.js';
 import { boxKeys } from './hook-box.js';
 
 export interface DefaultPlaces {
@@ -14,13 +14,14 @@ const hookPlaces = ['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 
 /** @returns what is wrong with the keys of commands that concern the sandbox */
 export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Finding> {
   const isOff = file['sandbox'] === 'off';
+  const places = privatePlaces(file, defaults);
   for (const place of hookPlaces) {
     for (const { path, value } of valuesAt(file, place.split('.'), [])) {
       const hook = group(value);
       yield* onlyWithRun(hook, path);
       yield* userRule(hook['user'], [...path, 'user']);
       yield* rejectRule(hook['reject'], [...path, 'reject']);
-      yield* bindRules(hook, path, privatePlaces(file, defaults));
+      yield* bindRules(hook, path, places);
       if (isOff || hook['sandbox'] === 'off') yield* needsSandbox(hook, path);
     }
   }
@@ -76,13 +77,10 @@ function privatePlaces(file: Group, defaults: DefaultPlaces): PrivatePlace[] {
 
 function* bindRules(hook: Group, path: ConfigPath, places: readonly PrivatePlace[]): Generator<Finding> {
   for (const key of ['binds', 'writable']) {
-    for (const one of list(hook[key]).map(
-      (value, index): Placed => ({ value, path: [...path, key, index] }),
-    )) {
-      if (typeof one.value !== 'string') continue;
-      const bind = one.value;
+    for (const [index, bind] of list(hook[key]).entries()) {
+      if (typeof bind !== 'string') continue;
       const met = places.find((place) => isWithin(bind, place.path) || isWithin(place.path, bind));
-      if (met !== undefined) yield at(one.path, `must not meet ${met.why} (${met.path})`);
+      if (met !== undefined) yield at([...path, key, index], `must not meet ${met.why} (${met.path})`);
     }
   }
 }

@@ -29,8 +29,8 @@ export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void
   });
 }
 
-/** Who has to do what; three in four readers of this error have no key that helps. */
-function renewalOf(role: string): string {
+/** @returns who has to do what, as a sentence; three in four readers of this error have no key that helps. */
+export function renewalOf(role: string): string {
   if (role === 'root') return 'The holders of the root keys sign a new one (`writ root rotate`).';
   if (role === 'timestamp' || role === 'snapshot') return 'The server signs it anew (`writ refresh`).';
   return `The holder of its key signs it anew (\`writ sign --role ${role}\`).`;

@@ -44,6 +44,11 @@ export function parseDuration(text: string): number | undefined {
   return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
 }
 
+/** As parseDuration, of a text that a schema has accepted; NaN for any other. */
+export function durationMs(text: string): number {
+  return parseDuration(text) ?? Number.NaN;
+}
+
 export const sizePattern = '^[0-9]{1,9}(B|kB|MB|GB)$';
 const sizeRegExp = new RegExp(sizePattern);
 const unitBytes: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
@@ -52,6 +57,11 @@ const unitBytes: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB
 export function parseSize(text: string): number | undefined {
   const unit = unitBytes[sizeRegExp.exec(text)?.[1] ?? ''];
   return unit === undefined ? undefined : Number.parseInt(text, 10) * unit;
+}
+
+/** As parseSize, of a text that a schema has accepted; NaN for any other. */
+export function sizeBytes(text: string): number {
+  return parseSize(text) ?? Number.NaN;
 }
 
 /** The target path of a bundle and channel in the signed targets. */

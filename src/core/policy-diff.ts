@@ -19,7 +19,13 @@ export interface FileDifference {
   readonly only?: 'executable';
   readonly text?: TextDifference;
   /** Why there is no text. */
-  readonly noText?: 'binary' | 'too large' | 'too different' | 'not wanted' | 'damaged on disk';
+  readonly noText?:
+    | 'binary'
+    | 'too large'
+    | 'too different'
+    | 'not wanted'
+    | 'no room left'
+    | 'damaged on disk';
 }
 
 export interface BundleDifference {
@@ -36,6 +42,7 @@ export interface BundleDifference {
 
 /** Of all bundles together. */
 export const maxListedFiles = 1000;
+/** Also the bound on the work: a text that is too different has cost as much as the most lines of a file. */
 const maxTextLines = 2000;
 const maxTextLinesPerFile = 400;
 const maxLineCharacters = 400;
@@ -78,6 +85,7 @@ function diffBundle(bundle: string, options: DiffOptions, room: Room): BundleDif
   ].sort((one, other) => (one.path < other.path ? -1 : 1));
   const listed = named.slice(0, room.files);
   room.files -= listed.length;
+  const where = { bundle, from: filesOf(from), to: filesOf(to), room, read: options.read };
   return {
     bundle,
     ...(from === undefined ? {} : { fromSerial: from.serial }),
@@ -85,22 +93,26 @@ function diffBundle(bundle: string, options: DiffOptions, room: Room): BundleDif
     added: added.length,
     removed: removed.length,
     changed: changed.length,
-    files: listed.map((one) => diffFile({ bundle, from, to, room, read: options.read }, one)),
+    files: listed.map((one) => diffFile(where, one)),
   };
+}
+
+type FilesByPath = ReadonlyMap<string, Manifest['files'][number]>;
+
+function filesOf(side: DiffSide | undefined): FilesByPath {
+  return new Map(side?.manifest.files.map((file) => [file.path, file]));
 }
 
 interface InBundle {
   readonly bundle: string;
-  readonly from: DiffSide | undefined;
-  readonly to: DiffSide | undefined;
+  readonly from: FilesByPath;
+  readonly to: FilesByPath;
   readonly room: Room;
   readonly read: DiffOptions['read'];
 }
 
 function diffFile(where: InBundle, { path, kind }: Pick<FileDifference, 'path' | 'kind'>): FileDifference {
-  const [old, now] = [where.from, where.to].map((side) =>
-    side?.manifest.files.find((file) => file.path === path),
-  );
+  const [old, now] = [where.from.get(path), where.to.get(path)];
   const sizes = {
     ...(old === undefined ? {} : { fromBytes: old.sizeBytes }),
     ...(now === undefined ? {} : { toBytes: now.sizeBytes }),
@@ -109,8 +121,8 @@ function diffFile(where: InBundle, { path, kind }: Pick<FileDifference, 'path' |
   // A file that came or went is all there, or all gone: its name says it.
   if (kind !== 'changed') return { path, kind, ...sizes };
   const largest = Math.max(old?.sizeBytes ?? 0, now?.sizeBytes ?? 0);
-  if (where.read === undefined || where.room.lines <= 0)
-    return { path, kind, ...sizes, noText: 'not wanted' };
+  if (where.read === undefined) return { path, kind, ...sizes, noText: 'not wanted' };
+  if (where.room.lines <= 0) return { path, kind, ...sizes, noText: 'no room left' };
   if (largest > maxTextBytes) return { path, kind, ...sizes, noText: 'too large' };
   return { path, kind, ...sizes, ...textOf(where, path, where.read) };
 }
@@ -126,9 +138,8 @@ function textOf(
   if (before === undefined || after === undefined) return { noText: 'binary' };
   const maxLines = Math.min(maxTextLinesPerFile, room.lines);
   const text = diffTexts(before, after, { maxLines, maxLineCharacters });
-  if (text === undefined) return { noText: 'too different' };
-  room.lines -= text.lines.length;
-  return { text };
+  room.lines -= text?.lines.length ?? maxTextLinesPerFile;
+  return text === undefined ? { noText: 'too different' } : { text };
 }
 
 /** @returns undefined for what is no text */

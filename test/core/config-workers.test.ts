@@ -124,3 +124,19 @@ describe('how a group is told', () => {
     ['too long a time for a group', 'reset: {signal: HUP, deadline: 2h}', /from 0.001 to 3600/],
   ]);
 });
+
+describe('the pace of a group', () => {
+  it('may be up to its bounds', () => {
+    const { settleMs, minIntervalMs } = group('reset: {signal: HUP}, settle: 1d, minInterval: 30d');
+    assert.deepEqual([settleMs, minIntervalMs], [86_400_000, 30 * 86_400_000]);
+  });
+
+  holdTo([
+    ['a quiet time beyond every calendar', 'reset: {signal: HUP}, settle: 99999999d', /settle: must be from/],
+    [
+      'an interval of more than 30 days',
+      'reset: {signal: HUP}, minInterval: 31d',
+      /minInterval: must be from/,
+    ],
+  ]);
+});

@@ -94,6 +94,13 @@ describe('trust', () => {
     it(`${what}: ${state}`, () => assert.equal(judgeTrust({ ...well, ...facts }).state, state));
   }
 
+  it('names the command that renews the role which ends first', () => {
+    const next = (...roles: ReturnType<typeof role>[]) => judgeTrust({ ...well, roles }).next ?? '';
+    assert.match(next(role('root', 13)), /`writ root rotate`/);
+    assert.match(next(role('targets', 13)), /`writ sign --role targets`/);
+    assert.match(next(role('timestamp', -1)), /`writ refresh`/);
+  });
+
   it('does not need the bootstrap root any more when it has trusted metadata', () => {
     assert.equal(judgeTrust({ ...well, rootUnread: 'ENOENT' }).state, 'ok');
   });

@@ -35,6 +35,12 @@ describe('a group of workers', () => {
       'warn',
       /1 of 2 not told/,
     ],
+    [
+      'with too few, one of them not told',
+      { members: [{ ...alive('1'), state: 'unreachable' }], min: 2 },
+      'FAIL',
+      /1 there, at least 2/,
+    ],
     ['that nobody can list', { unlisted: 'permission denied' }, 'FAIL', /permission denied/],
   ];
   for (const [what, facts, state, text] of cases) {

@@ -79,6 +79,18 @@ describe('the difference of two policies', () => {
     );
   });
 
+  it('ends after so many texts, also where none of them can be shown', () => {
+    const rewritten = (word: string): Files =>
+      Object.fromEntries(
+        Array.from({ length: 7 }, (_, index) => [`f${index}`, `${word}\n`.repeat(700).concat(`${index}`)]),
+      );
+    const [bundle] = diff(rewritten('a'), rewritten('b'));
+    assert.deepEqual(
+      bundle?.files.map((one) => one.noText),
+      [...Array(5).fill('too different'), 'no room left', 'no room left'],
+    );
+  });
+
   it('shows nothing that is not what was signed', () => {
     const [bundle] = diffPolicies({
       from: new Map([['dns', side(1, { a: 'one\n' })]]),
