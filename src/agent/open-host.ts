@@ -16,6 +16,7 @@ import { driverKinds } from '../workers/registry.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
 import { openLedger } from './ledger.js';
+import { noteNewlyConcerned } from './newly-concerned.js';
 import { type HostPaths, hostPaths } from './paths.js';
 import { prepareHost } from './prepare-host.js';
 import { openRefusals } from './refusals-file.js';
@@ -71,7 +72,7 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 
 /**
  * The same host under another configuration: same places, same state files, other bundles, server and workers.
- * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again.
+ * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again, and who uses more now is due.
  * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
@@ -91,6 +92,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   }
   await old.client.close();
   retryRefusals(host);
+  noteNewlyConcerned(host);
   return host;
 }
 

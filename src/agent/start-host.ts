@@ -9,6 +9,7 @@ import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
 import { loadAtBoot } from './load-at-boot.js';
 import { mendHistory } from './mend-history.js';
+import { noteNewlyConcerned } from './newly-concerned.js';
 import { sayNotices } from './notices.js';
 import { unboundedPace } from './pace.js';
 import { repairNow } from './pause.js';
@@ -45,6 +46,7 @@ export async function startHost(host: Host, options: RecoveryOptions): Promise<S
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
   const verified = await verifyActive(host, { ...options, bootId, end });
+  noteNewlyConcerned(host);
   const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
 }
