@@ -12,7 +12,7 @@ import { type Collector, createCollector, heldNow } from './collector.js';
 import { openControlSocket } from './control-socket.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from './cycle-runner.js';
 import { problemOf } from './cycle-story.js';
-import { type ContactKeeper, isUnreached, keepContact } from './freshness.js';
+import { type ContactKeeper, keepContact } from './freshness.js';
 import { activeGenerationNumber } from './generations.js';
 import { readHistory } from './history.js';
 import type { Host } from './host.js';
@@ -21,7 +21,7 @@ import { createUntrustedExit, type UntrustedExit } from './leave-untrusted.js';
 import { loadConfig } from './load-config.js';
 import { allOf, type Observers } from './observers.js';
 import { announceCurrent, closeHost, replaceHost } from './open-host.js';
-import { cronTimeAfterNow, runPollLoop } from './poll-loop.js';
+import { createPoller, type Poller } from './poller.js';
 import { createRecorder, type Recorder } from './record-cycle.js';
 import { newCycleId, runRollback, runSync } from './run-cycle.js';
 import type { Look } from './scrub.js';
@@ -52,7 +52,7 @@ export class RunningAgent {
     onRefused: leaveWhenRefused((end, reason) => this.#note(end, { by: 'writ', reason })),
   });
   readonly #untrustedExit: UntrustedExit = createUntrustedExit();
-  #nextPollAtMs: number | undefined;
+  readonly #poller: Poller;
   /** What is wrong outside of cycles, until it is mended: active trees, due loaders, a reload that failed. */
   readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
   readonly #observers: Observers;
@@ -72,8 +72,6 @@ export class RunningAgent {
       onChanged: () => this.#publishStatus(),
     }),
   };
-  /** Aborted to end the poll loop of the present configuration. */
-  #polling: AbortController = new AbortController();
 
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
@@ -87,6 +85,13 @@ export class RunningAgent {
       host: () => this.#host,
       exclusive: (job) => this.#runner.exclusive(job),
       onLook: (look) => this.#noteLook(look),
+      stop: options.stop,
+    });
+    this.#poller = createPoller({
+      host: () => this.#host,
+      contact: this.#contact,
+      anythingActive: () => (this.#status().generation === undefined ? 'no' : 'yes'),
+      random01: options.random01,
       stop: options.stop,
     });
     this.#runner = createCycleRunner(
@@ -124,7 +129,7 @@ export class RunningAgent {
       this.#enter('run');
       try {
         await Promise.all([
-          this.#pollUntilStopped(stop),
+          this.#poller.run(this.#runner),
           this.#settleUntilStopped(stop),
           this.#scrubber.run(),
         ]);
@@ -159,34 +164,6 @@ export class RunningAgent {
     this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
     announceCurrent(host);
-  }
-
-  async #pollUntilStopped(stop: AbortSignal): Promise<void> {
-    let trigger: 'start' | 'poll' = 'start';
-    while (!stop.aborted) {
-      this.#polling = new AbortController();
-      const host = this.#host;
-      const lastSuccessMs = this.#contact.read().contact.verifiedAtMs;
-      const pollOptions = {
-        poll: host.config.poll,
-        hostId: host.config.host.id,
-        clock: host.clock,
-        random01: this.#options.random01,
-        nextCronTime: cronTimeAfterNow,
-        retryAfterUntilMs: () => host.ledger.read().retryAfterUntilMs,
-        anythingActive: this.#status().generation === undefined ? 'no' : 'yes',
-        onScheduled: (atMs: number) => {
-          this.#nextPollAtMs = atMs;
-        },
-        onPoll: async () => {
-          const result = await pullUnlessStopping(this.#runner, trigger);
-          trigger = 'poll';
-          return result === undefined || isUnreached(result) ? 'failed' : 'reached';
-        },
-        ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
-      } as const;
-      await runPollLoop(pollOptions, AbortSignal.any([stop, this.#polling.signal]));
-    }
   }
 
   /** Between polls: who could not be told is told, old generations are collected, and policy grows old too. */
@@ -249,6 +226,7 @@ export class RunningAgent {
   }
 
   #status(held: readonly HeldStatus[] = this.#collector.report().held): StatusReport {
+    const nextPollAtMs = this.#poller.nextAtMs();
     return statusReport(this.#host, {
       version: this.#options.version,
       state: this.#state,
@@ -256,7 +234,7 @@ export class RunningAgent {
       held,
       problems: [...this.#problems.values(), ...this.#collector.report().problems],
       ...(this.#last ? { last: this.#last } : {}),
-      ...(this.#nextPollAtMs === undefined ? {} : { nextPollAtMs: this.#nextPollAtMs }),
+      ...(nextPollAtMs === undefined ? {} : { nextPollAtMs }),
     });
   }
 
@@ -285,7 +263,7 @@ export class RunningAgent {
       }
       this.#observers.onReload('reloaded');
       this.#scrubber.reloaded();
-      this.#polling.abort();
+      this.#poller.reloaded();
     });
   }
 

@@ -12,8 +12,8 @@ import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.j
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import { keptFirst } from './kept-first.js';
-import { type Left, leaveRefused } from './late-refusal.js';
 import { noteMirrorFailures } from './note-mirrors.js';
+import { nothingNew } from './nothing-new.js';
 import { holdBackPaced } from './pace-groups.js';
 import { pausedError } from './pause.js';
 import { refreshTrust } from './refresh-trust.js';
@@ -21,7 +21,6 @@ import { noteRetryTimes, rememberRefusedBundles } from './remember-refusals.js';
 import { keepRecords } from './repair-plan.js';
 import { reserveGeneration } from './reserve-generation.js';
 import { type Selection, selectReleases } from './select-releases.js';
-import { settleDue } from './settle-due.js';
 import { noteSpaceNeeded } from './space-memory.js';
 import {
   assembleCandidate,
@@ -100,7 +99,8 @@ function isMetadataTrouble(code: ErrorCode | undefined): boolean {
   return code !== undefined && /^(METADATA|SIGNATURE|DELEGATION)_/.test(code);
 }
 
-interface Cycle {
+/** What the parts of one cycle share. */
+export interface Cycle {
   readonly host: Host;
   readonly story: CycleStory;
   readonly request: CycleRequest;
@@ -119,7 +119,8 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const selected = await select(cycle, active);
   if (taken(selected).length === 0 && (keepsItsBundles(host, active) || isPaused(cycle))) {
     if (left.error !== undefined) throw left.error;
-    return nothingNew(cycle);
+    await nothingNew(cycle);
+    return 'ended';
   }
 
   const reserved = reserveGeneration(host);
@@ -139,7 +140,8 @@ async function tryCandidate(cycle: Cycle): Promise<'ended' | 'again'> {
   const decision = await decideSwap(host, { active, bundles, force, signal });
   if (decision.kind === 'none') {
     keepRecords(host, decision.records, options.staging);
-    return nothingNew(cycle);
+    await nothingNew(cycle);
+    return 'ended';
   }
   const { generation } = reserved;
   const swapped = await swapCandidate(host, story, { decision, active, bundles, generation, options });
@@ -229,40 +231,12 @@ async function stageAndCheck(
   return { selections, candidate };
 }
 
-/** Nothing new is not always nothing to do: workers that could not be told are told now. */
-async function nothingNew(cycle: Cycle): Promise<'ended'> {
-  const { host, story, findings, area, request } = cycle;
-  const gone: Left[] = [];
-  const due = await settleDue(host, {
-    ...{ staging: () => area.path(), signal: request.signal, nextTell: story.nextTell },
-    // A person is told how it is now; a poll leaves each worker its time.
-    who: request.trigger === 'poll' ? 'whose-turn-it-is' : 'all',
-    onRefused: async (refusal) => {
-      const left = await leaveRefused(host, story, { refusal, staging: () => area.path() });
-      if (left !== undefined) gone.push(left);
-    },
-  });
-  const [left] = gone;
-  if (left !== undefined) return noteLeft(cycle, left);
-  findings.workers.push(...due.results);
-  findings.problems.push(...due.problems);
-  story.note({ type: 'nothing', outcome: 'unchanged' });
-  return 'ended';
-}
-
 /** A bundle that left the configuration leaves the policy with the next generation: in a pause there is none. */
 function isPaused({ host, request, findings }: Cycle): boolean {
   const paused =
     request.force === 'yes' ? undefined : pausedError(host, 'a bundle that is not configured any more');
   if (paused !== undefined) findings.error = paused;
   return paused !== undefined;
-}
-
-/** A worker said no to what was active: this cycle has left it. */
-function noteLeft({ findings }: Cycle, { moved, bundles }: Left): 'ended' {
-  findings.moves.push(moved);
-  for (const result of bundles) findings.bundles.set(result.bundle, result);
-  return 'ended';
 }
 
 /** The configuration still names every bundle that is active. */
