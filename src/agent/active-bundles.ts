@@ -39,7 +39,7 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
     generation.entries.map((entry) => {
       const name = entry.tree.release;
       const record = readRecord(paths, entry.bundle, name);
-      return [entry.bundle, { entry, record, manifest: readManifest(paths, entry.bundle, name) }];
+      return [entry.bundle, { entry, record, manifest: readManifest(paths, entry.bundle, name, record) }];
     }),
   );
 }

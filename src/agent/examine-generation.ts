@@ -154,7 +154,7 @@ async function examineBundle(
   };
   const place = releasePath(host.paths, bundle, release);
   const record = orUndefined(() => readTrueRecord(host.paths, { bundle, release }, options));
-  const manifest = record && orUndefined(() => readManifest(host.paths, bundle, release));
+  const manifest = record && orUndefined(() => readManifest(host.paths, bundle, release, record));
   const archive = record && (await judgeArchive(record, options));
   const kept = [
     ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),

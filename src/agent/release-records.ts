@@ -220,14 +220,19 @@ function isChain(value: unknown): boolean {
 
 /**
  * Reads a release's manifest, proven against the digest that was signed.
+ * @param record of the release, which its caller has read
  * @throws WritError STATE_DAMAGED
  */
-export function readManifest(paths: HostPaths, bundle: string, name: string): Manifest {
+export function readManifest(
+  paths: HostPaths,
+  bundle: string,
+  name: string,
+  record: Pick<ReleaseRecord, 'release'>,
+): Manifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
-  const { release } = readRecord(paths, bundle, name);
   try {
     const bytes = readBounded(path, defaultArchiveLimits.maxManifestBytes);
-    if (manifestDigest(bytes) !== release.manifest.digest)
+    if (manifestDigest(bytes) !== record.release.manifest.digest)
       throw new WritError('MANIFEST_DIGEST', 'not as signed');
     return parseManifest(bytes, defaultArchiveLimits);
   } catch (cause) {

@@ -54,7 +54,7 @@ function driverContext(config: WorkerGroupConfig, options: GroupOptions): Driver
     onLateAnswer: (worker, generation, answer, identity) =>
       options.onLateAnswer({
         ...workerResult(config.name, worker, answer, generation, clock.nowMs()),
-        ...(identity === undefined ? {} : { process: processNamed(identity) }),
+        ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
       }),
   };
 }
@@ -79,8 +79,9 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
   if (driver === undefined) return [];
   try {
     const workers = await driver.members();
+    const bootId = readBootId();
     return await mapBounded(workers, maxParallelTells, async (worker) => {
-      return { worker, process: processNamed((await driver.identity?.(worker)) ?? '') };
+      return { worker, process: processNamed((await driver.identity?.(worker)) ?? '', bootId) };
     });
   } catch (error) {
     if (!isWritError(error) || error.code !== 'WORKER_UNREACHABLE') throw error;
@@ -94,8 +95,8 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
 /** Pids and inodes are used again after a boot. */
 const bootCharacters = 8;
 
-function processNamed(identity: string): string {
-  return `${readBootId().slice(0, bootCharacters)}:${identity}`;
+function processNamed(identity: string, bootId: string): string {
+  return `${bootId.slice(0, bootCharacters)}:${identity}`;
 }
 
 /** So many workers are asked or told at a time. */

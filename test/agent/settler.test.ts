@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readHistory } from '../../src/agent/history.js';
 import { createSettler, runSettleLoop, type Turn } from '../../src/agent/settler.js';
+import { inodeState } from '../support/directory-state.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
   confirms,
@@ -46,6 +47,16 @@ describe('a turn between the polls', () => {
     assert.deepEqual(driver.told, ['b 1', 'b 1', 'b 1'], 'after 5, 15 and 35 seconds');
     assert.equal(news.filter((one) => one === 'yes').length, 3);
     assert.equal((await turn(0)).news, 'no');
+  });
+
+  it('touches nothing on the disk while nothing is new', async () => {
+    const { test, driver, turn } = await world({ a: confirms, b: confirms });
+    using _ = test;
+    await turn(5000);
+    const before = inodeState(test.host.paths.state);
+    for (let at = 0; at < 3; at++) assert.deepEqual(await turn(5000), { news: 'no', loader: undefined });
+    assert.deepEqual(inodeState(test.host.paths.state), before);
+    assert.deepEqual([driver.told, driver.reads], [[], 4]);
   });
 
   it('sees who appears, and tells it in the same turn', async () => {
