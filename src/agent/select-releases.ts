@@ -11,6 +11,7 @@ import type { SignedTarget } from '../trust/signed-target.js';
 import type { ActiveBundle } from './active-bundles.js';
 import { outcomeOf, problemOf } from './cycle-story.js';
 import type { Host } from './host.js';
+import { pacedUnseen } from './judge-pace.js';
 import { channelKey, isBlocked } from './ledger.js';
 import { pausedError } from './pause.js';
 import { judgeSpace } from './space-memory.js';
@@ -77,7 +78,7 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   if (held !== undefined) return held;
   const paused = pausedError(host, `${bundle.name} ${target.release.serial}`);
   if (paused !== undefined) return keep(paused);
-  const waits = stillWaiting(host, target.release);
+  const waits = stillWaiting(host, target.release) ?? pacedUnseen(host, target.release, active);
   if (waits !== undefined) return keep(waits);
   const noRoom = judgeSpace(host, target.release);
   return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);

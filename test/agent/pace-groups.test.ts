@@ -83,17 +83,33 @@ describe('a group that lets its changes settle', () => {
     assert.equal(test.clock.nowMs() - begunMs, 5 * 50_000);
   });
 
-  it('fetches a release that waits once, and not at every poll', async () => {
+  const stepsOf = async (test: TestHost): Promise<string[]> =>
+    (await test.sync()).story.steps.map((one) => one.step);
+
+  it('fetches nothing of a release that waits before its time has come', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
     await publish();
-    await test.pull();
-    const { steps } = (await test.sync()).story;
-    assert.deepEqual(
-      steps.map((one) => one.step),
-      ['refresh', 'select'],
-    );
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
     assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+  });
+
+  it('fetches one once, and not at every poll, where only its files say whom it concerns', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs, when: ['*.yaml'] });
+    using _ = test;
+    await publish();
+    assert.ok((await stepsOf(test)).includes('fetch'));
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
+  });
+
+  it('does not wait for the same files under another serial', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish({ 'policy.yaml': '1' });
+    assert.notEqual((await test.pull()).outcome, 'deferred');
   });
 
   it('waits on across a restart of the agent', async () => {
