@@ -14,12 +14,6 @@ function selectLine(selection: Selection): string {
   return `${bundle} ${channel} ${from} stays${problem ? ` [${problem.code}]` : ''}`;
 }
 
-/** @returns the words for an amount of bytes, as `1.2 MB` */
-export function sizeText(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
-
 /** @returns as `1 file`, `122 files` */
 export function countText(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,13 +1,15 @@
 // One cycle from refresh to commit, top to bottom (docs/ARCHITECTURE.md, The cycle). Every bundle gets a result of its
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
+
 import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../core/cycle-report.js';
 import { type ErrorCode, toWritError, WritError } from '../core/errors.js';
 import type { Attempt } from '../core/freshness.js';
+import { sizeText } from '../core/size-text.js';
 import { isActivation } from '../core/sync-machine.js';
 import { type ActivePolicy, bundlesToKeep, type PolicyLeft, readWhatIsLeft } from './active-bundles.js';
 import { canaryStep } from './canary-step.js';
 import { type CycleStory, openStory } from './cycle-story.js';
-import { checkStep, countText, failuresOr, selectText, sizeText, stepVerdict } from './cycle-text.js';
+import { checkStep, countText, failuresOr, selectText, stepVerdict } from './cycle-text.js';
 import { type CycleFindings, emptyFindings, finishCycle } from './finish-cycle.js';
 import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';

@@ -10,14 +10,6 @@ export function columns([titles = [], ...rows]: readonly (readonly string[])[]):
   );
 }
 
-/** @returns as `1.2 MB` */
-export function byteSize(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  const units = ['kB', 'MB', 'GB', 'TB'];
-  const power = Math.min(Math.floor(Math.log10(bytes) / 3), units.length);
-  return `${(bytes / 1000 ** power).toFixed(1)} ${units[power - 1]}`;
-}
-
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
 export function shortDigest(digest: Digest): string {
   return `sha256:${digest12(digest)}`;

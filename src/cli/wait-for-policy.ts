@@ -7,6 +7,7 @@ import { waitDelayMs } from '../core/schedule.js';
 import type { StatusReport } from '../core/status.js';
 import type { Answer, CommandContext } from './command.js';
 import { cycleAnswer } from './cycle-command.js';
+import { deniedOr } from './denied.js';
 import { counted, roughly } from './show-text.js';
 
 export interface WaitOptions {
@@ -52,7 +53,8 @@ async function tryOnce(pull: WaitOptions['pull']): Promise<Try | 'interrupted'> 
 /** Nobody mends a configuration or a permission while this command waits. */
 function isForGood(last: Try): boolean {
   if (!isWritError(last)) return last.exitCode === configExitCode;
-  return last.kind === 'usage' || last.kind === 'config' || last.facts['reason'] === 'denied';
+  const { kind, code, facts } = deniedOr(last);
+  return kind === 'usage' || kind === 'config' || code === 'DISK_DENIED' || facts['reason'] === 'denied';
 }
 
 const configExitCode = 2;

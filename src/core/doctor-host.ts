@@ -6,6 +6,7 @@ import type { ConfigMistake } from './config-errors.js';
 import { mistakeLine } from './config-errors.js';
 import type { FreeSpace } from './disk-space.js';
 import type { Judged } from './doctor.js';
+import { sizeText } from './size-text.js';
 import type { SandboxStatus } from './status.js';
 
 export interface ConfigurationFacts {
@@ -60,7 +61,7 @@ export function judgeState(facts: StateFacts): Judged {
     return { state: 'FAIL', text: `${path} cannot be flushed: ${flushFailed}`, next: 'look into dmesg' };
   const room = free === undefined ? undefined : judgeRoom(free, facts);
   if (room !== undefined) return room;
-  const left = free === undefined ? '' : `, ${bytesText(free.bytes)} free`;
+  const left = free === undefined ? '' : `, ${sizeText(free.bytes)} free`;
   if (presence === 'absent') return { state: 'ok', text: `${path}: made at the first start${left}` };
   return { state: 'ok', text: `${path}: one file system, flushing works${left}` };
 }
@@ -69,11 +70,11 @@ function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | u
   const next = `df -h ${path}; df -i ${path}`;
   const inodesShort = free.totalInodes > 0 && free.inodes < leastFreeInodes;
   if (free.bytes < leastFreeBytes || inodesShort) {
-    const what = inodesShort ? `${free.inodes} inodes` : bytesText(free.bytes);
+    const what = inodesShort ? `${free.inodes} inodes` : sizeText(free.bytes);
     return { state: 'FAIL', text: `${path}: ${what} free, too little for any release`, next };
   }
   if (free.bytes >= needBytes) return undefined;
-  const text = `${path}: ${bytesText(free.bytes)} free, the largest release that is allowed needs ${bytesText(needBytes)}`;
+  const text = `${path}: ${sizeText(free.bytes)} free, the largest release that is allowed needs ${sizeText(needBytes)}`;
   return { state: 'warn', text, next };
 }
 
@@ -139,18 +140,4 @@ export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
 
 function commandsText(count: number): string {
   return count === 1 ? '1 command' : `${count} commands`;
-}
-
-const units = [
-  ['TB', 1e12],
-  ['GB', 1e9],
-  ['MB', 1e6],
-  ['kB', 1e3],
-] as const;
-
-/** @returns as `41 GB`, or `1.2 MB` below ten */
-export function bytesText(bytes: number): string {
-  const [unit, size] = units.find(([, least]) => bytes >= least) ?? ['B', 1];
-  const value = bytes / size;
-  return `${value < 10 && unit !== 'B' ? value.toFixed(1) : Math.floor(value)} ${unit}`;
 }

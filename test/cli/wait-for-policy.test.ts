@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { waitForPolicy } from '../../src/cli/wait-for-policy.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
 import { isWritError, WritError } from '../../src/core/errors.js';
+import { policyStands } from '../../src/core/policy-stands.js';
 import { rejectsCode } from '../support/assert-code.js';
 import { cycleResult, problem } from '../support/cycle-results.js';
 import { fakeClock } from '../support/fake-clock.js';
@@ -111,6 +112,7 @@ describe('waiting for a policy', () => {
 
   for (const error of [
     new WritError('CONFIG_INVALID', 'bundles is missing'),
+    policyStands(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'none'),
     new WritError('AGENT_UNREACHABLE', 'its socket is closed to us', { facts: { reason: 'denied' } }),
   ]) {
     it(`ends at once with ${error.code}, which no waiting mends`, async () => {

@@ -1,5 +1,6 @@
 // `writ inspect`: what an archive or a repository holds, and what that proves. An archive alone proves nothing
 // about who made it; a repository is verified as a host would, from a root that was given or is seen first here.
+
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -7,6 +8,7 @@ import { WritError } from '../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../core/limits.js';
 import { digestFromHex } from '../../core/names.js';
 import { parseReleaseInfo } from '../../core/release.js';
+import { sizeText } from '../../core/size-text.js';
 import { topLevelRoles } from '../../core/tuf-metadata.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../publisher/archive-reader.js';
@@ -15,7 +17,7 @@ import { openRepositoryClient, type RepositoryClient } from '../../trust/reposit
 import { openRepositorySource, type RepositorySource } from '../../trust/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../command.js';
-import { byteSize, columns, fingerprint, isoDay, shortDigest, timeLeft } from '../show-repository.js';
+import { columns, fingerprint, isoDay, shortDigest, timeLeft } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
 interface InspectFlags {
@@ -59,7 +61,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
   const unpackedBytes = manifest.files.reduce((total, file) => total + file.sizeBytes, 0);
   const rows = manifest.files.slice(0, maxFilesShown).map((file) => {
     const mode = file.executable ? '0755' : '0644';
-    return [mode, byteSize(file.sizeBytes), shortDigest(file.digest), file.path];
+    return [mode, sizeText(file.sizeBytes), shortDigest(file.digest), file.path];
   });
   const more = manifest.files.length - rows.length;
   return {
@@ -73,8 +75,8 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
     },
     lines: [
       `INTACT ${path}: every file matches the manifest`,
-      `  archive   ${archiveDigest}  ${byteSize(archiveBytes)}`,
-      `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${byteSize(unpackedBytes)}`,
+      `  archive   ${archiveDigest}  ${sizeText(archiveBytes)}`,
+      `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${sizeText(unpackedBytes)}`,
       ...columns([['mode', 'size', 'digest', 'path'], ...rows]),
       ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
       '  An archive says nothing about who made it: the signed targets of its repository do.',
@@ -142,7 +144,7 @@ function repositoryAnswer(inspected: Inspected): Answer {
   const releaseRows = releases.map(({ release, file, digest }) => {
     const { bundle, channel, serial, revision, createdAtMs } = release;
     const name = digest === undefined ? '' : shortDigest(digest);
-    return [bundle, channel, String(serial), revision, isoDay(createdAtMs), byteSize(file.length), name];
+    return [bundle, channel, String(serial), revision, isoDay(createdAtMs), sizeText(file.length), name];
   });
   return {
     type: 'inspect.result',

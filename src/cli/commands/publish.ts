@@ -3,6 +3,7 @@
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ManifestDifference } from '../../core/manifest.js';
 import type { ReleaseInfo } from '../../core/release.js';
+import { sizeText } from '../../core/size-text.js';
 import type { SignedRole } from '../../publisher/online-signing.js';
 import { type PreviewResult, previewPublish } from '../../publisher/preview.js';
 import { type PublishOptions, type PublishResult, publishBundle } from '../../publisher/publish.js';
@@ -17,7 +18,7 @@ import {
 } from '../change-flags.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../command.js';
 import { nameFlag, numberFlag } from '../flag-values.js';
-import { byteSize, shortDigest } from '../show-repository.js';
+import { shortDigest } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
 interface PublishFlags extends ChangeFlags {
@@ -76,7 +77,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
     reporter.finish('read', filesText(result.tree));
     return;
   }
-  const archive = `${byteSize(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
+  const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
   narrateSigned({ ...result, signed: [signedOf(result)] }, reporter);
 }
@@ -194,7 +195,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
     },
     lines: [
       `WOULD PUBLISH ${name} serial ${from}${serial}`,
-      `  ${filesText(tree, difference)}   ${byteSize(archiveBytes)}`,
+      `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
       'Nothing was written',
     ],
   };

@@ -1,8 +1,9 @@
 // `writ repo check`: is everything that hosts could be sent to there, whole, and signed by who must sign it.
+
 import { defaultArchiveLimits } from '../../core/limits.js';
+import { sizeText } from '../../core/size-text.js';
 import { type CheckReport, checkRepository } from '../../publisher/check-repository.js';
 import type { Answer, CommandDefinition, Reporter } from '../command.js';
-import { byteSize } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
 interface RepoCheckFlags {
@@ -59,7 +60,7 @@ function stepOf(where: string): 'roots' | 'roles' | 'archives' {
 }
 
 function archivesText({ archives, archiveBytes }: CheckReport): string {
-  return `${counted(archives, 'archive')}, ${byteSize(archiveBytes)}`;
+  return `${counted(archives, 'archive')}, ${sizeText(archiveBytes)}`;
 }
 
 function answer(report: CheckReport, { repository }: RepoCheckFlags): Answer {

@@ -1,11 +1,13 @@
 // `writ repo export`: what is live, for a stick; until when hosts take it, and what to write in their configuration.
+
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { sizeText } from '../../core/size-text.js';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { type ExportResult, exportRepository } from '../../publisher/export-repository.js';
 import type { Answer, CommandDefinition } from '../command.js';
 import { durationFlag, nameFlag, repeatedFlag } from '../flag-values.js';
-import { byteSize, isoDay, timeLeft } from '../show-repository.js';
+import { isoDay, timeLeft } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
 interface RepoExportFlags {
@@ -80,7 +82,7 @@ function answer(result: ExportResult, directory: string, nowMs: number): Answer 
       expires: { role: expires.role, at: new Date(expires.atMs).toISOString() },
     },
     lines: [
-      `EXPORTED ${counted(releases.length, 'release')} to ${directory}   ${byteSize(bytes)}`,
+      `EXPORTED ${counted(releases.length, 'release')} to ${directory}   ${sizeText(bytes)}`,
       ...releases.map(
         ({ release: { bundle, channel, serial } }) => `  ${bundle} ${channel} serial ${serial}`,
       ),

@@ -1,10 +1,10 @@
 // `writ repo gc`: what may go, shown; removed when a person, or --yes, said so.
+import { sizeText } from '../../core/size-text.js';
 import { createDurableFs } from '../../platform/durable-fs.js';
 import { type Collectable, planCollection, removeCollected } from '../../publisher/collect-repository.js';
 import { askYes, type YesFlags } from '../ask-yes.js';
 import type { Answer, CommandDefinition } from '../command.js';
 import { durationFlag, numberFlag } from '../flag-values.js';
-import { byteSize } from '../show-repository.js';
 import { counted } from '../show-text.js';
 
 interface RepoGcFlags extends YesFlags {
@@ -43,7 +43,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
     const planned = planCollection(options);
     if (planned.length === 0 || flags.dryRun) return answer(planned, flags, 'would');
     if (!flags.yes) for (const line of shown(planned)) context.reporter.note(line);
-    const sum = `${counted(planned.length, 'file')}, ${byteSize(bytesOf(planned))}`;
+    const sum = `${counted(planned.length, 'file')}, ${sizeText(bytesOf(planned))}`;
     if (!(await askYes(`Remove ${sum}?`, flags, context))) return answer(planned, flags, 'no');
     const durableFs = createDurableFs();
     return answer(await removeCollected(planned, { ...options, durableFs, lockWaitMs }), flags, 'done');
@@ -53,7 +53,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
 const maxShown = 50;
 
 function shown(files: readonly Collectable[]): string[] {
-  const lines = files.slice(0, maxShown).map(({ path, bytes }) => `  ${path}  ${byteSize(bytes)}`);
+  const lines = files.slice(0, maxShown).map(({ path, bytes }) => `  ${path}  ${sizeText(bytes)}`);
   return files.length <= maxShown
     ? lines
     : [...lines, `  (${files.length - maxShown} more; --json lists all)`];
@@ -74,7 +74,7 @@ function answer(files: readonly Collectable[], flags: RepoGcFlags, verdict: 'wou
   };
   if (files.length === 0)
     return { ...base, outcome: 'nothing-to-remove', lines: [`NOTHING TO REMOVE in ${repository}`] };
-  const sum = `${counted(files.length, 'file')}, ${byteSize(bytes)}`;
+  const sum = `${counted(files.length, 'file')}, ${sizeText(bytes)}`;
   if (verdict === 'done')
     return { ...base, outcome: 'removed', lines: [`REMOVED ${sum} from ${repository}`] };
   const end = 'Nothing was removed';
