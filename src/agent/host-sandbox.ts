@@ -1,4 +1,4 @@
-// What a host's own configuration says to every command in the sandbox: where policy lies, and which groups may read it.
+// What a host itself says to every command in the sandbox: where policy lies, which groups may read it, and whether there is one.
 import { isWritError } from '../core/errors.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import type { Host } from './host.js';
@@ -27,5 +27,14 @@ function groupsNamed(group: string | number): number[] {
   } catch (error) {
     if (isWritError(error)) return [];
     throw error;
+  }
+}
+
+/** So that status tells from the first. Nothing waits for one: what is active was judged before it. */
+export async function lookForSandbox({ sandbox, log }: Pick<Host, 'sandbox' | 'log'>): Promise<void> {
+  try {
+    await sandbox.open();
+  } catch (error) {
+    log.warn({ err: error }, 'no command can be confined');
   }
 }

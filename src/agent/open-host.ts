@@ -15,6 +15,7 @@ import { openTrustStore } from '../trust/trust-store.js';
 import { driverKinds } from '../workers/registry.js';
 import { readActive } from './generations.js';
 import type { Host } from './host.js';
+import { lookForSandbox } from './host-sandbox.js';
 import { openLedger } from './ledger.js';
 import { noteNewlyConcerned } from './newly-concerned.js';
 import { type HostPaths, hostPaths } from './paths.js';
@@ -91,6 +92,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
     throw error;
   }
   await old.client.close();
+  if (host.sandbox !== old.sandbox) await lookForSandbox(host);
   retryRefusals(host);
   noteNewlyConcerned(host);
   return host;

@@ -7,6 +7,7 @@ import { readBootId } from '../platform/boot-id.js';
 import { exclusiveAlone } from './cycle-runner.js';
 import { damageError } from './damage-error.js';
 import type { Host } from './host.js';
+import { lookForSandbox } from './host-sandbox.js';
 import { loadAtBoot } from './load-at-boot.js';
 import { mendHistory } from './mend-history.js';
 import { noteNewlyConcerned } from './newly-concerned.js';
@@ -49,15 +50,6 @@ export async function startHost(host: Host, options: RecoveryOptions): Promise<S
   noteNewlyConcerned(host);
   const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
-}
-
-/** So that status tells from the first. A start needs none: what is active was judged before it. */
-async function lookForSandbox({ sandbox, log }: Host): Promise<void> {
-  try {
-    await sandbox.open();
-  } catch (error) {
-    log.warn({ err: error }, 'no command can be confined');
-  }
 }
 
 interface Verify {

@@ -238,6 +238,7 @@ function standing(ledger: Ledger, nowMs: number): Pick<StatusReport, 'holds' | '
 
 const judgedAnew: ReadonlySet<Problem['code']> = new Set([
   'WORKER_UNREACHABLE',
+  'WORKER_UNCONFIRMED',
   'WORKERS_MISSING',
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',

@@ -10,6 +10,7 @@ import { WritError } from '../../src/core/errors.js';
 import { cycleResult, problem } from '../support/cycle-results.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
+import { settleNow } from '../support/settle-now.js';
 import { down, simulatedMirror, upload } from '../support/simulated-mirror.js';
 import { statusReport as sampleReport } from '../support/status-reports.js';
 import { testHost } from '../support/test-host.js';
@@ -134,6 +135,17 @@ describe('the workers of a host', () => {
     assert.deepEqual([report.confirmed, report.workers[1]?.state], [true, 'waiting']);
     assert.equal(report.workers[1]?.goneAtMs, test.clock.nowMs());
     assert.deepEqual(codesOf(test, last), ['WORKERS_MISSING']);
+  });
+
+  it('that proved nothing are no problem any more once they are gone', async () => {
+    const driver = scriptedDriver({ a: confirms }, 'early');
+    using test = testHost({ groups: { app: { driver, config: { confirm: 'required' } } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    const last = await test.pull();
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNCONFIRMED']);
+    driver.workers.delete('a');
+    await settleNow(test.host);
+    assert.deepEqual(codesOf(test, last), []);
   });
 
   it('that nobody can list are not confirmed', async () => {

@@ -155,6 +155,18 @@ describe('a reload', () => {
     assert.equal((await agent.pull()).outcome, 'unchanged');
   });
 
+  it('to another sandbox says at once what can be had', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir, { sandbox: 'off' });
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    assert.equal((await agent.status()).sandbox?.state, 'off');
+    site.configure({ sandbox: 'auto' });
+    await agent.ask({ type: 'reload', by: 'anna' });
+    const { mode, state } = (await agent.status()).sandbox ?? {};
+    assert.deepEqual([mode, ['on', 'missing', 'unusable'].includes(`${state}`)], ['auto', true]);
+  });
+
   it('that somebody asks for is answered by what came of it', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);
