@@ -12,6 +12,7 @@ import { readBootId } from '../platform/boot-id.js';
 import { systemClock } from '../platform/clock.js';
 import { keepHeapSmall } from '../platform/heap.js';
 import { silentLog } from '../platform/log.js';
+import { awaitWorkers } from './await-workers.js';
 import { createCollector } from './collector.js';
 import { exclusiveAlone } from './cycle-runner.js';
 import { contactIn, keepContact } from './freshness.js';
@@ -53,6 +54,7 @@ const lockWaitMs = 10_000;
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
   return withHost(options, 'pull', async (host, { damage, repaired, notices, notLoaded }) => {
     const { by, signal, onEvent } = options;
+    await awaitWorkers(host, signal);
     // What this host has was not enough at the start: now the network may be asked.
     const mended = damage !== undefined && !options.force ? await mendByDownload(host, signal) : undefined;
     const contact = keepContact(readStatusFile(host.paths), host.clock);
@@ -104,6 +106,7 @@ export async function verifyAlone(
   const repair = options.repair ? 'yes' : 'no';
   return underLock(config, options, 'verify', async (host) => {
     if (repair === 'yes') {
+      await awaitWorkers(host, signal);
       const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
@@ -142,6 +145,7 @@ export function rollbackAlone(
   },
 ): Promise<CycleResult> {
   return withHost(options, 'rollback', async (host) => {
+    await awaitWorkers(host, options.signal);
     const end = await runRollback(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });

@@ -104,6 +104,7 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
       return connectionOf(worker)?.ask(reset) ?? unreachable('not connected');
     },
     keepsProcess: 'yes',
+    comeWithinMs,
     // Who connects anew has answered nothing yet, whatever it said over the connection before.
     identity: async (worker) => {
       const connection = connectionOf(worker);
@@ -130,6 +131,8 @@ function freeId(name: string, taken: Iterable<string | undefined>): string {
   return `${name}#${number}`;
 }
 
+/** The library tries again at least every 5 s. */
+const comeWithinMs = 6000;
 const reconnectGraceMs = 2000;
 const lookAgainMs = 50;
 
