@@ -2,6 +2,8 @@
 // A reload of a unit proves as much as the command behind it, no more; the text for people says which one that is.
 
 export interface UnitState {
+  /** As `loaded`, `masked`, `not-found`, `bad-setting`: of its files, whatever still runs. */
+  readonly load: string;
   /** As `active`, `failed`, `inactive`. */
   readonly active: string;
   readonly canReload: 'yes' | 'no';
@@ -15,7 +17,7 @@ export interface UnitState {
   readonly reloadCommands: readonly string[];
 }
 
-export const shownProperties = 'ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload';
+export const shownProperties = 'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload';
 
 /** Names that systemd itself allows for units, with the characters of its escapes. */
 export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
@@ -50,10 +52,11 @@ export function parseUnitState(text: string): UnitState | undefined {
   const lines = text.split('\n').filter((line) => line.includes('='));
   const valuesOf = (key: string): string[] =>
     lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
-  const [active] = valuesOf('ActiveState');
-  if (active === undefined || active === '') return undefined;
+  const [[load = ''], [active = '']] = [valuesOf('LoadState'), valuesOf('ActiveState')];
+  if (load === '' || active === '') return undefined;
   const mainPid = /^[1-9]\d{0,9}$/.exec(valuesOf('MainPID')[0] ?? '')?.[0];
   return {
+    load,
     active,
     canReload: valuesOf('CanReload')[0] === 'yes' ? 'yes' : 'no',
     type: valuesOf('Type')[0] ?? '',

@@ -1,6 +1,6 @@
 // Services under systemd, by unit or pattern: told by `systemctl reload` or restarted. A job that ended well proves
 // what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
-// Never tells a unit that is not active: systemd would start it, or say nothing.
+// Never tells a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
 import { WritError } from '../core/errors.js';
 import { maxHookOutputBytes } from '../core/limits.js';
 import type { Clock } from '../platform/clock.js';
@@ -160,6 +160,8 @@ function saysNo(result: CommandResult): boolean {
 
 function whyNot(state: UnitState | undefined, { action, down }: Job): string | undefined {
   if (state === undefined) return 'systemctl cannot show it';
+  // Whose files are gone or masked may still run: some jobs fail at once, which is no word of the unit, others do nothing.
+  if (state.load !== 'loaded') return `its unit file is ${state.load}`;
   if (livenessOf(state) !== 'alive' && !(down === 'started' && livenessOf(state) === 'dead'))
     return `it is ${state.active}`;
   if (action === 'reload' && state.canReload === 'no') return 'it has no reload; use `action: restart`';

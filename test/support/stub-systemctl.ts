@@ -1,11 +1,12 @@
 // A stub of systemctl, since process 1 of a test machine is not systemd: a shell script on a PATH of its own that
 // shows units from files and notes how it was called. It starts and reloads nothing; how the real one behaves is
-// known from its manual only.
+// shown by test/real/systemd-driver.test.ts.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../src/platform/run-command.js';
 
 export interface StubUnit {
+  readonly load?: string;
   readonly active?: string;
   readonly canReload?: 'yes' | 'no';
   readonly type?: string;
@@ -33,7 +34,7 @@ verb=$1; unit=
 for last; do unit=$last; done
 case $verb in
   list-units) [ -e DIR/list ] && . DIR/list; cat DIR/units 2>/dev/null; exit 0 ;;
-  show) [ -e "DIR/$unit.show" ] || { echo ActiveState=inactive; echo CanReload=no; exit 0; }; cat "DIR/$unit.show" ;;
+  show) [ -e "DIR/$unit.show" ] || { echo LoadState=not-found; echo ActiveState=inactive; echo CanReload=no; exit 0; }; cat "DIR/$unit.show" ;;
   *) echo "$verb $unit" >> DIR/jobs; [ -e DIR/job ] && . DIR/job; exit 0 ;;
 esac
 `;
@@ -45,6 +46,7 @@ export function stubSystemctl(directory: string): StubSystemctl {
     programPath: `${directory}:${defaultPath}`,
     unit: (name, state = {}) => {
       const {
+        load = 'loaded',
         active = 'active',
         canReload = 'yes',
         type = 'simple',
@@ -54,6 +56,7 @@ export function stubSystemctl(directory: string): StubSystemctl {
       const reload = state.execReload ?? '/usr/sbin/nginx -s reload';
       const exec = `{ path=/x ; argv[]=${reload} ; ignore_errors=no ; start_time=[n/a] ; pid=0 }`;
       const shown = [
+        `LoadState=${load}`,
         `Type=${type}`,
         ...(reload === '' ? [] : [`ExecReload=${exec}`]),
         `ActiveState=${active}`,

@@ -34,11 +34,13 @@ describe('the state of a unit', () => {
       'Type=notify',
       'ExecReload={ path=/usr/sbin/nginx ; argv[]=/usr/sbin/nginx -t -q ; ignore_errors=no ; pid=0 }',
       'ExecReload={ path=/bin/kill ; argv[]=/bin/kill -HUP $MAINPID ; ignore_errors=no ; pid=0 }',
+      'LoadState=loaded',
       'ActiveState=active',
       'CanReload=yes',
       'InvocationID=aa11',
     );
     assert.deepEqual(state, {
+      load: 'loaded',
       active: 'active',
       canReload: 'yes',
       type: 'notify',
@@ -47,16 +49,17 @@ describe('the state of a unit', () => {
     });
   });
 
-  it('is unknown without its active state', () => {
-    assert.equal(shown('CanReload=yes'), undefined);
-    assert.equal(shown('ActiveState='), undefined);
+  it('is unknown without its load state or its active state', () => {
+    assert.equal(shown('LoadState=loaded', 'CanReload=yes'), undefined);
+    assert.equal(shown('LoadState=loaded', 'ActiveState='), undefined);
+    assert.equal(shown('ActiveState=active'), undefined);
     assert.equal(shown(''), undefined);
   });
 
   it('says what a reload proves', () => {
     const proof = (type: string, reload: string): string => {
       const exec = reload === '' ? [] : [`ExecReload={ path=/x ; argv[]=${reload} ; pid=0 }`];
-      const state = shown('ActiveState=active', 'CanReload=yes', `Type=${type}`, ...exec);
+      const state = shown('LoadState=loaded', 'ActiveState=active', 'CanReload=yes', `Type=${type}`, ...exec);
       return state === undefined ? '' : whatReloadProves(state);
     };
     assert.match(proof('simple', '/bin/kill -HUP $MAINPID'), /only sends a signal: \/bin\/kill/);

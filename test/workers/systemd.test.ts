@@ -103,6 +103,17 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(test.stub.jobs(), []);
   });
 
+  it('tells nobody whose unit file is masked, gone or broken, whatever still runs', async () => {
+    using test = bench();
+    for (const load of ['masked', 'not-found', 'bad-setting', 'error']) {
+      test.stub.unit(unit, { load });
+      const driver = test.driver({ action: 'try-restart', confirms: true });
+      for (const answer of [await driver.reset(unit, reset), await driver.restart?.(unit, reset)])
+        assert.deepEqual(answer, { kind: 'unreachable', text: `${unit}: its unit file is ${load}` });
+    }
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+
   it('starts what is dead when it is asked to restart it', async () => {
     using test = bench();
     for (const active of ['inactive', 'failed']) {
