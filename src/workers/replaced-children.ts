@@ -28,8 +28,8 @@ export async function watchReplacement(
   for (;;) {
     if (!isSame(master)) return { kind: 'died' };
     const left = before.filter(serves).length;
-    if (left === 0 && childrenOf(master.pid).some((child) => !wasThere(child, before) && serves(child)))
-      return { kind: 'replaced', count: before.length };
+    // None of those before serves any more: one that does is new.
+    if (left === 0 && childrenOf(master.pid).some(serves)) return { kind: 'replaced', count: before.length };
     if (clock.monotonicMs() >= endMs || signal?.aborted === true)
       return { kind: 'kept', left, count: before.length };
     await clock.sleep(lookAgainMs, signal);
@@ -42,8 +42,4 @@ function isSame({ pid, startTicks }: ProcessInfo): boolean {
 
 function serves(one: ProcessInfo): boolean {
   return isSame(one) && !isDraining(one.pid);
-}
-
-function wasThere(child: ProcessInfo, before: readonly ProcessInfo[]): boolean {
-  return before.some(({ pid, startTicks }) => pid === child.pid && startTicks === child.startTicks);
 }
