@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { isWritError } from '../../src/core/errors.js';
 import { lookUpGroup } from '../../src/platform/group-id.js';
+import { throwsCode } from '../support/assert-code.js';
 import { tempDir } from '../support/temp-dir.js';
 
 describe('looking up a group', () => {
@@ -13,10 +13,7 @@ describe('looking up a group', () => {
     assert.equal(lookUpGroup('bind', dir.join('group')), 53);
     assert.equal(lookUpGroup('root'), 0);
     for (const name of ['bin', 'eve', 'broken', '']) {
-      assert.throws(
-        () => lookUpGroup(name, dir.join('group')),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => lookUpGroup(name, dir.join('group')));
     }
   });
 });

@@ -2,18 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
-import { type ErrorCode, isWritError } from '../../src/core/errors.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { listenUnix } from '../../src/platform/unix-socket.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const ignore = (): void => undefined;
-const coded =
-  (code: ErrorCode) =>
-  (error: unknown): boolean =>
-    isWritError(error) && error.code === code;
-
 async function greetingAt(path: string): Promise<string> {
   const socket = createConnection({ path });
   try {
@@ -66,9 +61,9 @@ describe('listening on a unix socket', () => {
       durable,
       onConnection: (socket) => void socket.end('first'),
     });
-    await assert.rejects(
+    await rejectsCode(
+      'SOCKET_IN_USE',
       listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
-      coded('SOCKET_IN_USE'),
     );
     assert.equal(await greetingAt(dir.join('s')), 'first');
     await first.close();
@@ -77,9 +72,9 @@ describe('listening on a unix socket', () => {
   it('never removes what is no socket', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('s'), 'precious');
-    await assert.rejects(
+    await rejectsCode(
+      'SOCKET_IN_USE',
       listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
-      coded('SOCKET_IN_USE'),
     );
     assert.equal(readFileSync(dir.join('s'), 'utf8'), 'precious');
   });
@@ -88,9 +83,9 @@ describe('listening on a unix socket', () => {
     using dir = tempDir();
     const path = dir.join('s'.repeat(108 - Buffer.byteLength(dir.join('x')) + 1));
     assert.equal(Buffer.byteLength(path), 108);
-    await assert.rejects(
+    await rejectsCode(
+      'SOCKET_PATH_TOO_LONG',
       listenUnix({ path, mode: 0o600, durable, onConnection: ignore }),
-      coded('SOCKET_PATH_TOO_LONG'),
     );
     const fits = path.slice(0, 107);
     const listener = await listenUnix({ path: fits, mode: 0o600, durable, onConnection: ignore });
@@ -100,9 +95,9 @@ describe('listening on a unix socket', () => {
 
   it('says when the system does not let it listen', async () => {
     using dir = tempDir();
-    await assert.rejects(
+    await rejectsCode(
+      'LISTEN_FAILED',
       listenUnix({ path: dir.join('missing/s'), mode: 0o600, durable, onConnection: ignore }),
-      coded('LISTEN_FAILED'),
     );
   });
 });

@@ -2,16 +2,17 @@ import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { type ErrorCode, isWritError } from '../../src/core/errors.js';
+import { isWritError } from '../../src/core/errors.js';
 import { connectPolicy, type PolicyConnection, type PolicyGeneration } from '../../src/sdk/policy-reader.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { native } from '../../src/workers/native.js';
+import { throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
 const ignore = (): void => undefined;
-const coded = (code: ErrorCode) => (error: unknown) => isWritError(error) && error.code === code;
+const codeOf = (reason: unknown): string | undefined => (isWritError(reason) ? reason.code : undefined);
 const timeoutMs = 5000;
 
 async function openDriver(dir: TempDir): Promise<Driver> {
@@ -95,7 +96,7 @@ describe('a worker with the library', () => {
     await tell(driver, 3);
     assert.equal(policy.current?.bundle('access'), '/g/3/access');
     for (const name of ['..', '../4/access', '', '/etc']) {
-      assert.throws(() => policy.current?.bundle(name), coded('USAGE'));
+      throwsCode('USAGE', () => policy.current?.bundle(name));
     }
     await policy.close();
     await driver.close?.();
@@ -123,7 +124,7 @@ describe('a worker with the library', () => {
     });
     await until(() => driver !== undefined);
     assert.deepEqual(pauses, [75, 150, 300, 300]);
-    assert.ok(reasons.every(coded('AGENT_UNREACHABLE')));
+    assert.ok(reasons.every((reason) => codeOf(reason) === 'AGENT_UNREACHABLE'));
     assert.equal((await tell(driver as Driver, 1)).kind, 'confirmed');
     await driver?.close?.();
     await until(() => pauses.length > 4);
@@ -179,13 +180,9 @@ describe('a worker with the library', () => {
   });
 
   it('refuses a name or a path that cannot be used', () => {
-    assert.throws(
-      () => connectPolicy({ socket: '/run/a.sock', name: 'a b', onGeneration: ignore }),
-      coded('USAGE'),
-    );
-    assert.throws(
-      () => connectPolicy({ socket: `/${'s'.repeat(107)}`, name: 'a', onGeneration: ignore }),
-      coded('SOCKET_PATH_TOO_LONG'),
+    throwsCode('USAGE', () => connectPolicy({ socket: '/run/a.sock', name: 'a b', onGeneration: ignore }));
+    throwsCode('SOCKET_PATH_TOO_LONG', () =>
+      connectPolicy({ socket: `/${'s'.repeat(107)}`, name: 'a', onGeneration: ignore }),
     );
   });
 });
@@ -227,7 +224,7 @@ describe('a worker that meets something that is no agent', () => {
   for (const [what, lines] of wrong) {
     it(`goes away and uses nothing of it: ${what}`, async () => {
       const { reason, handled } = await meets(lines);
-      assert.ok(coded('MESSAGE_MALFORMED')(reason), String(reason));
+      assert.equal(codeOf(reason), 'MESSAGE_MALFORMED', String(reason));
       assert.deepEqual(handled, []);
     });
   }

@@ -17,7 +17,7 @@ export type LineHabit =
   | 'endless'
   /** Takes the request and closes without a byte, as one does that ends just then. */
   | 'mute'
-  /** Closes each connection without reading from it. */
+  /** Closes each connection without reading from it; with an answer it says that first, as it is. */
   | 'unread'
   /** Closes in the middle of the answer. */
   | 'cut';
@@ -51,6 +51,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
     connections += 1;
     if (options.habit === 'unread') {
       socket.pause();
+      if (options.answer !== undefined) socket.write(options.answer(''));
       // Once the request waits in the kernel: what is closed unread there is reset.
       globalThis.setTimeout(() => socket.destroy(), 20);
       return;

@@ -12,6 +12,8 @@ export type MasterHabit =
   | 'keeps'
   /** Ends one of the old ones only. */
   | 'keeps-one'
+  /** Starts new children; the old ones say in their title that they take nothing new, and stay. */
+  | 'drains'
   /** Ends its children and starts none. */
   | 'drops'
   /** Ends when it is told. */
@@ -26,6 +28,7 @@ export interface FakeMaster extends AsyncDisposable {
 
 const onHup: Readonly<Record<MasterHabit, string>> = {
   replaces: 'x=$a; y=$b; begin; kill $x $y; wait $x $y',
+  drains: 'x=$a; y=$b; begin; kill -USR1 $x $y',
   keeps: ':',
   'keeps-one': 'x=$a; sleep 1000 & a=$!; kill $x; wait $x',
   drops: 'kill $a $b; wait $a $b',
@@ -33,21 +36,29 @@ const onHup: Readonly<Record<MasterHabit, string>> = {
   alone: ':',
 };
 
+const drainingChild = `#!/bin/bash
+trap 'exec -a "worker process is shutting down" sleep 1000' USR1
+sleep 1000 &
+wait
+`;
+
 /** @param directory for its pid file */
 export async function startFakeMaster(directory: string, habit: MasterHabit): Promise<FakeMaster> {
   const ready = join(directory, 'ready');
   // One that was here before says nothing of this one: a signal that comes before the trap would end it.
   rmSync(ready, { force: true });
+  const child = habit === 'drains' ? join(directory, 'child') : 'sleep 1000';
+  if (habit === 'drains') writeFileSync(child, drainingChild, { mode: 0o755 });
   const script = `
-    begin() { sleep 1000 & a=$!; sleep 1000 & b=$!; }
+    begin() { ${child} & a=$!; ${child} & b=$!; }
     trap '${onHup[habit]}' HUP
     ${habit === 'alone' ? '' : 'begin'}
     : > ${ready}
     while :; do if [ -n "$a" ]; then wait; else read line; fi; done
   `;
-  const child = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const pid = child.pid ?? 0;
+  const master = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const ended = new Promise<void>((resolve) => master.once('exit', () => resolve()));
+  const pid = master.pid ?? 0;
   await until(() => existsSync(ready));
   const pidFile = join(directory, 'master.pid');
   writeFileSync(pidFile, `${pid}\n`);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import { command } from '../../src/workers/command.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
+import { throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
+import { compileOptions } from '../support/options-schema.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const target = { generation: 7, path: '/policy/$&/generations/7' };
@@ -124,31 +124,20 @@ describe('the command driver', () => {
     { run: ['true'], pidFile: '/run/a.pid', members: { run: ['true'] } },
   ]) {
     it(`refuses ${JSON.stringify(options)}`, () => {
-      assert.throws(
-        () => command.create(options, driverContext()),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => command.create(options, driverContext()));
     });
   }
 
   it('refuses a placeholder that it does not fill', () => {
     for (const run of [['rndc', '{bundle}'], ['rndc', 'a{candidate}b'], ['']]) {
-      assert.throws(
-        () => driverOf(run),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => driverOf(run));
     }
     driverOf(['sh', '-c', '{ test -d {current}; }']);
   });
 });
 
 describe('the options of the command driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: command.properties,
-    required: [command.name, ...command.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(command);
 
   it('are a program with arguments, never a shell line', () => {
     assert.ok(validate({ run: ['rndc', 'reload'] }));

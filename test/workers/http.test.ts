@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import type { Answer, Driver, Liveness } from '../../src/workers/driver.js';
 import { http } from '../../src/workers/http.js';
+import { throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
 import { fakeClock } from '../support/fake-clock.js';
 import {
@@ -13,6 +12,7 @@ import {
   startFakeHttpWorker,
 } from '../support/fake-http-worker.js';
 import { freePort } from '../support/free-port.js';
+import { compileOptions } from '../support/options-schema.js';
 import { rawServer } from '../support/raw-server.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -168,7 +168,11 @@ describe('the http driver', () => {
       'alive',
       'dead',
     ]);
-    assert.equal((await driver.reset('../1.sock', { target, timeoutMs: 500 })).kind, 'unreachable');
+    mkdirSync(dir.join('set'));
+    const elsewhere = driverOf({ unix: dir.join('set/*.sock'), path: '/' });
+    assert.equal((await elsewhere.reset('../1.sock', { target, timeoutMs: 500 })).kind, 'unreachable');
+    assert.equal(await elsewhere.liveness?.('../1.sock'), 'unknown');
+    assert.equal(one.requests.length, 1);
     await one.close();
     await two.close();
   });
@@ -231,12 +235,7 @@ describe('the members of an http group', () => {
 });
 
 describe('the options of the http driver', () => {
-  const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile({
-    type: 'object',
-    properties: http.properties,
-    required: [http.name, ...http.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(http);
 
   it('take a URL or a unix socket', () => {
     assert.ok(validate({ http: 'http://127.0.0.1:9090/-/reload', headers: { 'x-a': 'b' }, status: 204 }));
@@ -264,6 +263,7 @@ describe('the options of the http driver', () => {
 
   const contradictions: readonly (readonly [string, unknown, object])[] = [
     ['a name and password in the URL', 'http://a:b@c/', {}],
+    ['a password in the URL', 'http://:c@d/', {}],
     ['a URL that is none', 'http://[a/', {}],
     ['a fragment', 'http://a/#b', {}],
     ['an unknown placeholder', 'http://a/{bundle}', {}],
@@ -275,10 +275,7 @@ describe('the options of the http driver', () => {
   ];
   for (const [what, place, options] of contradictions) {
     it(`refuse ${what}`, () => {
-      assert.throws(
-        () => driverOf(place, options),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => driverOf(place, options));
     });
   }
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { kresd } from '../../src/workers/kresd.js';
+import { rejectsCode, throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
 import { type FakeKresdOptions, startFakeKresd } from '../support/fake-kresd.js';
+import { compileOptions } from '../support/options-schema.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -155,6 +155,19 @@ describe('the members of a kresd group', () => {
     assert.notEqual(seen[0], seen[2]);
   });
 
+  it('are other processes by the number of the socket, and by its time where that is used again', async () => {
+    using dir = tempDir();
+    const driver = driverOf(dir.join('*'));
+    for (const name of ['1', '2']) {
+      await leaveStaleSocket(dir.join(name));
+      utimesSync(dir.join(name), 1000, 1000);
+    }
+    const [one, two] = [await driver.identity?.('1'), await driver.identity?.('2')];
+    assert.notEqual(one, two);
+    utimesSync(dir.join('1'), 1000, 1001);
+    assert.notEqual(await driver.identity?.('1'), one);
+  });
+
   it('are the sockets that the glob names, sorted; files, directories and links are none', async () => {
     using dir = tempDir();
     const workers = [];
@@ -175,20 +188,12 @@ describe('the members of a kresd group', () => {
   it('are an error, not none, when the directory is none', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('control'), '');
-    await assert.rejects(
-      driverOf(dir.join('control/*')).members(),
-      (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-    );
+    await rejectsCode('WORKER_UNREACHABLE', driverOf(dir.join('control/*')).members());
   });
 });
 
 describe('the options of the kresd driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: kresd.properties,
-    required: [kresd.name, ...kresd.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(kresd);
   const good = { kresd: '/run/knot-resolver/control/*', command: 'policy_reset()', expect: '0' };
 
   it('take a glob in the last component', () => {
@@ -210,9 +215,6 @@ describe('the options of the kresd driver', () => {
   }
 
   it('refuse a directory that no socket path can be in', () => {
-    assert.throws(
-      () => driverOf(`/run/${'d'.repeat(110)}/*`),
-      (error) => isWritError(error) && error.code === 'SOCKET_PATH_TOO_LONG',
-    );
+    throwsCode('SOCKET_PATH_TOO_LONG', () => driverOf(`/run/${'d'.repeat(110)}/*`));
   });
 });

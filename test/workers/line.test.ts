@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { line } from '../../src/workers/line.js';
+import { throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { type FakeLineOptions, startFakeLineServer } from '../support/fake-line-server.js';
+import { compileOptions } from '../support/options-schema.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -101,8 +101,9 @@ describe('the line driver', () => {
     assert.equal((await mute({ expect: '', confirms: true })).kind, 'told');
     assert.equal((await mute({ expectMatch: '.*', confirms: true })).kind, 'told');
     assert.equal((await mute(unbound)).kind, 'unreachable');
-    const line = await ask({ habit: 'unbound', answer: () => '' }, { expect: '', confirms: true });
-    assert.equal(line.answer.kind, 'confirmed');
+    const empty = { expect: '', confirms: true };
+    assert.equal((await ask({ habit: 'unbound', answer: () => '' }, empty)).answer.kind, 'confirmed');
+    assert.equal((await ask({ habit: 'unbound', answer: () => 'no' }, empty)).answer.kind, 'refused');
   });
 
   it('does not tell a daemon without end that closes every connection unread', async () => {
@@ -112,6 +113,11 @@ describe('the line driver', () => {
     assert.equal(answer.kind, 'unreachable');
     assert.equal(fake.connections(), 4);
     await fake.close();
+    const talks = await startFakeLineServer(dir.join('t'), { habit: 'unread', answer: () => 'o' });
+    const half = await driverOf(dir.join('t'), { expect: 'ok' }).reset('t', { target, timeoutMs: 60_000 });
+    assert.equal(half.kind, 'unreachable');
+    assert.equal(talks.connections(), 1, 'what has said something may have read something');
+    await talks.close();
   });
 
   it('fills the generation in, by path and by number', async () => {
@@ -171,6 +177,9 @@ describe('the line driver', () => {
     assert.equal((await driver.reset('a b', { target, timeoutMs: 500 })).kind, 'unreachable');
     assert.equal((await driver.reset('../a', { target, timeoutMs: 500 })).kind, 'unreachable');
     assert.deepEqual(fake.received, []);
+    const below = driverOf(dir.join('set/*'));
+    assert.equal((await below.reset('../a b', { target, timeoutMs: 500 })).kind, 'unreachable');
+    assert.deepEqual(fake.received, []);
     await fake.close();
   });
 });
@@ -203,12 +212,7 @@ describe('members of a line group that a command names', () => {
 });
 
 describe('the options of the line driver', () => {
-  const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile({
-    type: 'object',
-    properties: line.properties,
-    required: [line.name, ...line.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(line);
   const good = { line: '/run/bird/bird.ctl', send: 'configure' };
 
   it('take a path, a text and an end', () => {
@@ -243,10 +247,7 @@ describe('the options of the line driver', () => {
   ];
   for (const [what, options] of contradictions) {
     it(`refuse ${what}`, () => {
-      assert.throws(
-        () => driverOf('/run/s', options),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => driverOf('/run/s', options));
     });
   }
 });

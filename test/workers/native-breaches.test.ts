@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, lstatSync, statSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { type ErrorCode, isWritError } from '../../src/core/errors.js';
 import { native } from '../../src/workers/native.js';
+import { rejectsCode, throwsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
 import { fakeClock } from '../support/fake-clock.js';
 import { eight, membersAre, setUp, seven, timeoutMs } from '../support/native-group.js';
+import { compileOptions } from '../support/options-schema.js';
 import { joinAs, rawWorker } from '../support/raw-worker.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -126,8 +126,6 @@ describe('a worker that breaks the protocol', () => {
 });
 
 describe('the socket of a native group', () => {
-  const coded = (code: ErrorCode) => (error: unknown) => isWritError(error) && error.code === code;
-
   it('has mode 0660, or the configured mode and group', async () => {
     using dir = tempDir();
     {
@@ -146,7 +144,7 @@ describe('the socket of a native group', () => {
     using dir = tempDir();
     {
       await using setup = await setUp(dir);
-      await assert.rejects(setUp(dir), coded('SOCKET_IN_USE'));
+      await rejectsCode('SOCKET_IN_USE', setUp(dir));
       const worker = await joinAs(setup.path, 'a');
       await membersAre(setup.driver, ['a']);
       worker.end();
@@ -159,21 +157,15 @@ describe('the socket of a native group', () => {
   });
 
   it('is refused when its path is too long or its group is unknown', async () => {
-    assert.throws(
-      () => native.create({ native: 'access' }, driverContext({ runDirectory: `/${'d'.repeat(100)}` })),
-      coded('SOCKET_PATH_TOO_LONG'),
+    throwsCode('SOCKET_PATH_TOO_LONG', () =>
+      native.create({ native: 'access' }, driverContext({ runDirectory: `/${'d'.repeat(100)}` })),
     );
     using dir = tempDir();
-    await assert.rejects(setUp(dir, {}, { socketGroup: 'no-such-group' }), coded('CONFIG_INVALID'));
+    await rejectsCode('CONFIG_INVALID', setUp(dir, {}, { socketGroup: 'no-such-group' }));
   });
 
   it('takes no option that would let everybody in', () => {
-    const validate = new Ajv({ strict: true, allowUnionTypes: true }).compile({
-      type: 'object',
-      properties: native.properties,
-      required: [native.name, ...native.required],
-      additionalProperties: false,
-    });
+    const validate = compileOptions(native);
     assert.ok(validate({ native: 'access' }));
     assert.ok(validate({ native: 'access', socketMode: '0660', socketGroup: 'access' }));
     assert.ok(validate({ native: 'access', socketGroup: 1000 }));

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chownSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
 import type { Answer, Driver } from '../../src/workers/driver.js';
 import { signal } from '../../src/workers/signal.js';
+import { runScript } from '../support/child-script.js';
 import { driverContext } from '../support/driver-context.js';
 import { type MasterHabit, startFakeMaster } from '../support/fake-master.js';
 import { startFakeWorker } from '../support/fake-worker.js';
+import { compileOptions } from '../support/options-schema.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -100,6 +101,39 @@ describe('the signal driver', () => {
   });
 });
 
+describe('a pid file of another user', () => {
+  const asRoot = { skip: isRoot ? false : 'only root can become another user' };
+
+  it('may be that of its process, as for a daemon that writes it by itself', asRoot, async () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o777);
+    const worker = await startFakeWorker(dir.join('log'), { uid: 65_534 });
+    writeFileSync(dir.join('pid'), `${worker.pid}`);
+    chownSync(dir.join('pid'), 65_534, 65_534);
+    assert.equal((await driverOf(dir.join('pid')).reset('pid', reset)).kind, 'told');
+    await worker.gotSignals(1);
+    await worker.kill();
+  });
+
+  it('may be that of root, for an agent that is not', asRoot, async () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o755);
+    const result = await runScript(`
+      import { writeFileSync } from 'node:fs';
+      const { signal } = await import(at('src/workers/signal.js'));
+      const { driverContext } = await import(at('test/support/driver-context.js'));
+      const pidFile = ${JSON.stringify(dir.join('pid'))};
+      writeFileSync(pidFile, String(process.pid));
+      process.on('SIGHUP', () => undefined);
+      process.setgid(65534); process.setuid(65534);
+      const driver = signal.create({ signal: 'HUP', pidFile }, driverContext());
+      const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 1000 });
+      console.log(answer.kind);
+      process.exit(0);`);
+    assert.equal(result.kind === 'exited' && result.stdout, 'told\n', JSON.stringify(result));
+  });
+});
+
 describe('a pid file that is a link', () => {
   it('aims no signal: whoever may put it there would choose the process', async () => {
     using dir = tempDir();
@@ -132,11 +166,13 @@ describe('a signal with the proof of replaced children', () => {
     return await driver.reset(worker, { ...reset, timeoutMs });
   }
 
-  it('confirms when all children are new', async () => {
-    const answer = await tellMaster('replaces', 10_000);
-    assert.equal(answer.kind, 'confirmed');
-    assert.match(answer.text, /replaced its 2 children/);
-  });
+  for (const habit of ['replaces', 'drains'] as const) {
+    it(`confirms when all children that serve are new: a master that ${habit}`, async () => {
+      const answer = await tellMaster(habit, 10_000);
+      assert.equal(answer.kind, 'confirmed');
+      assert.match(answer.text, /replaced its 2 children/);
+    });
+  }
 
   const silences: readonly (readonly [MasterHabit, RegExp])[] = [
     ['keeps', /2 of its 2 children still serve/],
@@ -198,6 +234,16 @@ describe('a set of daemons by pid files', () => {
     assert.equal(await driver.identity?.('a.pid'), undefined);
   });
 
+  it('ends where its directory ends', async () => {
+    using dir = tempDir();
+    const victim = await startFakeWorker(dir.join('log'));
+    writeFileSync(dir.join('victim.pid'), `${victim.pid}\n`);
+    const driver = driverOf(dir.join('set/*.pid'));
+    assert.equal((await driver.reset('../victim.pid', reset)).kind, 'unreachable');
+    assert.deepEqual(victim.signals(), []);
+    await victim.kill();
+  });
+
   it('takes a zombie for dead, whatever kill(pid, 0) says', async () => {
     using dir = tempDir();
     // `exec` leaves the child with a parent that never waits for it.
@@ -217,12 +263,7 @@ describe('a set of daemons by pid files', () => {
 });
 
 describe('the options of the signal driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: signal.properties,
-    required: [signal.name, ...signal.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(signal);
 
   it('take the signals that mean "read again", and no others', () => {
     assert.ok(validate({ signal: 'HUP', pidFile: '/run/named/named.pid' }));

@@ -1,9 +1,8 @@
 // What the driver knows of the processes of supervisord: which there are, who lives, who is whom; and its options.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
 import { supervisord } from '../../src/workers/supervisord.js';
+import { rejectsCode, throwsCode } from '../support/assert-code.js';
 import {
   type FakeAnswer,
   startFakeSupervisord,
@@ -12,6 +11,7 @@ import {
   xmlProcess,
   xmlTrue,
 } from '../support/fake-supervisord.js';
+import { compileOptions } from '../support/options-schema.js';
 import { leaveStaleSocket } from '../support/stale-socket.js';
 import { driverOf, running, stopped } from '../support/supervisord-driver.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -52,24 +52,22 @@ describe('the members of a supervisord group', () => {
     ['it has no such group', list({ group: 'other', name: 'c', ...running })],
     ['it answers a fault', xmlFault(6, 'SHUTDOWN_STATE')],
     ['it answers true', xmlTrue],
+    [
+      'it has too many in the group',
+      list(...Array.from({ length: 1025 }, (_, at) => ({ group: 'web', name: `p${at}`, ...running }))),
+    ],
     ['a process has no state', xmlArray(['<struct></struct>'])],
   ];
   for (const [what, said] of unsayable) {
     it(`are an error, not none, when ${what}`, async () => {
-      await assert.rejects(
-        membersOf(said),
-        (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-      );
+      await rejectsCode('WORKER_UNREACHABLE', membersOf(said));
     });
   }
 
   it('are an error when supervisord died', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));
-    await assert.rejects(
-      driverOf(dir.join('s')).members(),
-      (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-    );
+    await rejectsCode('WORKER_UNREACHABLE', driverOf(dir.join('s')).members());
   });
 });
 
@@ -94,6 +92,14 @@ describe('whether a process of supervisord lives', () => {
     });
   }
 
+  it('is unknown when it runs and is no process', async () => {
+    using dir = tempDir();
+    const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: 0 };
+    const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+    assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), 'unknown');
+    await fake.close();
+  });
+
   it('is unknown when supervisord does not say', async () => {
     assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
   });
@@ -114,12 +120,7 @@ describe('the process behind a worker of supervisord', () => {
 });
 
 describe('the options of the supervisord driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: supervisord.properties,
-    required: [supervisord.name, ...supervisord.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(supervisord);
   const good = { supervisord: '/run/supervisor.sock', group: 'web', signal: 'HUP' };
 
   it('take a socket with a group or with processes', () => {
@@ -141,10 +142,7 @@ describe('the options of the supervisord driver', () => {
 
   it('need exactly one of group and processes', () => {
     for (const options of [{ signal: 'HUP' }, { group: 'web', processes: ['web:a'] }]) {
-      assert.throws(
-        () => driverOf('/run/s', options),
-        (error) => isWritError(error) && error.code === 'CONFIG_INVALID',
-      );
+      throwsCode('CONFIG_INVALID', () => driverOf('/run/s', options));
     }
   });
 });

@@ -108,6 +108,7 @@ describe('a signal through supervisord', () => {
       writeFileSync(dir.join('secret'), bad);
       const { answer, calls } = await ask(() => xmlTrue, { driver: options });
       assert.equal(answer.kind, 'unreachable', JSON.stringify(bad));
+      assert.match(answer.text, /one line of printable ASCII/);
       assert.deepEqual(calls, []);
     }
   });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Ajv } from 'ajv';
-import { isWritError } from '../../src/core/errors.js';
+import { systemClock } from '../../src/platform/clock.js';
 import type { Driver } from '../../src/workers/driver.js';
 import { systemd } from '../../src/workers/systemd.js';
+import { rejectsCode } from '../support/assert-code.js';
 import { driverContext } from '../support/driver-context.js';
+import { compileOptions } from '../support/options-schema.js';
 import { type StubSystemctl, stubSystemctl } from '../support/stub-systemctl.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -149,6 +150,37 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.deepEqual(none, { kind: 'unreachable', text: `${unit}: systemctl cannot show it` });
   });
 
+  it('has one deadline for the look and the job', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('sleep 60');
+    // The look took almost all of it.
+    const seen = [0, 59_500];
+    const clock = { ...systemClock, monotonicMs: () => seen.shift() ?? 59_500 };
+    const context = driverContext({ programPath: test.stub.programPath, clock });
+    const startedMs = performance.now();
+    const late = await systemd
+      .create({ systemd: unit }, context)
+      .reset(unit, { ...reset, timeoutMs: 60_000 });
+    assert.equal(late.kind, 'unreachable');
+    assert.ok(performance.now() - startedMs < 30_000);
+  });
+
+  it('does not begin once it was told to end', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    const answer = await test.driver().reset(unit, { ...reset, signal: AbortSignal.abort() });
+    assert.deepEqual(answer, { kind: 'unreachable', text: `${unit}: systemctl cannot show it` });
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+
+  it('gives the unit where systemctl takes no option', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('echo "$*" >&2; exit 1');
+    assert.match((await test.driver().reset(unit, reset)).text, / reload -- worker@1\.service$/);
+  });
+
   it('takes no option of systemctl for a unit', async () => {
     using test = bench();
     assert.equal((await test.driver().reset('--force x', reset)).kind, 'unreachable');
@@ -179,11 +211,7 @@ describe('the members of a systemd group, with a stub of systemctl', () => {
       'for i in $(seq 1100); do echo "w@$i.service loaded active running w"; done; exit 0',
     ]) {
       test.stub.list(script);
-      await assert.rejects(
-        test.driver().members(),
-        (error) => isWritError(error) && error.code === 'WORKER_UNREACHABLE',
-        script,
-      );
+      await rejectsCode('WORKER_UNREACHABLE', test.driver().members());
     }
   });
 });
@@ -229,12 +257,7 @@ describe('whether a unit lives, and which run of it, with a stub of systemctl', 
 });
 
 describe('the options of the systemd driver', () => {
-  const validate = new Ajv({ strict: true }).compile({
-    type: 'object',
-    properties: systemd.properties,
-    required: [systemd.name, ...systemd.required],
-    additionalProperties: false,
-  });
+  const validate = compileOptions(systemd);
 
   for (const good of ['nginx.service', 'worker@*.service', 'a\\x2db@[12].service', 'php?.service']) {
     it(`take ${good}`, () => assert.ok(validate({ systemd: good, action: 'restart', confirms: true })));
