@@ -56,10 +56,9 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
     answer: show,
     redraw: (answer, fields) => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
-      if (isTerminal) streams.stdout.write(clearScreen);
-      else if (fields === undefined) return;
-      if (isTerminal || options.json) show(answer);
-      else out((fields ?? []).map(printable).join('\t'));
+      if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
+      else if (fields !== undefined && options.json) show(answer);
+      else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
     error: (type, error, exitCode = exitCodeOf(error)) => {
       live.clear();
@@ -104,12 +103,21 @@ function levelOf(exitCode: number): HealthLevel {
     : 'critical';
 }
 
-function linesOfAnswer(answer: Answer, paint: Paint): string[] {
+/** What does not fit is counted: a page that scrolls would hide its first line, which says how it is. */
+function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
+  const room = Math.max(3, stdout.rows ?? lines.length + 1) - 1;
+  const left = lines.length - room + 1;
+  const page = left <= 1 ? lines : [...lines.slice(0, -left), `(${left} more lines)`];
+  stdout.write(`${clearScreen}${page.join('\n')}\n`);
+}
+
+/** @param columns of the terminal that lines must not wrap on; left out: they are whole */
+function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
-  const lines = answer.lines.map(printable);
+  const lines = answer.lines.map((line) => fit(printable(line), columns));
   const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
-  return answer.next === undefined ? block : [...block, `Next: ${printable(answer.next)}`];
+  return answer.next === undefined ? block : [...block, fit(`Next: ${printable(answer.next)}`, columns)];
 }
 
 function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {

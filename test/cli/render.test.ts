@@ -12,7 +12,7 @@ interface Screen {
   text(): string;
 }
 
-function screen(terminal?: { readonly columns: number }): Screen {
+function screen(terminal?: { readonly columns: number; readonly rows?: number }): Screen {
   const stream = new PassThrough();
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -22,7 +22,10 @@ function screen(terminal?: { readonly columns: number }): Screen {
 
 const plain: RenderOptions = { json: false, quiet: false, verbose: false, color: 'never' };
 
-function rendered(options: Partial<RenderOptions> = {}, terminal?: { readonly columns: number }) {
+function rendered(
+  options: Partial<RenderOptions> = {},
+  terminal?: { readonly columns: number; readonly rows?: number },
+) {
   const out = screen(terminal);
   const err = screen(terminal);
   const renderer = createRenderer({ ...plain, ...options }, { stdout: out.stream, stderr: err.stream });
@@ -98,6 +101,19 @@ describe('answers', () => {
       assert.ok(out.text().startsWith(`\u001b[${color}mROLLED BACK`), out.text());
     });
   }
+
+  it('that change are no longer and no wider than the terminal, and say what is left out', () => {
+    const lines = ['ACTIVE  日本日本日本日本', ...Array.from({ length: 200 }, (_, index) => `  ${index}`)];
+    const drawn = (rows: number, count: number): string[] => {
+      const { renderer, out } = rendered({}, { columns: 12, rows });
+      renderer.redraw({ ...answer, lines: lines.slice(0, count) }, ['x']);
+      return out.text().slice('\u001b[H\u001b[2J'.length).trimEnd().split('\n');
+    };
+    const cut = ['ACTIVE  日', '  0', '  1', '(199 more lines)'];
+    assert.deepEqual(drawn(5, 201), cut);
+    assert.deepEqual(drawn(5, 3), ['ACTIVE  日', '  0', '  1', 'Next: writ']);
+    assert.deepEqual(drawn(4, 3), ['ACTIVE  日', '  0', '(2 more lines)']);
+  });
 
   it('colour the outcome word only', () => {
     const { renderer, out } = rendered({ color: 'always' });
