@@ -47,7 +47,7 @@ export function stayBehindSwap(host: Host, left: SwapLeft & Pick<Undo, 'block'>)
     clearJournal(host.paths, host.durable);
     const damage = problemOf(nothingWhole(left.journal));
     const problems = left.block === 'yes' ? [blockedBy(host, left), damage] : [damage];
-    return { ...endOf(left.block), workers: [], problems };
+    return { ...endOf(left.block), workers: [], problems, warnings: [] };
   });
 }
 
@@ -77,15 +77,15 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const back = await story.restore(() => restore(host, story, move, { tell }));
-    if (isToldAgain(undo)) return toldAgain(host, back);
-    return { ...endOf(block), workers: back.workers, problems: [...problems, ...back.problems] };
+    const restored = await story.restore(() => restore(host, story, move, { tell }));
+    if (isToldAgain(undo)) return toldAgain(host, restored);
+    return { ...restored, ...endOf(block), problems: [...problems, ...restored.problems] };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
     clearJournal(host.paths, host.durable);
     const text = `generation ${back} is back, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
-    return { ...endOf('yes'), workers: [], problems: [problem, problemOf(error)] };
+    return { ...endOf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
   }
 }
 
@@ -94,15 +94,16 @@ function isToldAgain({ journal, back }: Undo): boolean {
   return journal.from === journal.to && back === journal.to;
 }
 
-function toldAgain(host: Host, { workers }: Restored): MoveResult {
+function toldAgain(host: Host, told: Restored): MoveResult {
   const { crashes: _, ...ledger } = host.ledger.read();
   host.ledger.write(ledger);
-  const confirmed = workers.every((one) => one.state === 'confirmed');
-  return { outcome: 'activated', confirmed, workers, problems: [], warnings: [] };
+  const isWell = told.problems.length === 0;
+  const confirmed = isWell && told.workers.every((one) => one.state === 'confirmed');
+  return { ...told, outcome: isWell ? 'activated' : 'degraded', confirmed };
 }
 
-function endOf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed' | 'warnings'> {
-  return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false, warnings: [] };
+function endOf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed'> {
+  return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false };
 }
 
 function moveOf(host: Host, { journal, back, signal }: SwapLeft, staging: string): Move {

@@ -49,7 +49,7 @@ export async function tellBack(
   const proof = await proveBack(host, context, revived);
   noteWorkers(host, proof.results);
   const { problems, warnings } = whoIsMissing(tellings, proof.results);
-  return { workers: proof.results, problems, warnings };
+  return { workers: proof.results, problems: [...problems, ...proof.problems], warnings };
 }
 
 /** Of whom the probe says no here stays due: the block that follows is over some day. */

@@ -10,7 +10,7 @@ import { syncCycle } from '../../src/agent/sync-cycle.js';
 import type { CrashCount } from '../../src/core/crash-count.js';
 import { codes, crashCount, crashed, journalOf, policy, recover, signal } from '../support/crashed-host.js';
 import { cycleOn } from '../support/cycle-on.js';
-import { confirms, scriptedDriver } from '../support/scripted-driver.js';
+import { confirms, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { testHost } from '../support/test-host.js';
 
 describe('a candidate that crashes', () => {
@@ -127,6 +127,26 @@ describe('a journal that is damaged', () => {
     fs.writeFileSync(host.paths.journal, '{');
     assert.deepEqual(codes(await recover(host)), ['activated']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+  });
+
+  it('does not say that all is well when somebody could not be told', async () => {
+    const { test, host, driver } = await crashed({}, 1);
+    using _ = test;
+    driver.workers.set('a', unreachable);
+    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    fs.writeFileSync(host.paths.journal, '{');
+    const result = await recover(host);
+    assert.deepEqual([result?.exitCode, ...codes(result)], [4, 'degraded', 'WORKER_UNREACHABLE']);
+  });
+
+  it('nor when nobody has proved what has to be proved', async () => {
+    const { test, driver } = await crashed({}, 1);
+    using _ = test;
+    driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
+    const host = test.reopen({ groups: { app: { driver, config: { confirm: 'required' } } } });
+    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    fs.writeFileSync(host.paths.journal, '{');
+    assert.deepEqual(codes(await recover(host)), ['degraded', 'WORKER_UNCONFIRMED']);
   });
 
   it('where nothing is active is nothing', async () => {
