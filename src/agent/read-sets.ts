@@ -10,6 +10,8 @@ import { groupOf, waiting, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
 const keepGoneMs = 600_000;
+/** And of a group whose workers have ever new names, all but the last of them. */
+const maxGone = 256;
 
 export interface SetsOptions {
   /** Number of the active generation: what a worker that appears is to use. */
@@ -46,6 +48,7 @@ export async function readSets(host: Host, options: SetsOptions): Promise<void> 
       else workers[key] = entry;
     }
   }
+  for (const name of sets.keys()) for (const key of longestGone(name, workers)) delete workers[key];
   const { unreadSets: _, ...ledger } = before;
   const names = host.groups.map((one) => one.config.name);
   const left = Object.entries(unread).filter(([name]) => names.includes(name));
@@ -101,6 +104,15 @@ function setOf(
     changes[key] = present(workers[key], process, look);
   }
   return changes;
+}
+
+/** @returns keys of those that are too many */
+function longestGone(group: string, workers: Ledger['workers']): readonly string[] {
+  const away = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>
+    goneAtMs === undefined || groupOf(key) !== group ? [] : [{ key, goneAtMs }],
+  );
+  const newestFirst = away.sort((one, other) => other.goneAtMs - one.goneAtMs);
+  return newestFirst.slice(maxGone).map(({ key }) => key);
 }
 
 function gone(entry: WorkerLedger, { nowMs }: Look): WorkerLedger | undefined {

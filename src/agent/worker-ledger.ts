@@ -73,13 +73,20 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
   host.ledger.write({ ...ledger, workers });
 }
 
+/** More than a set may have, with those that are gone. */
+const maxWorkersOfGroup = 2048;
+
 /**
  * Notes an answer that came outside a tell. One about another generation than the worker is to use by now says
  * nothing: it must neither confirm what is active nor make an older generation the wanted one.
  * @param active number of the active generation: what a worker that was never seen is to use
  */
 export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
-  const known = host.ledger.read().workers[workerKey(result.group, result.worker)];
+  const { workers } = host.ledger.read();
+  const known = workers[workerKey(result.group, result.worker)];
+  // Who stays is found with its set, and told; whoever comes under ever new names must not fill the ledger.
+  const others = Object.keys(workers).filter((key) => groupOf(key) === result.group);
+  if (known === undefined && others.length >= maxWorkersOfGroup) return;
   // A driver hands on the answer to its last tell alone, so that it is that one which is answered.
   const { tell, process } = known ?? {};
   const own = { ...(tell === undefined ? {} : { tell }), ...(process === undefined ? {} : { process }) };

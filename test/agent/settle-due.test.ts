@@ -157,6 +157,23 @@ describe('a worker that appears', () => {
     assert.deepEqual(Object.keys(test.host.ledger.read().workers), ['app/a']);
   });
 
+  it('and is gone is remembered among the last of many that came and went', async () => {
+    const { test, driver } = await world({});
+    using _ = test;
+    for (const round of [1, 2, 3]) {
+      driver.workers.clear();
+      for (let at = 0; at < 150; at++) driver.workers.set(`${round}-${at}`, confirms);
+      test.clock.setWallTime(test.clock.nowMs() + 1000);
+      await settle(test.host);
+    }
+    driver.workers.clear();
+    test.clock.setWallTime(test.clock.nowMs() + 1000);
+    await settle(test.host);
+    const names = Object.keys(test.host.ledger.read().workers);
+    assert.equal(names.length, 256);
+    assert.equal(names.filter((one) => one.startsWith('app/3-')).length, 150, 'the last ones first');
+  });
+
   it('is told nothing while nothing is active', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });

@@ -102,6 +102,17 @@ describe('the ledger of workers', () => {
     assert.equal(stateOf(test, 'app/a'), 'confirmed');
   });
 
+  it('takes none from ever new names: they would fill it', () => {
+    using test = testHost();
+    const many = Array.from({ length: 2048 }, (_, at) => ({ ...result(2, 'confirmed'), worker: `w${at}` }));
+    noteWorkers(test.host, many);
+    noteLateAnswer(test.host, { ...result(2, 'refused'), worker: 'new' }, 2);
+    assert.equal(stateOf(test, 'app/new'), undefined);
+    noteLateAnswer(test.host, { ...result(2, 'refused'), worker: 'w7' }, 2);
+    noteLateAnswer(test.host, { ...result(2, 'confirmed'), group: 'other' }, 2);
+    assert.deepEqual([stateOf(test, 'app/w7'), stateOf(test, 'other/a')], ['refused', 'confirmed']);
+  });
+
   it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
     assert.deepEqual([1, 2, 3, 6, 7, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
     using test = testHost();
