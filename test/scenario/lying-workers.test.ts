@@ -4,9 +4,11 @@ import { describe, it } from 'node:test';
 import type { Driver } from '../../src/workers/driver.js';
 import { driverKinds } from '../../src/workers/registry.js';
 import { driverContext } from '../support/driver-context.js';
+import { driverOf } from '../support/driver-stand.js';
 import { startFakeHttpWorker } from '../support/fake-http-worker.js';
 import { startFakeKresd } from '../support/fake-kresd.js';
 import { startFakeLineServer } from '../support/fake-line-server.js';
+import { startFakeMaster } from '../support/fake-master.js';
 import { startFakeSupervisord, xmlArray, xmlProcess, xmlTrue } from '../support/fake-supervisord.js';
 import { type Honesty, type LyingDaemon, lyingDaemon } from '../support/lying-daemon.js';
 import { joinAs } from '../support/raw-worker.js';
@@ -21,13 +23,6 @@ interface Liar {
 
 /** Says yes by the protocol of one driver, and does what the daemon does. */
 type StartLiar = (dir: TempDir, daemon: () => LyingDaemon) => Promise<Liar>;
-
-function driverOf(options: Record<string, unknown>, context = driverContext()): Driver {
-  const [name = ''] = Object.keys(options);
-  const kind = driverKinds.find((one) => one.name === name);
-  assert.ok(kind !== undefined);
-  return kind.create(options, context);
-}
 
 const running = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: 7 };
 
@@ -86,6 +81,14 @@ const liars: Readonly<Record<string, StartLiar>> = {
       await driver.close?.();
     };
     return { driver, close };
+  },
+  signal: async (dir) => {
+    mkdirSync(dir.join('master'));
+    const master = await startFakeMaster(dir.join('master'), 'replaces', script(dir));
+    return {
+      driver: driverOf({ signal: 'HUP', pidFile: master.pidFile, proof: 'children' }),
+      close: async () => master[Symbol.asyncDispose](),
+    };
   },
   run: async (dir) => ({
     driver: driverOf({ run: ['sh', '-c', script(dir)], confirms: true }),
@@ -177,6 +180,11 @@ for (const [name, start] of Object.entries(liars)) {
       }));
   });
 }
+
+describe('the table of liars', () => {
+  it('has every driver', () =>
+    assert.deepEqual(Object.keys(liars).sort(), driverKinds.map((kind) => kind.name).sort()));
+});
 
 describe('a daemon that nobody can ask', () => {
   it('is never said to use a generation, where its answers prove nothing', () =>

@@ -42,21 +42,30 @@ sleep 1000 &
 wait
 `;
 
-/** @param directory for its pid file */
-export async function startFakeMaster(directory: string, habit: MasterHabit): Promise<FakeMaster> {
+/**
+ * @param directory for its pid file
+ * @param script of shell that it runs first when it is told
+ */
+export async function startFakeMaster(
+  directory: string,
+  habit: MasterHabit,
+  script = '',
+): Promise<FakeMaster> {
+  const first = join(directory, 'first');
+  writeFileSync(first, script);
   const ready = join(directory, 'ready');
   // One that was here before says nothing of this one: a signal that comes before the trap would end it.
   rmSync(ready, { force: true });
   const child = habit === 'drains' ? join(directory, 'child') : 'sleep 1000';
   if (habit === 'drains') writeFileSync(child, drainingChild, { mode: 0o755 });
-  const script = `
+  const program = `
     begin() { ${child} & a=$!; ${child} & b=$!; }
-    trap '${onHup[habit]}' HUP
+    trap 'sh ${first}; ${onHup[habit]}' HUP
     ${habit === 'alone' ? '' : 'begin'}
     : > ${ready}
     while :; do if [ -n "$a" ]; then wait; else read line; fi; done
   `;
-  const master = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const master = spawn('sh', ['-c', program], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
   const ended = new Promise<void>((resolve) => master.once('exit', () => resolve()));
   const pid = master.pid ?? 0;
   await until(() => existsSync(ready));
