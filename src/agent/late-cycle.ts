@@ -5,6 +5,7 @@ import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import type { Host } from './host.js';
 import { leaveRefused } from './late-refusal.js';
+import { isPaused } from './pause.js';
 import { groupsIn, resultsIn } from './refusal.js';
 import { newCycleId } from './run-cycle.js';
 import { openStagingArea } from './staging-area.js';
@@ -34,14 +35,15 @@ function situationOf(host: Host, refusal: WritError): string {
   const { settled, previous, blocked } = host.ledger.read();
   const refused = resultsIn(refusal).filter((one) => one.state === 'refused');
   const noes = refused.map((one) => workerKey(one.group, one.worker));
-  return JSON.stringify([settled, previous, blocked?.atMs, refusal.code, groupsIn(refusal), noes]);
+  const now = [settled, previous, blocked?.atMs, isPaused(host)];
+  return JSON.stringify([...now, refusal.code, groupsIn(refusal), noes]);
 }
 
 async function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
   const story = openStory({ cycle: newCycleId(), trigger: 'due', clock: host.clock, firstStep: 'reset' });
   const area = openStagingArea(host.paths, host.durable, story.cycle);
   try {
-    const left = await leaveRefused(host, story, { refusal, staging: () => area.path() });
+    const left = await leaveRefused(host, story, { refusal, staging: () => area.path(), force: 'no' });
     if (left === undefined) return undefined;
     const findings = emptyFindings(left.from);
     findings.moves.push(left.moved);

@@ -8,8 +8,10 @@ import { type ActivePolicy, readActivePolicy } from './active-bundles.js';
 import { changedPaths, concernsGroup } from './changed-groups.js';
 import type { CycleStory } from './cycle-story.js';
 import { releasesBrought } from './generation-releases.js';
+import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import type { Move, MoveResult } from './move.js';
+import { isPaused } from './pause.js';
 import { putBack } from './put-back.js';
 import { groupsIn, resultsIn } from './refusal.js';
 import { rememberBlamed } from './remember-refusals.js';
@@ -26,16 +28,19 @@ export interface Left {
 
 /**
  * Leaves what is active for the generation before it.
- * @returns undefined where it stays: blocked, nothing to go back to, or a worker that has used it before
+ * @param options.force `yes`: in a pause too
+ * @returns undefined where it stays: paused, blocked, nothing to go back to, or a worker that has used it before
  */
 export async function leaveRefused(
   host: Host,
   story: CycleStory,
-  options: { readonly refusal: WritError; readonly staging: () => string },
+  options: { readonly refusal: WritError; readonly staging: () => string; readonly force: 'yes' | 'no' },
 ): Promise<Left | undefined> {
-  const { refusal } = options;
+  const { refusal, force } = options;
   const active = readActivePolicy(host.paths);
   if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
+  // As it is in a pause, the policy stays: what is to be done about the worker is a person's.
+  if (force === 'no' && isPaused(host)) return undefined;
   const groups = groupsIn(refusal);
   if (hasUsedIt(host, refusal, active.generation.number)) return undefined;
   const target = await targetOrNone(host, active);
@@ -106,7 +111,8 @@ function moveFrom(host: Host, { active, target, releases, groups, staging }: Lea
 /** A backup of itself is none. */
 function forgetPrevious(host: Host, generation: number): void {
   const { previous, ...ledger } = host.ledger.read();
-  if (previous === generation) host.ledger.write(ledger);
+  // A way back that failed before its link has left everything as it was.
+  if (previous === generation && activeGenerationNumber(host.paths) === generation) host.ledger.write(ledger);
 }
 
 function resultsOf({

@@ -3,7 +3,7 @@
 import { isWritError } from '../core/errors.js';
 import { readActivePolicy } from './active-bundles.js';
 import type { Host } from './host.js';
-import { pauseNow } from './pause.js';
+import { isPaused } from './pause.js';
 import { chooseTarget } from './rollback-target.js';
 import { runRollback } from './run-cycle.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -24,7 +24,7 @@ export function createUntrustedExit(): UntrustedExit {
       const alarm = result.problems.find((one) => one.code === 'UNTRUSTED_ACTIVE');
       if (alarm === undefined || host.config.untrusted === 'keep' || signal.aborted) return undefined;
       // A pause leaves the workers alone; the alarm is said, and what is to be done about it is a person's.
-      if (pauseNow(host.ledger.read(), host.clock.nowMs()) !== undefined) return undefined;
+      if (isPaused(host)) return undefined;
       if (result.generation === triedToLeave) return undefined;
       triedToLeave = result.generation;
       const generation = await whereTo(host);

@@ -14,7 +14,9 @@ export async function nothingNew(cycle: Cycle): Promise<void> {
     // A person is told how it is now; a poll leaves each worker its time.
     who: request.trigger === 'poll' ? 'whose-turn-it-is' : 'all',
     onRefused: async (refusal) => {
-      left = await leaveRefused(host, story, { refusal, staging: () => area.path() });
+      left = await leaveRefused(host, story, {
+        ...{ refusal, staging: () => area.path(), force: request.force },
+      });
     },
   });
   if (left !== undefined) return noteLeft(cycle, left);

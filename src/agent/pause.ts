@@ -47,6 +47,11 @@ export function pauseNow(ledger: Pick<Ledger, 'pause'>, nowMs: number): Pause | 
   return noted?.untilMs !== undefined && noted.untilMs <= nowMs ? undefined : noted;
 }
 
+/** True while a pause holds. */
+export function isPaused({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
+  return pauseNow(ledger.read(), clock.nowMs()) !== undefined;
+}
+
 /** Forgets a pause that is over. @returns it, or undefined while it holds or where there is none */
 export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): Pause | undefined {
   const { pause: noted, ...rest } = ledger.read();
@@ -68,6 +73,5 @@ export function pausedError(host: Pick<Host, 'ledger' | 'clock'>, what: string):
 
 /** What a look over the disk may do by itself: a repair moves workers too. */
 export function repairNow(host: Pick<Host, 'ledger' | 'clock' | 'config'>): 'yes' | 'no' {
-  const isPaused = pauseNow(host.ledger.read(), host.clock.nowMs()) !== undefined;
-  return isPaused ? 'no' : host.config.scrub.repair;
+  return isPaused(host) ? 'no' : host.config.scrub.repair;
 }

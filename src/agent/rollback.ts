@@ -9,7 +9,7 @@ import { openStory } from './cycle-story.js';
 import { emptyFindings, finishCycle } from './finish-cycle.js';
 import type { Host } from './host.js';
 import type { Hold, Ledger } from './ledger.js';
-import type { Move } from './move.js';
+import type { Move, MoveResult } from './move.js';
 import { chooseTarget } from './rollback-target.js';
 import { openStagingArea } from './staging-area.js';
 import type { CycleEnd } from './sync-cycle.js';
@@ -99,7 +99,7 @@ function noteBundles(
   done: {
     active: ActivePolicy | undefined;
     target: ActivePolicy;
-    outcome: MoveOutcome;
+    outcome: MoveResult['outcome'];
     problem: Problem | undefined;
   },
 ): void {
@@ -117,5 +117,3 @@ function noteBundles(
     });
   }
 }
-
-type MoveOutcome = Awaited<ReturnType<typeof performMove>>['outcome'];

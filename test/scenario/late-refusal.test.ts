@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { leaveWhenRefused } from '../../src/agent/late-cycle.js';
+import { pause } from '../../src/agent/pause.js';
 import type { CycleEnd } from '../../src/agent/sync-cycle.js';
 import { noteLateAnswer } from '../../src/agent/worker-ledger.js';
 import type { WorkerGroupConfig } from '../../src/core/config.js';
@@ -84,6 +85,25 @@ describe('a worker that refuses what is active already', () => {
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'WORKER_REFUSED']);
     assert.deepEqual([result.changed, result.generation], [true, 1]);
     assert.deepEqual(driver.told, ['b 2', 'a 1', 'b 1']);
+  });
+
+  it('waits for the end of a pause, or for a person who forces', async () => {
+    const { test, driver, ends, settle } = await lateNo();
+    using _ = test;
+    const { host } = test;
+    const paused = pause(host, { by: 'anna', reason: 'freeze', untilMs: test.clock.nowMs() + 60_000 });
+    await settle();
+    assert.deepEqual([driver.told, ends.length, current(test)], [['b 2'], 0, 'generations/2']);
+    const { exitCode, problems } = await test.pull();
+    assert.deepEqual([exitCode, problems[0]?.code, current(test)], [4, 'WORKER_REFUSED', 'generations/2']);
+    await test.clock.advance(60_000);
+    await settle();
+    assert.deepEqual([ends.length, current(test)], [1, 'generations/1']);
+    const forced = await lateNo();
+    using _forced = forced.test;
+    forced.test.host.ledger.write({ ...forced.test.host.ledger.read(), pause: paused.pause });
+    await forced.settle();
+    assert.equal((await forced.test.pull({ force: 'yes' })).exitCode, 5);
   });
 
   it('by itself, as when it connects, rolls back too', async () => {
