@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AgentConfig, BundleConfig } from '../core/config.js';
 import { WritError } from '../core/errors.js';
-import { digestHex } from '../core/names.js';
+import { type Digest, digestHex } from '../core/names.js';
 import {
   type BundleDifference,
   type DiffSide,
@@ -64,24 +64,28 @@ export async function diffPolicy(options: DiffPolicyOptions): Promise<PolicyDiff
   return { from, to, bundles: compare(old, now, options), notListed: [] };
 }
 
-/** The bundles of one side, and where their trees lie. */
-interface Policy {
-  readonly sides: Map<string, DiffSide>;
-  readonly trees: Map<string, string>;
+/** A bundle of one side. */
+interface PolicyPart extends DiffSide {
+  /** Of its manifest. */
+  readonly digest: Digest;
+  readonly tree: string;
 }
+
+/** By bundle. */
+type Policy = Map<string, PolicyPart>;
 
 function compare(from: Policy, to: Policy, { texts }: DiffPolicyOptions): BundleDifference[] {
   const read = texts === 'no' ? {} : { read: { from: readerOf(from), to: readerOf(to) } };
-  return diffPolicies({ from: from.sides, to: to.sides, ...read });
+  return diffPolicies({ from, to, ...read });
 }
 
 /** What lies on disk is shown only where it is what was signed. */
-function readerOf({ sides, trees }: Policy): ReadSide {
+function readerOf(policy: Policy): ReadSide {
   return (bundle, path) => {
-    const file = sides.get(bundle)?.manifest.files.find((one) => one.path === path);
-    const tree = trees.get(bundle);
-    if (file === undefined || tree === undefined) return undefined;
-    const verdict = readSmallFile(join(tree, path), { maxBytes: maxTextBytes, links: 'refused' });
+    const part = policy.get(bundle);
+    const file = part?.manifest.files.find((one) => one.path === path);
+    if (part === undefined || file === undefined) return undefined;
+    const verdict = readSmallFile(join(part.tree, path), { maxBytes: maxTextBytes, links: 'refused' });
     if (verdict.kind !== 'read') return undefined;
     const digest = createHash('sha256').update(verdict.bytes).digest('hex');
     return digest === digestHex(file.digest) ? verdict.bytes : undefined;
@@ -96,11 +100,10 @@ function policyOf(paths: HostPaths, generation: number): Policy {
       hint: `Kept are ${kept.join(', ') || 'none'}.`,
     });
   }
-  const policy: Policy = { sides: new Map(), trees: new Map() };
+  const policy: Policy = new Map();
   for (const [bundle, { entry, record, manifest }] of bundlesOf(paths, readGeneration(paths, generation))) {
-    const { serial, revision } = record.release;
-    policy.sides.set(bundle, { serial, revision, manifest });
-    policy.trees.set(bundle, entry.treePath);
+    const { serial, revision, manifest: signed } = record.release;
+    policy.set(bundle, { serial, revision, manifest, digest: signed.digest, tree: entry.treePath });
   }
   return policy;
 }
@@ -133,7 +136,7 @@ async function diffServer(
   try {
     await client.refresh({ signal: options.signal });
     const active = activeGenerationNumber(paths);
-    const old = active === undefined ? nothing : policyOf(paths, active);
+    const old: Policy = active === undefined ? new Map() : policyOf(paths, active);
     const context = { config, client, durable, directory, old, signal: options.signal };
     const { policy, notListed } = await policyOfServer(context);
     return { from: active ?? 'nothing', to: 'server', bundles: compare(old, policy, options), notListed };
@@ -143,7 +146,6 @@ async function diffServer(
   }
 }
 
-const nothing: Policy = { sides: new Map(), trees: new Map() };
 const maxTrustFileBytes = 16_000_000;
 
 /** With it the answer is held to what this host knows: an older repository is refused here too. */
@@ -171,26 +173,28 @@ async function policyOfServer(
   context: ServerContext,
 ): Promise<{ readonly policy: Policy; readonly notListed: readonly string[] }> {
   const { config, old } = context;
-  const policy: Policy = { sides: new Map(), trees: new Map() };
+  const policy: Policy = new Map();
   const notListed: string[] = [];
   for (const bundle of config.bundles) {
-    if ((await takeListed(context, bundle, policy)) === 'taken') continue;
-    notListed.push(bundle.name);
-    const [side, tree] = [old.sides.get(bundle.name), old.trees.get(bundle.name)];
-    if (side === undefined || tree === undefined) continue;
-    policy.sides.set(bundle.name, side);
-    policy.trees.set(bundle.name, tree);
+    const listed = await takeListed(context, bundle);
+    if (listed === undefined) notListed.push(bundle.name);
+    const part = listed ?? old.get(bundle.name);
+    if (part !== undefined) policy.set(bundle.name, part);
   }
   return { policy, notListed };
 }
 
+/** @returns undefined for a bundle that the server does not list */
 async function takeListed(
-  { config, client, durable, directory, signal }: ServerContext,
+  { config, client, durable, directory, old, signal }: ServerContext,
   { name, channel, mode }: BundleConfig,
-  policy: Policy,
-): Promise<'taken' | 'not-listed'> {
+): Promise<PolicyPart | undefined> {
   const target = await client.target(name, channel, { signal });
-  if (target === undefined) return 'not-listed';
+  if (target === undefined) return undefined;
+  const { serial, revision, manifest: signed } = target.release;
+  const known = old.get(name);
+  // The same files under another serial, or the very same release: it is here already.
+  if (known?.digest === signed.digest) return { ...known, serial, revision };
   const place = join(directory, `bundle-${name}`);
   durable.makeDirectory('diff.bundle', place, 0o700);
   const fetching = { client, target, directory: place, fs: durable, limits: config.limits, signal };
@@ -199,8 +203,5 @@ async function takeListed(
     ...{ archive, directory: join(place, 'tree'), fs: durable, limits: config.limits, mode, signal },
     mtimeSeconds: Math.floor(systemClock.nowMs() / 1000),
   });
-  const { serial, revision } = staged.release;
-  policy.sides.set(name, { serial, revision, manifest: staged.manifest });
-  policy.trees.set(name, staged.treePath);
-  return 'taken';
+  return { serial, revision, manifest: staged.manifest, digest: signed.digest, tree: staged.treePath };
 }

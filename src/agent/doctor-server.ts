@@ -23,10 +23,6 @@ export interface LookOptions {
   readonly version: string;
 }
 
-const connectTimeoutMs = 5000;
-const totalTimeoutMs = 15_000;
-const timestampPath = 'metadata/timestamp.json';
-
 export function lookAtMirrors(options: LookOptions): Promise<MirrorLook[]> {
   return Promise.all(options.config.repository.map((mirror) => lookAtMirror(mirror, options)));
 }
@@ -44,6 +40,10 @@ async function lookAtMirror(mirror: MirrorConfig, options: LookOptions): Promise
     return { facts: { url: url.href, error: { code, message, hint }, nowMs: clock.nowMs() } };
   }
 }
+
+const connectTimeoutMs = 5000;
+const totalTimeoutMs = 15_000;
+const timestampPath = 'metadata/timestamp.json';
 
 async function askHttp(
   url: URL,

@@ -148,19 +148,16 @@ async function examineWorkers(patient: Patient): Promise<DoctorFinding[]> {
   try {
     const look = await lookAtWorkers({ config, clock, told: report?.workers ?? [], etc });
     const { groups, readers, confined, resolverGroups } = look;
-    const parts = policyParts(config);
     const none: Judged = { state: 'skip', text: 'no group is configured' };
     return [
       ...(await check('names', async () => [judgeNames({ ...nameFacts(config, etc), resolverGroups })])),
       ...(await check('workers', async () => (groups.length === 0 ? [none] : groups.map(judgeGroup)))),
-      ...(await check('permissions', async () => [
-        judgePermissions({
-          policy: config.policy,
-          groups: groups.map(({ group }) => group),
-          readers,
-          ...(parts === undefined ? {} : { parts }),
-        }),
-      ])),
+      ...(await check('permissions', async () => {
+        const parts = policyParts(config);
+        const names = groups.map(({ group }) => group);
+        const facts = { policy: config.policy, groups: names, readers };
+        return [judgePermissions({ ...facts, ...(parts === undefined ? {} : { parts }) })];
+      })),
       ...(await check('apparmor', async () => [judgeConfinement(confined, config.policy)])),
     ];
   } catch (error) {

@@ -1,6 +1,6 @@
 // Runs every check of every bundle on the candidate generation, one after the other, and says per bundle what
 // stands against it. A bundle whose tree did not change is checked too: the candidate is judged as a whole.
-// Until checks run in a sandbox, the candidate is compared with itself afterwards.
+// Where a check runs without a sandbox, the candidate is compared with itself afterwards.
 import type { BundleConfig } from '../core/config.js';
 import { type ErrorCode, WritError } from '../core/errors.js';
 import type { HookVerdict, HookVerdictKind } from '../core/hook-verdict.js';

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { runDoctor } from '../../src/agent/doctor.js';
 import { readOfflineStatus } from '../../src/agent/offline.js';
@@ -168,6 +169,18 @@ describe('writ doctor', () => {
       server.close();
     },
   );
+
+  it('says of workers what it can where the policy cannot be read', async () => {
+    using host = copyHost(installed);
+    host.configure({ workers: [group({ signal: 'HUP', pidFile: host.dir.join('ns.pid') })] });
+    const bundle = join(host.paths.policy, 'current', 'dns-edge');
+    const tree = realpathSync(bundle);
+    rmSync(tree, { recursive: true });
+    writeFileSync(tree, 'no directory');
+    const findings = await examine(host);
+    assert.match(of(findings, 'workers')[0] ?? '', /^warn ns: nobody is there/);
+    assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be looked at/);
+  });
 
   it('sees that a control socket is left by the dead', async () => {
     using host = copyHost(installed);

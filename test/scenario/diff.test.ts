@@ -90,6 +90,14 @@ describe('writ diff', () => {
     assert.deepEqual(leftovers(), []);
   });
 
+  it('fetches nothing that this host has', async () => {
+    using dir = tempDir();
+    const site = await siteWithTwo(dir);
+    fs.rmSync(join(site.repository.directory, 'targets'), { recursive: true });
+    const { outcome, bundles } = await site.json('diff', '--server');
+    assert.deepEqual([outcome, bundles], ['same', []]);
+  });
+
   it('keeps control characters of files from the terminal', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);
