@@ -35,7 +35,7 @@ export interface Settler {
 }
 
 /** A turn is as often as a worker may wait that has just appeared. */
-export const turnEveryMs = 5000;
+const turnEveryMs = 5000;
 /** A set that takes long to read, as one by a command, is read at most this part of the time. */
 const readShare = 20;
 

@@ -112,8 +112,9 @@ async function tellInSteps(
   const all: Said[] = [];
   let failure: WritError | undefined;
   while (left.length > 0 && !options.stop.signal.aborted) {
-    const isFirst = !all.some(hasAnswered);
-    const batch = left.splice(0, stepSize(left, isFirst ? 1 : group.config.rolling, group));
+    const { rolling = Number.POSITIVE_INFINITY } = group.config;
+    const isCanary = Number.isFinite(rolling) && !all.some(hasAnswered);
+    const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
     const said = await mapBounded(batch, maxParallelTells, (one) => tellOne(worker, one));
     all.push(...said);
     failure = said.some((one) => one.no !== undefined) ? undefined : await proofOf(worker, said, left.length);
@@ -139,14 +140,9 @@ function inOrder(group: WorkerGroup, workers: readonly Told[], { verbOf }: Telli
 }
 
 /** One alone where it is restarted: as long as it is away, the others serve. */
-function stepSize(
-  [first, ...others]: readonly Wanted[],
-  rolling: number | undefined,
-  group: WorkerGroup,
-): number {
+function stepSize([first, ...others]: readonly Wanted[], atMost: number): number {
   if (first?.verb === 'restart') return 1;
-  const resets = 1 + others.filter((one) => one.verb === 'reset').length;
-  return group.config.rolling === undefined ? resets : Math.min(rolling ?? resets, resets);
+  return Math.min(1 + others.filter((one) => one.verb === 'reset').length, atMost);
 }
 
 function hasAnswered({ result }: Said): boolean {
