@@ -28,7 +28,7 @@ import { withRetired } from './retired.js';
 import { judgeProof, resetWorkers, runLoaders, type TellContext, whoIsMissing } from './tell-steps.js';
 import { verbsTo } from './tell-verbs.js';
 import { announceActive } from './worker-groups.js';
-import { noteWorkers, wantGeneration } from './worker-ledger.js';
+import { noteUnread, noteWorkers, wantGeneration } from './worker-ledger.js';
 
 /** Performs a move from the swap on; the machine of the story is at `swap`. */
 export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
@@ -111,6 +111,7 @@ async function tellAndCommit(
     progress.told = new Map();
     const report = await resetWorkers(host, context);
     noteWorkers(host, report.results);
+    noteUnread(host, report.unread);
     return {
       value: report,
       text: resetText(report.results, move.to.generation),

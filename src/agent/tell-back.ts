@@ -18,11 +18,12 @@ import {
   type TellContext,
   type TellTarget,
   tellWorkers,
+  unreadOf,
   whoIsMissing,
 } from './tell-steps.js';
 import { type VerbOf, verbsTo } from './tell-verbs.js';
 import { workerKey } from './worker-groups.js';
-import { groupOf, noteWorkers, wantGeneration } from './worker-ledger.js';
+import { groupOf, noteUnread, noteWorkers, wantGeneration } from './worker-ledger.js';
 
 export type MoveBack = Move & { readonly from: TellTarget };
 
@@ -43,6 +44,7 @@ export async function tellBack(
   const tellings = await tellWorkers(host, context);
   const told = tellings.flatMap((one) => one.results);
   noteWorkers(host, told);
+  noteUnread(host, unreadOf(tellings));
   const living = await lookAfter(groups, told, { clock, signal: context.signal });
   noteWorkers(host, living);
   const revived = await revive(living, { groups, target: from, clock });

@@ -71,6 +71,8 @@ export interface ResetReport {
   readonly results: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** Names of the groups of which nobody could say who is in them, with the reason. */
+  readonly unread: ReadonlyMap<string, string>;
 }
 
 /**
@@ -83,11 +85,20 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
   const firstResults = first.flatMap((one) => one.results);
   requireNobodySaysNo(first, firstResults);
   if (context.manner?.newcomers === undefined || context.signal.aborted)
-    return { results: firstResults, ...whoIsMissing(first, firstResults) };
+    return { results: firstResults, ...whoIsMissing(first, firstResults), unread: unreadOf(first) };
   const tellings = await tellNewcomers(host, context, first);
   const results = tellings.flatMap((one) => one.results);
   requireNobodySaysNo(tellings, results);
-  return { results, ...whoIsMissing(tellings, results) };
+  return { results, ...whoIsMissing(tellings, results), unread: unreadOf(tellings) };
+}
+
+/** @returns names of the groups whose sets nobody could read, with the reason */
+export function unreadOf(tellings: readonly GroupTelling[]): ReadonlyMap<string, string> {
+  return new Map(
+    tellings.flatMap(({ group, unlisted }) =>
+      unlisted === undefined ? [] : [[group.config.name, unlisted.message] as const],
+    ),
+  );
 }
 
 /** A worker may have read the generation before the swap, and be listed only behind it: nobody has told it. */

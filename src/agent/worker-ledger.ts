@@ -2,7 +2,7 @@
 // failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
 import type { WorkerResult } from '../core/cycle-report.js';
 import type { Host } from './host.js';
-import type { Ledger, WorkerLedger } from './ledger.js';
+import type { Ledger, UnreadSet, WorkerLedger } from './ledger.js';
 import type { VerbOf } from './tell-verbs.js';
 import { type WorkerGroup, workerKey } from './worker-groups.js';
 
@@ -75,6 +75,17 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
 
 /** More than a set may have, with those that are gone. */
 const maxWorkersOfGroup = 2048;
+
+/** Notes the sets that a move could not read: until they are, nobody knows who uses what. */
+export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: ReadonlyMap<string, string>): void {
+  if (unread.size === 0) return;
+  const ledger = host.ledger.read();
+  const { unreadSets = {} } = ledger;
+  const found = [...unread].map(([name, text]): [string, UnreadSet] => {
+    return [name, { text, sinceMs: unreadSets[name]?.sinceMs ?? host.clock.nowMs() }];
+  });
+  host.ledger.write({ ...ledger, unreadSets: { ...unreadSets, ...Object.fromEntries(found) } });
+}
 
 /**
  * Notes an answer that came outside a tell. One about another generation than the worker is to use by now says

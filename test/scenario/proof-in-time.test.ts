@@ -120,3 +120,25 @@ describe('a worker that answers, and is another process before the move is over'
     assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
   });
 });
+
+describe('a set that nobody can read while its workers are to be told', () => {
+  it('is confirmed in no status, on the way there and on the way back, until it is read', async () => {
+    const [dark, other] = [scriptedDriver({ a: confirms }), scriptedDriver({ b: confirms })];
+    using test = testHost({ groups: { dark: { driver: dark }, other: { driver: other } } });
+    dark.unread = 'EACCES';
+    await publish(test, 1);
+    assert.equal((await test.pull()).exitCode, 4);
+    assert.deepEqual([statusOf(test).confirmed, codes(statusOf(test))], [false, ['WORKER_UNREACHABLE']]);
+    dark.unread = undefined;
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+    const { host } = test;
+    other.workers.set('b', (generation) => {
+      host.ledger.write({ ...host.ledger.read(), workers: {} });
+      dark.unread = 'EACCES';
+      return generation === 1 ? confirms(1) : refuses('no')();
+    });
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    assert.deepEqual([statusOf(test).confirmed, codes(statusOf(test))], [false, ['WORKER_UNREACHABLE']]);
+  });
+});
