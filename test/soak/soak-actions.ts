@@ -35,7 +35,7 @@ const actions: readonly Action[] = [
   {
     name: 'kill a worker',
     weight: 2,
-    act: (world) => pick(world).killUser(world.random.pick(['native', 'daemon'])),
+    act: (world) => pick(world).users.kill(world.random.pick(['native', 'daemon'])),
   },
   { name: 'spoil the way', weight: 4, act: spoilWay },
   { name: 'step the clock', weight: 3, act: stepClock },

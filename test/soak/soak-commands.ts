@@ -5,6 +5,12 @@ import { writVersion } from '../../src/core/version.js';
 import { systemClock } from '../../src/platform/clock.js';
 import { askAgent } from '../../src/platform/control-client.js';
 
+export interface CommandRun {
+  readonly exitCode: number | null;
+  readonly json: Record<string, unknown> | undefined;
+  readonly durationMs: number;
+}
+
 export function requestOf(args: readonly string[]): ControlRequest {
   const [type] = args;
   const by = 'soak';

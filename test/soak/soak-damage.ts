@@ -76,11 +76,11 @@ export function damageActiveTree(host: SoakHost, knownFile: string, random: Seed
 export function damageKeptTree(host: SoakHost, knownFile: string, random: Seeded): string {
   const active = host.read().bundles.map(({ tree }) => tree);
   const kept = fs
-    .readdirSync(join(host.policy, 'bundles'))
+    .readdirSync(join(host.places.policy, 'bundles'))
     .flatMap((bundle) =>
-      fs.readdirSync(join(host.policy, 'bundles', bundle)).map((name) => `${bundle}/${name}`),
+      fs.readdirSync(join(host.places.policy, 'bundles', bundle)).map((name) => `${bundle}/${name}`),
     )
-    .map((name) => fs.realpathSync(join(host.policy, 'bundles', name)))
+    .map((name) => fs.realpathSync(join(host.places.policy, 'bundles', name)))
     .filter((tree) => !active.includes(tree));
   if (kept.length === 0) return 'no kept tree to damage';
   const tree = random.pick(kept);
@@ -96,7 +96,7 @@ export function damageGeneration(host: SoakHost, knownFile: string, random: Seed
   const { bundle } = random.pick(bundles);
   appendKnown(knownFile, { type: 'tainted', path: generation });
   const link = join(generation, bundle);
-  const others = fs.readdirSync(join(host.policy, 'bundles', bundle));
+  const others = fs.readdirSync(join(host.places.policy, 'bundles', bundle));
   const harms: Record<string, Harm> = {
     removed: (path) => fs.rmSync(path),
     'pointed elsewhere': (path) => {
@@ -109,8 +109,8 @@ export function damageGeneration(host: SoakHost, knownFile: string, random: Seed
 
 /** The link `current` itself. The caller says when it is whole again. @returns what was done */
 export function damageCurrent(host: SoakHost, knownFile: string, random: Seeded): string {
-  const link = join(host.policy, 'current');
-  appendKnown(knownFile, { type: 'link', policy: host.policy, state: 'damaged' });
+  const link = join(host.places.policy, 'current');
+  appendKnown(knownFile, { type: 'link', policy: host.places.policy, state: 'damaged' });
   const harms: Record<string, Harm> = {
     removed: (path) => fs.rmSync(path),
     'pointed nowhere': (path) => {
@@ -123,14 +123,14 @@ export function damageCurrent(host: SoakHost, knownFile: string, random: Seeded)
 
 /** What the host keeps of its releases. @returns what was done */
 export function damageArchives(host: SoakHost, random: Seeded): string {
-  const files = filesBelow(join(host.state, 'archives'));
+  const files = filesBelow(join(host.places.state, 'archives'));
   if (files.length === 0) return 'no archive to damage';
   return harm(random.pick(files), pickHarm(fileHarms, random), random);
 }
 
 /** The metadata that the host trusts. @returns what was done */
 export function damageTrust(host: SoakHost, random: Seeded): string {
-  const files = filesBelow(join(host.state, 'trust'));
+  const files = filesBelow(join(host.places.state, 'trust'));
   if (files.length === 0) return 'no metadata to damage';
   return harm(random.pick(files), pickHarm(fileHarms, random), random);
 }
@@ -138,7 +138,7 @@ export function damageTrust(host: SoakHost, random: Seeded): string {
 /** What outlives a cycle. @returns what was done */
 export function damageStateFile(host: SoakHost, random: Seeded): string {
   const names = ['ledger.json', 'ledger.json', 'rejected.json', 'history.jsonl'];
-  const files = names.map((name) => join(host.state, name)).filter((path) => fs.existsSync(path));
+  const files = names.map((name) => join(host.places.state, name)).filter((path) => fs.existsSync(path));
   if (files.length === 0) return 'no state file to damage';
   return harm(random.pick(files), pickHarm(fileHarms, random), random);
 }

@@ -2,7 +2,9 @@
 // release by itself, says so, and is whole.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VerifyResult } from '../../src/core/verify-report.js';
+import { canRepair } from './host-places.js';
 import { appendKnown } from './known-releases.js';
+import type { CommandRun } from './soak-commands.js';
 import {
   damageActiveTree,
   damageArchives,
@@ -12,7 +14,7 @@ import {
   damageStateFile,
   damageTrust,
 } from './soak-damage.js';
-import { type CommandRun, canRepair, type SoakHost } from './soak-host.js';
+import type { SoakHost } from './soak-host.js';
 import { pick, publish, publishBoth } from './soak-publisher.js';
 import { type BundleName, bundleNames } from './soak-repository.js';
 import type { SoakWorld } from './soak-world.js';
@@ -27,7 +29,7 @@ export async function damagePolicy(world: SoakWorld): Promise<void> {
   const { random, story, knownFile } = world;
   const host = pick(world);
   host.faults.add('damage');
-  if (host.faults.has('way') || host.faults.has('disk')) host.forgetAcknowledged();
+  if (host.faults.has('way') || host.faults.has('disk')) host.acknowledged.forget();
   const damage = random.pick([
     damageActiveTree,
     damageActiveTree,
@@ -41,8 +43,8 @@ export async function damagePolicy(world: SoakWorld): Promise<void> {
   if (how === 'verify') await host.writ(...repairCommand);
   if (how === 'force') await host.writ('pull', '--force');
   if (how === 'restart') {
-    host.killAgent();
-    await host.ensureAgent();
+    host.agent.kill();
+    await host.agent.ensure();
   }
   await world.healAll();
   await requireMended(world, host, how);
@@ -55,7 +57,7 @@ async function requireMended(world: SoakWorld, host: SoakHost, how: string): Pro
     const { generation, bundles, violations } = host.read();
     const isWhole = generation !== undefined && violations.length === 0 && !host.known.isTainted(generation);
     if (isWhole && bundles.length === bundleNames.length && bundles.every((one) => !one.tainted)) {
-      appendKnown(world.knownFile, { type: 'link', policy: host.policy, state: 'whole' });
+      appendKnown(world.knownFile, { type: 'link', policy: host.places.policy, state: 'whole' });
       const tookMs = performance.now() - startedMs;
       world.story.measure(`milliseconds to a repair by ${how}`, tookMs);
       world.story.event(`${host.name}: mended by ${how} after ${Math.round(tookMs)} ms`);
@@ -74,8 +76,8 @@ export async function damageKept(world: SoakWorld): Promise<void> {
   const host = pick(world);
   const what = random.pick(['archives', 'trust', 'state', 'tree'] as const);
   const restart = random.once(3);
-  if (restart) host.killAgent();
-  if (restart) await host.agent?.ended;
+  if (restart) host.agent.kill();
+  if (restart) await host.agent.process?.ended;
   const done = {
     archives: () => damageArchives(host, random),
     trust: () => damageTrust(host, random),
@@ -84,8 +86,8 @@ export async function damageKept(world: SoakWorld): Promise<void> {
   }[what]();
   story.count(`damages of ${what}`);
   story.event(`${host.name}: damaged: ${done}`);
-  host.noteUnrest();
-  await host.ensureAgent();
+  host.acknowledged.noteUnrest();
+  await host.agent.ensure();
   if (random.once(2)) await publish(world, random.pick(bundleNames), 'good');
   await host.writ('pull');
 }
@@ -100,7 +102,7 @@ export async function calm(world: SoakWorld): Promise<void> {
 }
 
 async function calmHost(world: SoakWorld, host: SoakHost): Promise<void> {
-  await host.ensureAgent();
+  await host.agent.ensure();
   await host.writ('resume');
   await requireNewest(world, host);
   await requireZero(host, ['pull']);

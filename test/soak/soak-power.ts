@@ -27,26 +27,26 @@ export async function killAgent(world: SoakWorld, host: SoakHost): Promise<void>
     ['verify', '--repair'],
   ]);
   if (command[0] === 'rollback') host.expectRollback();
-  const asked = host.begin(...command);
+  const asked = host.commands.begin(...command);
   const when = await killTime(world, host);
-  host.killAgent();
+  host.agent.kill();
   story.event(`${host.name}: killed the agent ${when} of ${command.join(' ')}`);
   const run = await asked.ended;
-  if (command[0] === 'pull') host.acknowledge(run);
-  if (command[0] === 'rollback') host.rollbackIsOver();
+  if (command[0] === 'pull') host.acknowledged.note(run);
+  if (command[0] === 'rollback') host.acknowledged.rollbackIsOver();
   host.look();
   if (random.once(3)) await pullAlone(world, host);
   if (random.once(3)) await killInStart(world, host);
-  await host.ensureAgent();
+  await host.agent.ensure();
   if (command[0] === 'rollback') await host.writ('resume');
 }
 
 /** Half of the times anywhere in a pull, the others behind the swap, which is a small part of it. */
 async function killTime({ random }: SoakWorld, host: SoakHost): Promise<string> {
-  const usualMs = Math.ceil(host.usualPullMs() * 1.1);
+  const usualMs = Math.ceil(host.acknowledged.usualPullMs() * 1.1);
   const inMoveMs = random.int(longestMoveMs);
   const anywhereMs = random.int(usualMs + 1);
-  if (random.once(2) && (await host.untilSwap(usualMs + 2000))) {
+  if (random.once(2) && (await host.agent.untilSwap(usualMs + 2000))) {
     await sleep(inMoveMs);
     return `${inMoveMs} ms behind the swap`;
   }
@@ -57,27 +57,27 @@ async function killTime({ random }: SoakWorld, host: SoakHost): Promise<string> 
 /** Nobody is there: the command does it itself, and may be killed itself. */
 async function pullAlone(world: SoakWorld, host: SoakHost): Promise<void> {
   const { random, story } = world;
-  const alone = host.beginProgram('pull');
+  const alone = host.commands.beginProgram('pull');
   if (random.once(2)) {
-    const afterMs = random.int(Math.ceil(host.usualPullMs() * 2) + 1);
+    const afterMs = random.int(Math.ceil(host.acknowledged.usualPullMs() * 2) + 1);
     await Promise.race([sleep(afterMs), alone.ended]);
     if (alone.process.isRunning()) {
       alone.process.kill('SIGKILL');
-      host.noteUnrest();
+      host.acknowledged.noteUnrest();
       story.count('kills');
       story.count('kills of a pull');
       story.event(`${host.name}: killed a pull without an agent after ${afterMs} ms`);
     }
   }
-  host.acknowledge(await alone.ended);
+  host.acknowledged.note(await alone.ended);
   host.look();
 }
 
 async function killInStart(world: SoakWorld, host: SoakHost): Promise<void> {
-  const starting = host.startAgent();
+  const starting = host.agent.start();
   const afterMs = world.random.int(1200);
   await sleep(afterMs);
-  host.killAgent();
+  host.agent.kill();
   world.story.event(`${host.name}: killed the agent ${afterMs} ms into its start`);
   await starting;
   host.look();
@@ -108,9 +108,11 @@ export async function stepClock(world: SoakWorld): Promise<void> {
   const host = pick(world);
   const size = world.random.pick([10_000, 61 * minuteMs, 2 * dayMs, 40 * dayMs, 4000 * dayMs]);
   const shiftMs = world.random.once(2) ? size : -size;
-  fs.writeFileSync(host.clockFile, String(shiftMs));
+  fs.writeFileSync(host.places.clockFile, String(shiftMs));
   world.story.event(`${host.name}: the clock steps by ${shiftMs / 1000} s`);
-  world.breakFor(host, 'clock', 500 + world.random.int(8000), () => fs.writeFileSync(host.clockFile, '0'));
+  world.breakFor(host, 'clock', 500 + world.random.int(8000), () =>
+    fs.writeFileSync(host.places.clockFile, '0'),
+  );
   if (world.random.once(2)) await publish(world, world.random.pick(bundleNames), 'good');
   if (world.random.once(2)) await host.writ('pull');
   if (world.random.once(3)) await killAgent(world, host);
@@ -120,10 +122,10 @@ export async function fillDisk(world: SoakWorld): Promise<void> {
   const { random, story } = world;
   const host = world.hosts.filter((one) => one.ownDisk && !one.faults.has('disk'))[0];
   if (host === undefined) return story.count('actions left out: no disk to fill');
-  const filler = join(host.disk, 'filler');
+  const filler = join(host.places.disk, 'filler');
   const what = random.once(3) ? 'inodes' : 'bytes';
-  if (what === 'bytes') fillBytes(host.disk, filler, random.int(1_500_000));
-  else fillInodes(host.disk, filler, random.int(120));
+  if (what === 'bytes') fillBytes(host.places.disk, filler, random.int(1_500_000));
+  else fillInodes(host.places.disk, filler, random.int(120));
   story.count(`disk full of ${what}`);
   story.event(`${host.name}: the disk is full of ${what}`);
   world.breakFor(host, 'disk', 500 + random.int(8000), () =>

@@ -22,7 +22,7 @@ export async function publishBoth(world: SoakWorld): Promise<void> {
 }
 
 export async function publishNacked(world: SoakWorld): Promise<void> {
-  for (const host of world.hosts) host.noteUnrest();
+  for (const host of world.hosts) host.acknowledged.noteUnrest();
   if (world.random.once(2)) await publish(world, 'edge', 'good');
   await publish(world, 'access', 'nacked');
   if (world.random.once(2)) await pick(world).writ('pull');
@@ -45,7 +45,7 @@ export async function rotate(world: SoakWorld): Promise<void> {
 export async function rollBack(world: SoakWorld, host: SoakHost): Promise<void> {
   host.expectRollback();
   await host.writ('rollback', '--reason', 'soak');
-  host.rollbackIsOver();
+  host.acknowledged.rollbackIsOver();
   if (world.random.once(2)) await publish(world, world.random.pick(bundleNames), 'good');
   await host.writ('pull');
   await host.writ('resume');

@@ -8,8 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hostPaths } from '../../src/agent/paths.js';
 import { requireSwept } from '../support/host-invariant.js';
 import { seeded } from '../support/seeded.js';
+import { canRepair, graceMs } from './host-places.js';
 import { chooseAction } from './soak-actions.js';
-import { canRepair, graceMs, type SoakHost } from './soak-host.js';
+import type { SoakHost } from './soak-host.js';
 import { calm } from './soak-mending.js';
 import { SoakWorld } from './soak-world.js';
 
@@ -72,7 +73,7 @@ async function act(world: SoakWorld, { minutes, only, signal }: SoakOptions): Pr
 /** What holds after every action. */
 async function requireHost({ random }: SoakWorld, host: SoakHost): Promise<void> {
   host.look();
-  await host.ensureAgent();
+  await host.agent.ensure();
   if (!random.once(5)) return;
   const { exitCode, json } = await host.writ('status');
   if (exitCode !== 0) host.violate(`writ status ended with ${exitCode}: ${JSON.stringify(json)}`);
@@ -85,9 +86,9 @@ async function end(world: SoakWorld): Promise<void> {
   for (const host of world.hosts) {
     await requireCollected(host);
     host.look();
-    host.agentMayEnd = true;
-    host.agent?.kill('SIGTERM');
-    const exitCode = await host.agent?.ended;
+    host.agent.mayEnd = true;
+    host.agent.process?.kill('SIGTERM');
+    const exitCode = await host.agent.process?.ended;
     if (exitCode !== 0) host.violate(`the agent ended with ${exitCode} at SIGTERM`);
     requireClean(host);
     const verified = canRepair ? await host.writ('verify') : await host.writ('pull');
@@ -101,7 +102,7 @@ async function end(world: SoakWorld): Promise<void> {
 }
 
 async function requireCollected(host: SoakHost): Promise<void> {
-  const generations = join(host.policy, 'generations');
+  const generations = join(host.places.policy, 'generations');
   const startedMs = performance.now();
   while (fs.readdirSync(generations).length > maxGenerations) {
     if (performance.now() - startedMs > collectWithinMs + graceMs) {
@@ -118,10 +119,10 @@ async function requireCollected(host: SoakHost): Promise<void> {
 function requireClean(host: SoakHost): void {
   try {
     const paths = hostPaths({
-      state: host.state,
-      policy: host.policy,
-      run: host.run,
-      socket: join(host.run, 'agent.sock'),
+      state: host.places.state,
+      policy: host.places.policy,
+      run: host.places.run,
+      socket: join(host.places.run, 'agent.sock'),
     });
     requireSwept(paths);
     const wanted = fs.readdirSync(paths.generations).flatMap((name) => {

@@ -61,11 +61,11 @@ export class SoakWorld {
     await this.startServer();
     for (const bundle of ['edge', 'access'] as const) await this.repository.publish(bundle, 'good');
     for (const host of this.hosts) {
-      await host.startAgent();
+      await host.agent.start();
       const first = await host.writ('pull');
       if (first.exitCode !== 0)
         this.story.violate(`${host.name}: the first pull ended with ${first.exitCode}`);
-      host.startUsers();
+      host.users.startAll();
     }
   }
 
@@ -116,7 +116,7 @@ export class SoakWorld {
     for (const { host, fault, heal } of due) {
       await heal();
       host.faults.delete(fault);
-      host.noteUnrest();
+      host.acknowledged.noteUnrest();
       this.story.event(`${host.name}: the ${fault} is well again`);
     }
   }
