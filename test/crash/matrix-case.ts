@@ -1,18 +1,16 @@
-// One cycle of the crash matrix and its cases: the prepared disk is copied for each, a process meets its faults on the
-// copy, and then the host is held to the invariant. Owns what a process may leave behind and what it may say.
+// One cycle of the crash matrix and its cases: on a copy of the prepared disk a process meets its faults, and then the
+// host is held to the invariant. Owns what a process may say, and what may be active after it.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
-import { join } from 'node:path';
-import { loadConfig } from '../../src/agent/load-config.js';
-import { type HostPaths, hostPaths } from '../../src/agent/paths.js';
+import type { HostPaths } from '../../src/agent/paths.js';
 import { openRefusals } from '../../src/agent/refusals-file.js';
-import type { AgentConfig } from '../../src/core/config.js';
 import { isWritError } from '../../src/core/errors.js';
 import { createDurableFs } from '../../src/platform/durable-fs.js';
 import { holdInvariant, wholePolicy } from '../support/host-invariant.js';
-import { memory, tempDir } from '../support/temp-dir.js';
-import type { MatrixCycle, MatrixExpectation } from './matrix-cycles.js';
+import type { MatrixCycle } from './matrix-cycles.js';
+import { copy, linked, type Place, type PreparedDisks, type Template } from './matrix-disks.js';
 import { type Armed, faultName, type Moment, type Watch, watch } from './matrix-faults.js';
+import type { MatrixExpectation } from './matrix-hosts.js';
 import {
   type MatrixHost,
   matrixWorker,
@@ -20,7 +18,6 @@ import {
   reopenMatrixHost,
   runProcess,
 } from './matrix-process.js';
-import { configAt, makeWorld } from './replay-cycles.js';
 
 export interface MatrixCase extends Armed {
   /** The next process dies before its n-th operation, counted from 1. */
@@ -40,43 +37,6 @@ export function caseName({ label, nth, fault, secondKillAt }: MatrixCase): strin
   return `${faultName(fault)} ${label} (${nth})${again}`;
 }
 
-/** Disks that several cycles begin with, each prepared once. */
-export interface PreparedDisks extends Disposable {
-  of(cycle: MatrixCycle): Promise<PreparedDisk>;
-}
-
-interface PreparedDisk {
-  readonly template: Template;
-  readonly expectation: MatrixExpectation;
-}
-
-export function openDisks(): PreparedDisks {
-  const known = new Map<MatrixCycle['prepare'], Promise<PreparedDisk>>();
-  const directories: Disposable[] = [];
-  const prepare = async (cycle: MatrixCycle): Promise<PreparedDisk> => {
-    const dir = tempDir(memory());
-    directories.push(dir);
-    const world = makeWorld(dir);
-    const expectation = await cycle.prepare(world);
-    const { config } = loadConfig(world.configPath);
-    const used = linked(hostPaths(config));
-    return {
-      template: { config, disk: world.disk, run: config.run, ...(used === undefined ? {} : { used }) },
-      expectation,
-    };
-  };
-  return {
-    of: (cycle) => {
-      const found = known.get(cycle.prepare) ?? prepare(cycle);
-      known.set(cycle.prepare, found);
-      return found;
-    },
-    [Symbol.dispose]: () => {
-      for (const one of directories) one[Symbol.dispose]();
-    },
-  };
-}
-
 /** Lets the crashes before a cycle happen, and runs it once to learn its operations. */
 export async function prepareCycle(cycle: MatrixCycle, disks: PreparedDisks): Promise<PreparedCycle> {
   const { template: first, expectation } = await disks.of(cycle);
@@ -94,49 +54,6 @@ export async function prepareCycle(cycle: MatrixCycle, disks: PreparedDisks): Pr
   } catch (error) {
     crashed[Symbol.dispose]();
     throw error;
-  }
-}
-
-interface Template {
-  readonly config: AgentConfig;
-  readonly disk: string;
-  readonly run: string;
-  /** The generation that the worker uses, whoever has told it; absent before the first. */
-  readonly used?: number;
-}
-
-interface Place extends Disposable {
-  readonly cycle: MatrixCycle;
-  readonly host: MatrixHost;
-  readonly paths: HostPaths;
-  /** The place as what further copies are made of. */
-  readonly template: Template;
-}
-
-/** A copy of the disk, and of what a killed process leaves in the run directory. */
-function copy(cycle: MatrixCycle, { config, disk, run, ...rest }: Template): Place {
-  const path = fs.mkdtempSync(join(memory(), 'writ-matrix-'));
-  const keep = { recursive: true, verbatimSymlinks: true, preserveTimestamps: true } as const;
-  fs.cpSync(disk, join(path, 'disk'), keep);
-  if (fs.existsSync(run)) copyRun(run, join(path, 'run'));
-  const at = configAt(config, join(path, 'disk'), join(path, 'run'));
-  return {
-    cycle,
-    template: { ...rest, config: at.config, disk: join(path, 'disk'), run: join(path, 'run') },
-    host: { config: at.config, worker: matrixWorker(cycle.worker ?? 'confirms') },
-    paths: at.paths,
-    [Symbol.dispose]: () => fs.rmSync(path, { recursive: true, force: true }),
-  };
-}
-
-/** Sockets are no files to copy: a second name of one is a socket that nobody listens on. */
-function copyRun(from: string, to: string): void {
-  for (const one of ['.', ...fs.readdirSync(from, { recursive: true, encoding: 'utf8' })]) {
-    const [source, place] = [join(from, one), join(to, one)];
-    const stat = fs.lstatSync(source);
-    if (stat.isDirectory()) fs.mkdirSync(place, { mode: stat.mode });
-    else if (stat.isSocket()) fs.linkSync(source, place);
-    else fs.copyFileSync(source, place);
   }
 }
 
@@ -252,12 +169,6 @@ function usesActive({ worker }: MatrixHost, paths: HostPaths): boolean {
 function told({ worker }: Pick<MatrixHost, 'worker'>): number | undefined {
   const [, generation] = worker.told.at(-1)?.split(' ') ?? [];
   return generation === undefined ? undefined : Number(generation);
-}
-
-/** @returns the generation that `current` leads to */
-function linked({ current }: Pick<HostPaths, 'current'>): number | undefined {
-  if (fs.lstatSync(current, { throwIfNoEntry: false }) === undefined) return undefined;
-  return Number(fs.readlinkSync(current).slice('generations/'.length));
 }
 
 /** The process that follows dies as well, wherever it is by then; one that has come to its end is no harm. */

@@ -1,6 +1,7 @@
 // One of the processes that the crash matrix is run by: prepares the cycles that it is told, and tries cases on them.
-import { caseName, openDisks, type PreparedCycle, prepareCycle } from './matrix-case.js';
+import { caseName, type PreparedCycle, prepareCycle } from './matrix-case.js';
 import { matrixCycles } from './matrix-cycles.js';
+import { openDisks } from './matrix-disks.js';
 import type { MatrixAnswer, MatrixOrder, MatrixViolation } from './matrix-pool.js';
 
 const disks = openDisks();
