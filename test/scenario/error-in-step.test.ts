@@ -124,10 +124,26 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
+    name: 'Error in load: it is no program',
+    trouble: { says: { load: 127 } },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
+    restart: '',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
+  },
+  {
     name: 'Error in reset: the worker refuses',
     trouble: { refuses: 'yes' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+    restart: '',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+  },
+  {
+    name: 'Error in reset: the second of three workers refuses, told all at once',
+    trouble: { refuses: 'yes', workers: 'set' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, tell c 2, link 1, load 1, tell a 1, tell b 1, tell c 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
@@ -164,6 +180,14 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
+    name: 'Error in probe: it is no program',
+    trouble: { says: { probe: 127 } },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
+    restart: '',
+    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
+  },
+  {
     name: 'Error in commit: the disk is broken',
     trouble: { at: 'before commit.journal', what: 'EIO' },
     interrupted:
@@ -178,6 +202,14 @@ const cases: readonly StepCase[] = [
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
     restart: 'link 1, load 1, recovered blocked, history recovery blocked',
     next: 'ask root, ask timestamp, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+  },
+  {
+    name: 'Error in restore: the probe says no again',
+    trouble: { says: { probe: 1 }, always: 'yes' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+    restart: 'link 1, load 1, tell 1, probe 1, recovered blocked, history recovery blocked',
+    next: 'ask root, ask timestamp, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
   },
   {
     name: 'Error in restore: the refusal cannot be noted',

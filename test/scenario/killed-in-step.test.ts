@@ -112,6 +112,14 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
+    name: 'Killed in reset: two of three workers have been told, all at once',
+    trouble: { at: 'tell b 2', what: 'killed', workers: 'set' },
+    interrupted:
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, killed',
+    restart: 'load 2, tell a 2, tell b 2, tell c 2, probe 2, recovered activated, history recovery activated',
+    next: 'ask root, ask timestamp, status unchanged, exit 0',
+  },
+  {
     name: 'Killed in reset: one of three workers has been told, one by one',
     trouble: { at: 'tell b 2', what: 'killed', workers: 'rolling' },
     interrupted:

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { steps } from '../../src/core/sync-machine.js';
-import { type Trouble, type VisibleActions, visibleActions } from './visible-actions.js';
+import type { Trouble } from './step-story.js';
+import { type VisibleActions, visibleActions } from './visible-actions.js';
 
 export interface StepCase extends VisibleActions {
   /** `Killed in flush: a tree is in its place`; the step comes behind the verb. */
