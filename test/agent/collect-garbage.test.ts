@@ -1,3 +1,4 @@
+// Collection: which generations, trees and kept releases it keeps, what it removes, and what a crash in it leaves.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -13,14 +14,12 @@ import {
   generations,
   keepAll,
   later,
+  orphanTree,
   serialsIn,
   staging,
   treeOf,
 } from '../support/many-generations.js';
 import { testHost } from '../support/test-host.js';
-
-/** Of a release that no generation has. */
-const orphanTree = `9-${'a'.repeat(12)}.9`;
 
 describe('collection', () => {
   it('keeps the active and the previous generation with their trees and releases, and no others', async () => {

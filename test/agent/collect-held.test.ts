@@ -12,6 +12,7 @@ import {
   generations,
   keepAll,
   later,
+  orphanTree,
   serialsIn,
   staging,
   treeOf,
@@ -112,15 +113,14 @@ describe('a holder', () => {
 
   it('keeps a tree that no generation has', async () => {
     using test = await generations(2);
-    const orphan = `9-${'a'.repeat(12)}.9`;
-    fs.mkdirSync(join(test.host.paths.bundles, 'access', orphan));
-    const held = { kind: 'tree', bundle: 'access', tree: orphan } as const;
+    fs.mkdirSync(join(test.host.paths.bundles, 'access', orphanTree));
+    const held = { kind: 'tree', bundle: 'access', tree: orphanTree } as const;
     const end = await collect(later(test.host), { held, ...cwd });
     assert.deepEqual(
       end.held.map(({ generation, bundle }) => [generation, bundle]),
       [[undefined, 'access']],
     );
-    assert.ok(fs.existsSync(join(test.host.paths.bundles, 'access', orphan)));
+    assert.ok(fs.existsSync(join(test.host.paths.bundles, 'access', orphanTree)));
   });
 
   it('that may not have been found keeps everything', async () => {

@@ -39,6 +39,17 @@ function kept({ host }: TestHost, name: string): string {
   return join(directory, release, name);
 }
 
+/** A repair of the backup ends with what was found, and gives nothing up. */
+async function staysDamaged(test: TestHost): Promise<void> {
+  const result = await verify(test, 'yes');
+  assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+  assert.deepEqual(
+    result.unrepaired?.map(({ end }) => end),
+    ['kept'],
+  );
+  assert.equal(test.host.ledger.read().previous, 1);
+}
+
 describe('a damaged backup', () => {
   it('is found, and left as it is, where no repair is asked for', async () => {
     using test = await twoGenerations();
@@ -117,13 +128,7 @@ describe('a damaged backup', () => {
     });
     fs.rmSync(kept(test, 'record.json'));
     isUp = false;
-    const result = await verify(test, 'yes');
-    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
-    assert.deepEqual(
-      result.unrepaired?.map(({ end }) => end),
-      ['kept'],
-    );
-    assert.equal(test.host.ledger.read().previous, 1);
+    await staysDamaged(test);
   });
 
   it('that a rollback can go to is kept, though its archive cannot be had again', async () => {
@@ -131,13 +136,7 @@ describe('a damaged backup', () => {
     fs.rmSync(kept(test, 'archive.tar.br'));
     for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
       test.repository.files.delete(path);
-    const result = await verify(test, 'yes');
-    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
-    assert.deepEqual(
-      result.unrepaired?.map(({ end }) => end),
-      ['kept'],
-    );
-    assert.equal(test.host.ledger.read().previous, 1);
+    await staysDamaged(test);
   });
 
   it('whose link is gone is made anew, though its tree is whole', async () => {

@@ -44,6 +44,7 @@ describe('removing a tree', () => {
   it('leaves alone what a link leads to that takes the place of a directory', async () => {
     using dir = tempDir();
     const disk = createDurableFs();
+    // It races with the removal: a name that is gone already is what it is here for.
     const swap = `const fs = require('node:fs'); fs.writeSync(1, 'x');
       for (;;) for (const [from, to] of [['d', 'old'], ['link', 'd'], ['d', 'link'], ['old', 'd']])
         try { fs.renameSync(from, to); } catch {}`;

@@ -1,3 +1,5 @@
+// The driver of kresd against real Knot Resolver workers, asked with dig: what they answer from, what they refuse, and
+// the very bytes that they send. And the sample check, which is a kresd that only parses.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// The signal driver against a real nginx: children that were replaced are the proof, children that stayed are none.
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

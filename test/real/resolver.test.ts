@@ -117,9 +117,11 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
     });
 
     await t.test('after a rollback the old answers come, and no poll brings the release back', async () => {
+      const before = kresd.pids();
       const back = await writ.rollback();
       await expectAgreement(writ, back, { exitCode: 0, outcome: 'activated', workers: both });
       assert.deepEqual(await answers(), { '192.0.2.2': 20 });
+      assert.deepEqual(kresd.pids(), before);
       const rolledBack = writ.current();
       await writ.pollEvery('1s');
       const poll = await writ.nextPoll();

@@ -1,9 +1,9 @@
 // Damage to what a host keeps to make a tree anew: mended without a swap, or by a download where the tree is gone too.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { flipBit, putFifo } from '../support/damage-file.js';
 import {
   assertWhole,
   bench,
@@ -18,11 +18,7 @@ import {
 /** In what is kept to make the tree anew: mended without a swap. */
 const keptDamage: Readonly<Record<string, Damage>> = {
   'a bit of the kept archive': {
-    does: ({ kept }) => {
-      const bytes = fs.readFileSync(kept('archive.tar.br'));
-      bytes[9] = (bytes[9] ?? 0) ^ 1;
-      fs.writeFileSync(kept('archive.tar.br'), bytes);
-    },
+    does: ({ kept }) => flipBit(kept('archive.tar.br'), 9),
     finds: ['archive changed .'],
   },
   'half of the kept archive': {
@@ -31,10 +27,7 @@ const keptDamage: Readonly<Record<string, Damage>> = {
   },
   'no kept archive': { does: ({ kept }) => fs.rmSync(kept('archive.tar.br')), finds: ['archive missing .'] },
   'a FIFO for the kept archive': {
-    does: ({ kept }) => {
-      fs.rmSync(kept('archive.tar.br'));
-      execFileSync('mkfifo', [kept('archive.tar.br')]);
-    },
+    does: ({ kept }) => putFifo(kept('archive.tar.br')),
     finds: ['archive type .'],
   },
   'another manifest': {
@@ -43,17 +36,11 @@ const keptDamage: Readonly<Record<string, Damage>> = {
   },
   'no manifest': { does: ({ kept }) => fs.rmSync(kept('manifest.json')), finds: ['manifest missing .'] },
   'a FIFO for the manifest': {
-    does: ({ kept }) => {
-      fs.rmSync(kept('manifest.json'));
-      execFileSync('mkfifo', [kept('manifest.json')]);
-    },
+    does: ({ kept }) => putFifo(kept('manifest.json')),
     finds: ['manifest type .'],
   },
   'a FIFO for the record': {
-    does: ({ kept }) => {
-      fs.rmSync(kept('record.json'));
-      execFileSync('mkfifo', [kept('record.json')]);
-    },
+    does: ({ kept }) => putFifo(kept('record.json')),
     finds: ['record type .'],
   },
   'half a record': {

@@ -1,10 +1,10 @@
 // Every kind of damage to a policy on disk: a look finds it, a repair makes it whole as a new generation of the very
 // same releases, workers are told, and no byte of the damaged tree is touched.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { flipBit, putFifo } from '../support/damage-file.js';
 import { directoryState } from '../support/directory-state.js';
 import {
   assertWhole,
@@ -27,11 +27,7 @@ const publicDamage: Readonly<Record<string, Damage>> = {
     finds: ['tree changed views/a.rpz'],
   },
   'one bit of content': {
-    does: ({ tree }) => {
-      const bytes = fs.readFileSync(tree('policy.yaml'));
-      bytes[3] = (bytes[3] ?? 0) ^ 1;
-      fs.writeFileSync(tree('policy.yaml'), bytes);
-    },
+    does: ({ tree }) => flipBit(tree('policy.yaml'), 3),
     finds: ['tree changed policy.yaml'],
   },
   'a longer file': {
@@ -71,10 +67,7 @@ const publicDamage: Readonly<Record<string, Damage>> = {
     finds: ['tree type policy.yaml'],
   },
   'a FIFO in place of a file': {
-    does: ({ tree }) => {
-      fs.rmSync(tree('policy.yaml'));
-      execFileSync('mkfifo', [tree('policy.yaml')]);
-    },
+    does: ({ tree }) => putFifo(tree('policy.yaml')),
     finds: ['tree type policy.yaml'],
   },
   'a second name of a file': {

@@ -10,6 +10,9 @@ import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
 
 export const keepAll = { keep: { generations: 1000, graceMs: 0 } };
 
+/** Of a release that no generation has. */
+export const orphanTree = `9-${'a'.repeat(12)}.9`;
+
 export async function generations(count: number, options: TestHostOptions = {}): Promise<TestHost> {
   const test = testHost({ config: keepAll, ...options });
   for (let serial = 1; serial <= count; serial += 1) {
