@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { loadConfig } from '../../src/agent/load-config.js';
 import { type HostPaths, hostPaths } from '../../src/agent/paths.js';
 import type { AgentConfig } from '../../src/core/config.js';
-import { tempDir } from '../support/temp-dir.js';
+import { memory, tempDir } from '../support/temp-dir.js';
 import { type Expectation, makeWorld, type ReplayCycle, replayCycles } from './replay-cycles.js';
 
 export interface KillCase {
@@ -46,7 +46,8 @@ export interface Place extends Disposable {
 }
 
 export async function openScene(one: KillCase): Promise<Scene> {
-  const dir = tempDir();
+  // A kill takes nothing from a cache of the disk: flushes would only cost time. power-cuts is about those.
+  const dir = tempDir(memory());
   try {
     const world = makeWorld(dir);
     const expectation = await one.cycle.prepare(world);

@@ -99,12 +99,11 @@ function plain(path: string): string {
   return path.replace(/\.writ-tmp-[0-9a-f]+/, '.writ-tmp').replace(/\bc-[0-9a-f]{8}\b/, 'CYCLE');
 }
 
-/** The first, the middle and the last site of each call. */
-export function firstMiddleLast(sites: readonly KillSite[]): KillSite[] {
+/** The first and the last site of each call. */
+export function firstAndLast(sites: readonly KillSite[]): KillSite[] {
   const calls = [...new Set(sites.map(({ call }) => call))];
   return calls.flatMap((call) => {
     const group = sites.filter((site) => site.call === call);
-    const positions = new Set([0, Math.floor(group.length / 2), group.length - 1]);
-    return [...positions].map((at) => group[at]).filter((site) => site !== undefined);
+    return [...new Set([group[0], group.at(-1)])].filter((site) => site !== undefined);
   });
 }

@@ -1,6 +1,6 @@
 // Real kills: the program dies by SIGKILL at a call of every kind that it makes, or is told that the call failed, and is
-// started again. Here the first, the middle and the last call of each kind of an update, and some of the other cycles by
-// a seed; all of them by `npm run crash:kills`.
+// started again. Here the first and the last call of each kind of an update, and some of the others and of the other
+// cycles by a seed; all of them by `npm run crash:kills`.
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { needs } from '../support/real-programs.js';
@@ -8,7 +8,7 @@ import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../support/s
 import { inParallel } from './in-parallel.js';
 import { type Enumerated, enumerate, errorsOf, killsOf, type Strike, tryStrike } from './kill-runs.js';
 import { type KillCase, killCases, openScene, type Scene } from './kill-scenes.js';
-import { firstMiddleLast } from './kill-sites.js';
+import { firstAndLast } from './kill-sites.js';
 
 /** Processes that mostly wait, on a machine with two cores. */
 const width = 3;
@@ -21,7 +21,7 @@ function some(strikes: readonly Strike[], count: number, random: Seeded): Strike
 }
 
 function endsOfEachCall(strikes: readonly Strike[]): Strike[] {
-  const chosen = new Set(firstMiddleLast(strikes.map(({ site }) => site)));
+  const chosen = new Set(firstAndLast(strikes.map(({ site }) => site)));
   return strikes.filter(({ site }) => chosen.has(site));
 }
 
@@ -32,10 +32,16 @@ interface Choice {
 }
 
 const choices: Readonly<Record<string, (choice: Choice) => Strike[]>> = {
-  update: ({ scene, found, random }) => [
-    ...endsOfEachCall(killsOf(scene, found)),
-    ...some(errorsOf(scene, found), testCases(5), random),
-  ],
+  update: ({ scene, found, random }) => {
+    const kills = killsOf(scene, found);
+    const ends = endsOfEachCall(kills);
+    const between = kills.filter((strike) => !ends.includes(strike));
+    return [
+      ...ends,
+      ...some(between, testCases(4), random),
+      ...some(errorsOf(scene, found), testCases(4), random),
+    ];
+  },
   'first start': ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
   rollback: ({ scene, found, random }) => some(killsOf(scene, found), testCases(2), random),
   // The only one that makes a socket.

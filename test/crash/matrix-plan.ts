@@ -2,7 +2,7 @@
 // Owns the choice; the moments come from runs.
 import type { Seeded } from '../support/seeded.js';
 import type { MatrixCase } from './matrix-case.js';
-import { errnos, type Fault, faults, type Moment } from './matrix-faults.js';
+import { type Errno, errnos, type Fault, faults, type Moment } from './matrix-faults.js';
 
 /** How many further deaths the starts behind kills meet, for each cycle of the complete matrix. */
 const secondKills = 40;
@@ -23,12 +23,14 @@ export function sampleOfSecondKills(moments: readonly Moment[], count: number, r
   }));
 }
 
-/** For each label once each kind of fault; which error stays for good goes round. */
+/** For each label once each kind of fault; which error fails it once, and which for good, goes round. */
 function kindsFor(index: number): Fault[] {
-  const forGood = errnos[index % errnos.length] ?? 'EIO';
-  const isUsual = (fault: Fault): boolean =>
-    fault.kind === 'killed' || (fault.kind === 'fails' && fault.how === 'once');
-  return [...faults.filter(isUsual), { kind: 'fails', errno: forGood, how: 'for good' }];
+  const errno = (at: number): Errno => errnos[at % errnos.length] ?? 'EIO';
+  return [
+    ...faults.filter(({ kind }) => kind === 'killed'),
+    { kind: 'fails', errno: errno(index), how: 'once' },
+    { kind: 'fails', errno: errno(index + 1), how: 'for good' },
+  ];
 }
 
 /**

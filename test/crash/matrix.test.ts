@@ -85,8 +85,9 @@ describe('the crash matrix', () => {
     assert.deepEqual(unknown, [], 'operation-labels reads the sources right');
   });
 
-  it('leaves one whole policy for every kind of fault at every label', async () => {
+  it('leaves one whole policy for every kind of fault at every label', async (context) => {
     const plan = samplePlan(moments, seeded(testSeed()));
+    context.diagnostic(`${[...plan.values()].flat().length} states`);
     const violations: MatrixViolation[] = [];
     await pool.each(matrixCycles, async ({ name }, order) => {
       violations.push(...(await order(plan.get(name) ?? [])).violations);

@@ -23,7 +23,7 @@ async function onSmallDisk(options: string, scenario: string): Promise<readonly 
     const large = (kilobytes) =>
       Array.from({ length: kilobytes }, () => randomBytes(8).toString('hex').padEnd(1000, 'x')).join('');
     const remount = (how) => execFileSync('mount', ['-o', 'remount,' + how, process.env.TMPDIR]);
-    const test = testHost();
+    const test = testHost({ above: process.env.TMPDIR });
     const { host } = test;
     const filler = test.directory + '/filler';
     const lines = [];

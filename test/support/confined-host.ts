@@ -1,5 +1,6 @@
 // A host whose checks run in the real bubblewrap, and what a check found there. Needs bwrap.
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
 import type { CheckConfig } from '../../src/core/config.js';
 import { defaultHookBox, type HookBox } from '../../src/core/hook-box.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
@@ -18,6 +19,8 @@ export function shellCheck(
 export function confinedHost(check: CheckConfig, more: TestHostOptions = {}): TestHost {
   return testHost({
     bundles: [{ name: 'access', checks: [check] }],
+    // What is in memory lies below /dev, of which a sandbox has its own.
+    above: tmpdir(),
     ...more,
     config: { sandbox: 'required', ...more.config },
   });

@@ -29,7 +29,7 @@ import { openTrustStore } from '../../src/trust/trust-store.js';
 import type { Driver } from '../../src/workers/driver.js';
 import { type FakeClock, fakeClock } from './fake-clock.js';
 import { RepositorySimulator } from './repository-simulator.js';
-import { tempDir } from './temp-dir.js';
+import { memory, tempDir } from './temp-dir.js';
 import { writeTree } from './write-tree.js';
 
 export type Files = Readonly<Record<string, string>>;
@@ -50,6 +50,8 @@ export interface TestHostOptions {
   readonly bootstrapRoot?: Uint8Array;
   /** Stands between the client and the simulator. */
   readonly source?: (source: RepositorySource) => RepositorySource;
+  /** Where its directory is made; `memory()` by default: flushes of hundreds of hosts would keep the disk busy. */
+  readonly above?: string;
   /** Places that the client has in place of the simulator, in their order. */
   readonly mirrors?: readonly RepositorySource[];
 }
@@ -79,7 +81,7 @@ export interface TestHost extends Disposable {
 
 /** @example using test = testHost({ bundles: [{ name: 'access' }] }); */
 export function testHost(options: TestHostOptions = {}): TestHost {
-  const dir = tempDir();
+  const dir = tempDir(options.above ?? memory());
   const clock = fakeClock({ nowMs: options.nowMs ?? Date.UTC(2026, 10, 1), mode: 'skip' });
   const repository = new RepositorySimulator({ nowMs: clock.nowMs() });
   fs.writeFileSync(dir.join('root.json'), options.bootstrapRoot ?? repository.bootstrapRoot);
