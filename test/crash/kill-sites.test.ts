@@ -1,3 +1,4 @@
+// How a record of strace becomes the calls at which a process is killed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeCall, firstAndLast, type KillSite, sitesOf } from './kill-sites.js';

@@ -1,3 +1,4 @@
+// The worker and the policy of the demo: the one answers from what it was told, the other fits its schema.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,9 +1,10 @@
 // The order of trust with a parser that executes what it reads: cf-promises, run as careless people run it. What is not
 // signed, or not what was signed, never comes before it.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { flipBit } from '../support/damage-file.js';
 import { needs } from '../support/real-programs.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import { wholeSystem } from '../support/whole-system.js';
@@ -44,10 +45,8 @@ function spoilSignature(dir: TempDir): void {
 function spoilArchives(dir: TempDir): void {
   const folder = dir.join('repo/targets/cfengine');
   for (const name of readdirSync(folder)) {
-    const bytes = readFileSync(join(folder, name));
-    const middle = Math.floor(bytes.length / 2);
-    bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-    writeFileSync(join(folder, name), bytes);
+    const path = join(folder, name);
+    flipBit(path, Math.floor(statSync(path).size / 2));
   }
 }
 

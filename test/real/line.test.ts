@@ -1,3 +1,4 @@
+// The driver of text lines against real daemons: each says and does what the stand-in of it says and does.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// A repository behind a real nginx, and behind `writ serve`: the same requests, answers and secrets.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';

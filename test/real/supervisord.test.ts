@@ -1,3 +1,4 @@
+// The driver of supervisord against the real one: what it hides behind a success, the driver does not.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

@@ -1,3 +1,4 @@
+// Canaries that are commands: what each of their answers does to a release that nobody has seen yet.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

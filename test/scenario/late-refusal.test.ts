@@ -1,3 +1,4 @@
+// A worker that was away when a policy became active, and says no to it when it is back.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

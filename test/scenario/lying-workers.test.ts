@@ -1,3 +1,4 @@
+// Daemons that lie, behind every driver: what they say is never shown as what they use.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';

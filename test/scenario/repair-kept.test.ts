@@ -84,6 +84,20 @@ describe('a forced pull', () => {
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
   });
 
+  it('mends a link that was turned to another tree of ours, by a new generation', async () => {
+    using one = await bench();
+    const { host, driver } = one;
+    const [old = ''] = fs
+      .readdirSync(join(host.paths.bundles, 'access'))
+      .filter((name) => name.endsWith('.1'));
+    fs.rmSync(join(host.paths.current, 'access'));
+    fs.symlinkSync(`../../bundles/access/${old}`, join(host.paths.current, 'access'));
+    const result = await one.test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.deepEqual(await look(host), []);
+    assertWhole(one, 2);
+  });
+
   it('writes anew what is kept, without a swap', async () => {
     using one = await bench();
     fs.rmSync(one.kept('archive.tar.br'));

@@ -1,3 +1,4 @@
+// A rollback by hand: where it goes, what it holds back, and what it never touches.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

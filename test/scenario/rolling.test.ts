@@ -1,3 +1,4 @@
+// A group that is told some workers at a time: where it stops, who is put back, and how long it may take.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

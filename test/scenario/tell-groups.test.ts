@@ -1,3 +1,4 @@
+// Loaders, probes and groups behind the swap: whose no puts the old generation back, and who is told at all.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';

@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:net';
 import { describe, it } from 'node:test';
 import { type AgentInProcess, agentSite } from '../support/agent-in-process.js';
 import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 
@@ -87,7 +88,7 @@ describe('a watched agent', () => {
     site.configure({ metrics: { listen: '127.0.0.1:1' } });
     agent.reload();
     const problems = async (): Promise<string[]> => (await agent.status()).problems.map((one) => one.code);
-    for (let tries = 0; tries < 100 && (await problems()).length === 0; tries++);
+    await until(async () => (await problems()).length > 0);
     assert.deepEqual(await problems(), ['CONFIG_INVALID']);
   });
 });

@@ -29,17 +29,11 @@ export async function crashed(journal: Partial<Journal>, current: number, crashe
     await test.pull();
   }
   const { paths, durable } = test.host;
-  const base = { writ: 1, cycle: 'c-0', from: 1, to: 2, startedAtMs: 0, kind: 'update' } as const;
-  writeJournal(paths, durable, { ...base, direction: 'forward', ...journal });
+  journalOf(test, { from: 1, to: 2, ...journal });
   pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
   driver.told.length = 0;
   const host = test.reopen();
-  if (crashes > 0) {
-    const manifestDigests = {
-      access: test.host.client.knownTarget('access', 'stable')!.release.manifest.digest,
-    };
-    host.ledger.write({ ...host.ledger.read(), crashes: { manifestDigests, count: crashes } });
-  }
+  if (crashes > 0) host.ledger.write({ ...host.ledger.read(), ...crashCount(test, crashes) });
   return { test, host, driver };
 }
 
@@ -54,7 +48,10 @@ export const codes = (result: CycleResult | undefined): (string | undefined)[] =
   ...(result?.problems ?? []).map((one) => one.code),
 ];
 
-export function journalOf({ host }: TestHost, move: { from: number; to: number }): void {
+export function journalOf(
+  { host }: TestHost,
+  move: Partial<Journal> & { readonly from: number; readonly to: number },
+): void {
   const base = { writ: 1, cycle: 'c-0', direction: 'forward', startedAtMs: 0, kind: 'update' } as const;
   writeJournal(host.paths, host.durable, { ...base, ...move });
 }

@@ -1,6 +1,5 @@
 // A host as a person has it: a signed repository on disk, a configuration file, and `writ` as processes of their own.
 import * as fs from 'node:fs';
-import { join } from 'node:path';
 import { systemClock } from '../../src/platform/clock.js';
 import { jsonOf, runWrit, type WritRun } from './run-writ.js';
 import { type SampleRepository, sampleRepository } from './sample-repository.js';
@@ -28,7 +27,7 @@ export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> =
   const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
   const defaults = { poll: { every: '1h' }, bundles: [{ name: 'dns-edge' }], host: { id: 'test' } };
   const places = { repository: repository.url, root: repository.rootPath, state, run };
-  fs.writeFileSync(join(config), JSON.stringify({ ...defaults, ...places, ...keys }));
+  fs.writeFileSync(config, JSON.stringify({ ...defaults, ...places, ...keys }));
   const writ = (...args: string[]): Promise<WritRun> => runWrit([...args, '--config', config]);
   return {
     repository,
