@@ -209,7 +209,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
     restart: 'link 1, load 1, tell 1, probe 1, recovered blocked, history recovery blocked',
-    next: 'ask root, ask timestamp, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+    next: 'ask root, ask timestamp, probe 1, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
   },
   {
     name: 'Error in restore: the refusal cannot be noted',
