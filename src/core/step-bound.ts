@@ -44,7 +44,7 @@ function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
     case 'commit':
       return 2 * workersMs + wayMs(config);
     case 'none':
-      return wayMs(config) + checksMs + 2 * workersMs;
+      return wayMs(config) + checksMs + 2 * workersMs + staleMs(config);
   }
 }
 
@@ -71,6 +71,11 @@ function stallMs({ connectTimeoutMs, idleTimeoutMs, archiveTimeoutMs }: Transpor
   // For its head, and for the rest of a redirect.
   const answerMs = (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
   return (1 + maxResumptions) * Math.min(answerMs + idleTimeoutMs, archiveTimeoutMs);
+}
+
+/** The operator's commands for the age of policy; the two of them never run in one job. */
+function staleMs({ freshness: { onStale, onFresh } }: AgentConfig): number {
+  return Math.max(...[onStale, onFresh].map((hook) => (hook === undefined ? 0 : triesMs(hook))));
 }
 
 function canaryMs(canary: CanaryConfig | undefined): number {

@@ -13,6 +13,7 @@ const config = {
   repository: [{ url: 'https://a/', redirects: [] }],
   bundles: [],
   workers: [],
+  freshness: {},
   transport: defaultTransportLimits,
 } as unknown as AgentConfig;
 const { generation: _, ...noneActive } = statusReport({ freshness: { state: 'fresh' } });

@@ -23,6 +23,7 @@ function config(more: Partial<AgentConfig> = {}): AgentConfig {
     repository: [{ url: 'https://a/', redirects: [] }],
     bundles: [{ name: 'dns-edge', channel: 'stable', checks: [check], mode: 0o644 }],
     workers: [],
+    freshness: {},
     transport: defaultTransportLimits,
     ...more,
   } as unknown as AgentConfig;
@@ -82,6 +83,12 @@ describe('the longest silence of a step', () => {
       canary: { kind: 'start', start: slow, probe: slow, timeoutMs: hour },
     } as const;
     assert.ok(longestSilenceMs('canary', config({ workers: [started], bundles: [] })) > 3 * hour);
+  });
+
+  it('has room for the command that the age of policy calls for', () => {
+    const freshness = { onStale: { run: ['drain'], timeoutMs: 5 * hour } } as const;
+    const longer = config({ freshness: { staleAfterMs: hour, ...freshness } });
+    assert.equal(longestSilenceMs('none', longer), longestSilenceMs('none', config()) + 5 * hour);
   });
 
   it('is never below that of any step for a job that tells none', () => {
