@@ -66,7 +66,7 @@ describe('the line driver', () => {
     assert.match(answer.text, /0003 Reconfigured$/);
     const bad = '0002-Reading configuration from /etc/bird.conf\n8002 bird.conf:7:1 syntax error';
     const no = await ask({ ...server, answer: () => bad }, bird);
-    assert.equal(no.answer.kind, 'refused');
+    assert.equal(no.answer.kind, 'refused', no.answer.text);
     assert.match(no.answer.text, /syntax error/);
   });
 
