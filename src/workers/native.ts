@@ -2,11 +2,11 @@
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
 import { namePattern } from '../core/names.js';
-import type { Clock } from '../platform/clock.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
 import { unreachable } from './answer.js';
-import type { Driver, DriverContext, DriverKind, Liveness, Target } from './driver.js';
+import type { Driver, DriverContext, DriverKind, Target } from './driver.js';
+import { livenessWithin } from './liveness.js';
 import { type NativeConnection, serveNativeWorker } from './native-connection.js';
 
 const maxConnections = 256;
@@ -110,7 +110,10 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
       const connection = connectionOf(worker);
       return connection && identities.get(connection);
     },
-    liveness: (worker) => connectedLiveness(context.clock, () => [...connections.values()].includes(worker)),
+    liveness: (worker) =>
+      livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>
+        connectionOf(worker) === undefined ? 'dead' : 'alive',
+      ),
     activeChanged: (target) => {
       active = target;
     },
@@ -133,15 +136,5 @@ function freeId(name: string, taken: Iterable<string | undefined>): string {
 
 /** The library tries again at least every 5 s. */
 const comeWithinMs = 6000;
-const reconnectGraceMs = 2000;
-const lookAgainMs = 50;
-
 /** A worker may connect anew, as the library does after a moment; one that stays away does not live for us. */
-async function connectedLiveness(clock: Clock, isConnected: () => boolean): Promise<Liveness> {
-  const endMs = clock.monotonicMs() + reconnectGraceMs;
-  while (!isConnected()) {
-    if (clock.monotonicMs() >= endMs) return 'dead';
-    await clock.sleep(lookAgainMs);
-  }
-  return 'alive';
-}
+const reconnectGraceMs = 2000;

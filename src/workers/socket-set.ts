@@ -5,9 +5,9 @@ import { opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import picomatch from 'picomatch';
 import { isSystemError, WritError } from '../core/errors.js';
-import type { Clock } from '../platform/clock.js';
 import { isListening, type SocketPlace } from '../platform/unix-socket.js';
 import type { Liveness } from './driver.js';
+import { livenessWithin, type Patience } from './liveness.js';
 import { listByCommand, type MembersOptions } from './member-command.js';
 
 const maxMembers = 1024;
@@ -80,18 +80,9 @@ function tooMany(directory: string): WritError {
   });
 }
 
-const lookAgainMs = 50;
+const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
 
-/** @param options.graceMs how long the socket of a live daemon may be away, as in a reload */
-export async function socketLiveness(
-  place: SocketPlace,
-  options: { readonly clock: Clock; readonly graceMs: number },
-): Promise<Liveness> {
-  const endMs = options.clock.monotonicMs() + options.graceMs;
-  for (;;) {
-    const listens = await isListening(place);
-    if (listens !== 'no') return listens === 'yes' ? 'alive' : 'unknown';
-    if (options.clock.monotonicMs() >= endMs) return 'dead';
-    await options.clock.sleep(lookAgainMs);
-  }
+/** @param patience the socket of a live daemon may be away, as in a reload */
+export function socketLiveness(place: SocketPlace, patience: Patience): Promise<Liveness> {
+  return livenessWithin(patience, async () => livenesses[await isListening(place)]);
 }
