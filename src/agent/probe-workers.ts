@@ -1,5 +1,6 @@
 // The probes: which generation is really in use. One that names `{worker}` asks each worker, any other asks the group as
-// a whole. A no throws; "not now" (75) proves nothing and refutes nothing; who could not be reached is not asked.
+// a whole. A no throws; "not now" (75) and a warning (32 to 63) prove nothing and refute nothing; who could not be reached
+// is not asked.
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../core/config.js';
 import type { WorkerResult } from '../core/cycle-report.js';
 import { WritError } from '../core/errors.js';
@@ -34,11 +35,17 @@ export async function runProbes(
     const report = await askWithRetries(host, config.probe, context, (probe) =>
       groupHook(config, probe, context),
     );
-    if (report.verdict.kind === 'deferred') continue;
-    requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN' });
-    seen.add(config.name);
+    if (showsIt(config.name, report)) seen.add(config.name);
   }
   return seen;
+}
+
+/** Exit 0 alone means this generation. @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict */
+function showsIt(group: string, report: HookReport, asked = group): boolean {
+  const { kind } = report.verdict;
+  if (kind === 'deferred') return false;
+  requireVerdict(group, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', asked });
+  return kind === 'ok';
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
@@ -74,10 +81,8 @@ export async function probeEach(
     const report = await askWithRetries(host, config.probe, context, (probe) =>
       groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
     );
-    if (report.verdict.kind === 'deferred') continue;
     const key = workerKey(group, worker);
-    requireVerdict(config.name, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', asked: key });
-    seen.push(key);
+    if (showsIt(config.name, report, key)) seen.push(key);
   }
   return seen;
 }

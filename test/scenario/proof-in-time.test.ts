@@ -142,3 +142,17 @@ describe('a set that nobody can read while its workers are to be told', () => {
     assert.deepEqual([statusOf(test).confirmed, codes(statusOf(test))], [false, ['WORKER_UNREACHABLE']]);
   });
 });
+
+describe('a probe that only warns', () => {
+  it('proves nothing and refutes nothing: exit 0 alone means this generation', async () => {
+    for (const asked of [[], ['{worker}']]) {
+      const run = ['sh', '-c', 'exit 40', 'probe', ...asked] as const;
+      const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 5000, retry: 0 } };
+      const driver = scriptedDriver({ a: () => ({ kind: 'told', text: 'accepted' }) }, 'early');
+      using test = testHost({ groups: { app: { driver, config } } });
+      await publish(test, 1);
+      const { outcome, confirmed } = await test.pull();
+      assert.deepEqual([outcome, confirmed, statusOf(test).confirmed], ['activated', false, false]);
+    }
+  });
+});
