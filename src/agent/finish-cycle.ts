@@ -73,11 +73,12 @@ export function finishCycle(
   };
 }
 
-/** To try again will not help against a wrong configuration: scripts tell it apart by its exit code. */
+/** To try again will not help against a wrong configuration or request: scripts tell both apart by the exit code. */
 function exitCodeOf(outcome: Outcome, problems: readonly Problem[]): number {
   const [first] = problems;
-  const isConfig = first !== undefined && errorCodes[first.code].kind === 'config';
-  return outcome === 'failed' && isConfig ? exitCodeOfKind.config : exitCodeOfOutcome[outcome];
+  const kind = first === undefined ? undefined : errorCodes[first.code].kind;
+  const isAsked = kind === 'config' || kind === 'usage';
+  return outcome === 'failed' && isAsked ? exitCodeOfKind[kind] : exitCodeOfOutcome[outcome];
 }
 
 function overallOutcome(findings: CycleFindings): Outcome {

@@ -1,6 +1,7 @@
 // Parsers for the values of flags, for commander's option(): each refuses with what it would have taken.
 // Pure but for commander's own error type; a new kind of value gets its parser here.
 import { InvalidArgumentError } from 'commander';
+import { WritError } from '../core/errors.js';
 import { isName, parseDuration } from '../core/names.js';
 
 /** A duration as `30d`; the flag's value becomes milliseconds. */
@@ -10,6 +11,24 @@ export function durationFlag(text: string): number {
     throw new InvalidArgumentError('A duration is a number with ms, s, m, h or d, as 30d.');
   }
   return durationMs;
+}
+
+/** As much as the agent takes. */
+const maxReasonCharacters = 200;
+
+/** Why somebody acts, in a few words. */
+export function reasonFlag(text: string): string {
+  if (text !== '' && text.length <= maxReasonCharacters) return text;
+  throw new InvalidArgumentError(`A reason has 1 to ${maxReasonCharacters} characters.`);
+}
+
+/** @throws WritError USAGE for what is no number of a generation */
+export function generationOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw new WritError('USAGE', `${text} is no generation`, {
+    hint: 'Generations are numbers: writ history.',
+  });
 }
 
 const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;

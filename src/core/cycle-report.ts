@@ -82,7 +82,7 @@ export interface CycleResult {
   readonly durationMs: number;
 }
 
-/** A line of the story while it happens; `writ pull` shows them live, `--json` prints them before the result. */
+/** A line of the story while it happens; `writ pull` shows them live. */
 export type CycleEventLine =
   | {
       readonly type: 'cycle.started';

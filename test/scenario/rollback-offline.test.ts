@@ -33,7 +33,7 @@ describe('a rollback without server and network', () => {
       assert.deepEqual([jsonOf(run)['outcome'], active()], ['activated', `version ${version}\n`]);
     }
     const gone = await host.writUnder(offline, 'rollback', '7', '--reason', 'test', '--json');
-    assert.deepEqual([gone.exitCode, active()], [1, 'version 1\n']);
+    assert.deepEqual([gone.exitCode, active()], [2, 'version 1\n']);
   });
 
   it('goes to any kept generation through the running agent', async () => {

@@ -88,7 +88,10 @@ describe('a rollback', () => {
     using test = testHost();
     await twoGenerations(test);
     const missing = await goBack(test, 7);
-    assert.deepEqual([missing.outcome, missing.problems[0]?.code], ['failed', 'NO_PREVIOUS']);
+    assert.deepEqual(
+      [missing.outcome, missing.problems[0]?.code, missing.exitCode],
+      ['failed', 'NO_PREVIOUS', 2],
+    );
     assert.deepEqual(missing.problems[0]?.facts['kept'], [1, 2]);
     assert.equal((await goBack(test, 1)).generation, 1);
   });

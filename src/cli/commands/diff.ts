@@ -3,6 +3,7 @@ import { WritError } from '../../core/errors.js';
 import { agentDoors } from '../agent-doors.js';
 import { addConfigFlag, type ConfigFlags } from '../ask.js';
 import type { CommandDefinition } from '../command.js';
+import { generationOf } from '../flag-values.js';
 import { showDiff } from '../show-diff.js';
 
 interface DiffFlags extends ConfigFlags {
@@ -50,11 +51,3 @@ export const command: CommandDefinition<DiffFlags> = {
     };
   },
 };
-
-function generationOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
-  throw new WritError('USAGE', `${text} is no generation`, {
-    hint: 'Generations are numbers: writ history.',
-  });
-}

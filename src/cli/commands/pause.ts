@@ -4,7 +4,7 @@ import { WritError } from '../../core/errors.js';
 import { agentDoors } from '../agent-doors.js';
 import { addConfigFlag, ask, type ConfigFlags, isNotRunning, whoAsks, withConfig } from '../ask.js';
 import type { CommandContext, CommandDefinition } from '../command.js';
-import { durationFlag, timeFlag } from '../flag-values.js';
+import { durationFlag, reasonFlag, timeFlag } from '../flag-values.js';
 import { minuteTime } from '../show-text.js';
 
 interface PauseFlags extends ConfigFlags {
@@ -14,8 +14,6 @@ interface PauseFlags extends ConfigFlags {
   readonly until?: number;
   readonly reason: string;
 }
-
-const maxReasonCharacters = 200;
 
 export const command: CommandDefinition<PauseFlags> = {
   examples: [
@@ -33,12 +31,10 @@ export const command: CommandDefinition<PauseFlags> = {
     addConfigFlag(command)
       .option('--for <duration>', 'how long, as 2h; without an end: until `writ resume`', durationFlag)
       .option('--until <time>', 'when it ends, as 2026-12-27T08:00Z', timeFlag)
-      .requiredOption('--reason <text>', 'why, for status and for who finds it');
+      .requiredOption('--reason <text>', 'why, for status and for who finds it', reasonFlag);
   },
   run: async (_args, flags, context) => {
     const { reason, until, for: forMs } = flags;
-    if (reason === '' || reason.length > maxReasonCharacters)
-      throw new WritError('USAGE', `--reason takes 1 to ${maxReasonCharacters} characters`);
     if (until !== undefined && forMs !== undefined)
       throw new WritError('USAGE', '--for and --until both say when it ends: only one can hold');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;

@@ -1,18 +1,16 @@
 // `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
 
-import { WritError } from '../../core/errors.js';
 import { agentDoors } from '../agent-doors.js';
 import { addConfigFlag, type ConfigFlags, withConfig } from '../ask.js';
 import type { CommandDefinition } from '../command.js';
 import { askForCycle, cycleAnswer } from '../cycle-command.js';
+import { generationOf, reasonFlag } from '../flag-values.js';
 
 interface RollbackFlags extends ConfigFlags {
   readonly reason?: string;
   readonly force?: boolean;
   readonly verbose?: boolean;
 }
-
-const maxReasonCharacters = 200;
 
 export const command: CommandDefinition<RollbackFlags> = {
   examples: ['writ rollback', 'writ rollback 17 --reason "view eu is broken"'],
@@ -29,15 +27,12 @@ export const command: CommandDefinition<RollbackFlags> = {
   configure: (command) => {
     addConfigFlag(command)
       .argument('[generation]', 'number of a kept generation; left out: the previous one')
-      .option('--reason <text>', 'why, for the history and for status')
+      .option('--reason <text>', 'why, for the history and for status', reasonFlag)
       .option('--force', 'also to a release that its publisher has withdrawn');
   },
   run: async ([text], flags, context) => {
-    const generation = parseGeneration(text);
+    const generation = generationOf(text);
     const { reason } = flags;
-    if (reason !== undefined && (reason === '' || reason.length > maxReasonCharacters)) {
-      throw new WritError('USAGE', `--reason takes 1 to ${maxReasonCharacters} characters`);
-    }
     const wanted = {
       ...(generation === undefined ? {} : { generation }),
       ...(reason === undefined ? {} : { reason }),
@@ -53,12 +48,3 @@ export const command: CommandDefinition<RollbackFlags> = {
     return withConfig(cycleAnswer('rollback.result', result), flags);
   },
 };
-
-function parseGeneration(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
-  throw new WritError('USAGE', 'GENERATION is a whole number, as 17', {
-    facts: { actual: text.slice(0, 40) },
-    hint: 'See writ history for the generations of this host.',
-  });
-}
