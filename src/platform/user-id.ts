@@ -1,7 +1,7 @@
-// The numbers of a system user by its name: Node has no getpwnam. Reads /etc/passwd and /etc/group only; a user that
+// The numbers of a system user by its name. Reads /etc/passwd and /etc/group only; a user that
 // lives in a directory service is given by its number, and then has no group but its own number.
-import * as fs from 'node:fs';
 import { WritError } from '../core/errors.js';
+import { accountRows, isAccountId } from './account-files.js';
 
 export interface UserIds {
   readonly uid: number;
@@ -16,35 +16,25 @@ export interface UserFiles {
 }
 
 const systemFiles: UserFiles = { passwd: '/etc/passwd', group: '/etc/group' };
-const maxFileBytes = 1_000_000;
 
 /**
  * @param user name or number
  * @throws WritError CONFIG_INVALID when /etc/passwd has no such name
  */
 export function lookUpUser(user: string | number, files: UserFiles = systemFiles): UserIds {
-  const row = rows(files.passwd).find(([name, , uid]) =>
+  const row = accountRows(files.passwd).find(([name, , uid]) =>
     typeof user === 'number' ? uid === String(user) : name === user,
   );
   const [name, , uid = '', gid = ''] = row ?? [];
-  if (name === undefined || !isId(uid) || !isId(gid)) {
+  if (name === undefined || !isAccountId(uid) || !isAccountId(gid)) {
     if (typeof user === 'number') return { uid: user, gid: user, groups: [] };
     throw new WritError('CONFIG_INVALID', `there is no user ${user} on this host`, {
       facts: { user },
       hint: 'Create the user, or give its number.',
     });
   }
-  const groups = rows(files.group).flatMap(([, , id = '', members = '']) =>
-    isId(id) && members.split(',').includes(name) ? [Number(id)] : [],
+  const groups = accountRows(files.group).flatMap(([, , id = '', members = '']) =>
+    isAccountId(id) && members.split(',').includes(name) ? [Number(id)] : [],
   );
   return { uid: Number(uid), gid: Number(gid), groups };
-}
-
-function rows(file: string): string[][] {
-  const text = fs.statSync(file).size > maxFileBytes ? '' : fs.readFileSync(file, 'utf8');
-  return text.split('\n').map((line) => line.split(':'));
-}
-
-function isId(text: string): boolean {
-  return /^\d{1,10}$/.test(text);
 }
