@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type BootedSystemd, bootSystemd, needsBoot } from '../support/booted-systemd.js';
 import { installUsers, machineWithWrit } from '../support/machine-with-writ.js';
+import { needs } from '../support/real-programs.js';
 import { installWeb, webGroup } from '../support/served-units.js';
 import { tempDir } from '../support/temp-dir.js';
 
+const options = { timeout: 120_000, ...needs('pgrep', 'procps'), ...needsBoot() };
 const agent = 'writ-agent.service';
 const webs = ['web@1.service', 'web@2.service'] as const;
 
@@ -29,7 +31,7 @@ const config = { sandbox: 'required', bundles: [{ name: 'dns-edge', checks: [che
 const changedAt = (machine: BootedSystemd): Promise<string> =>
   machine.show(agent, 'StateChangeTimestampMonotonic');
 
-describe('writ-agent.service, under a real systemd', { timeout: 120_000, ...needsBoot() }, () => {
+describe('writ-agent.service, under a real systemd', options, () => {
   it('does all of its work inside its hardening, and says how it goes', async (t) => {
     using dir = tempDir();
     const { disk, repository, unit, configure } = machineWithWrit(dir);
@@ -118,12 +120,12 @@ describe('writ-agent.service, under a real systemd', { timeout: 120_000, ...need
     await t.test(
       'ends in a tell when it is stopped, and finds out at its next start who uses what',
       async () => {
-        const slow = '[Service]\nExecReload=\nExecReload=/bin/sh -c "sleep 4; kill -HUP $MAINPID"\n';
+        const slow = '[Service]\nExecReload=\nExecReload=/bin/sh -c "sleep 2; kill -HUP $MAINPID"\n';
         unit('web@.service.d/slow.conf', slow);
         await machine.ok('systemctl', 'daemon-reload');
         await repository.publish({ 'block.rpz': 'five\n' });
         await machine.ok('systemctl', 'start', agent);
-        await machine.ok('timeout', '20', 'sh', '-c', 'until pgrep -x -f "sleep 4"; do sleep 0.1; done');
+        await machine.ok('timeout', '20', 'sh', '-c', 'until pgrep -x -f "sleep 2"; do sleep 0.1; done');
         await machine.ok('systemctl', 'stop', agent);
         assert.equal(await machine.show(agent, 'Result'), 'success');
         assert.deepEqual([web.uses(1), web.uses(2)], ['three\n', 'three\n']);
