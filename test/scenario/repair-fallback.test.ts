@@ -60,11 +60,14 @@ describe('a repair that cannot have the release', () => {
   it('goes back to the previous generation, says so, and the next poll brings the release back', async () => {
     using one = await bench();
     const { host, driver, test } = one;
+    const { mtimeMs } = fs.statSync(one.tree('policy.yaml'));
     spoil(one);
     one.network.isUp = false;
     const end = await repair(host);
     assert.deepEqual(codes(end), ['degraded', 'REPAIRED_BY_PREVIOUS']);
     assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/1', ['a 1']]);
+    const back = fs.statSync(join(host.paths.current, 'access/policy.yaml'));
+    assert.ok(back.mtimeMs > mtimeMs, 'a daemon that goes by the time of a file reads it again');
     assertWhole(one, 1);
     assert.deepEqual([host.ledger.read().previous, host.ledger.read().holds], [undefined, []]);
     one.network.isUp = true;

@@ -17,7 +17,7 @@ import {
   repair,
   short,
 } from '../support/repair-bench.js';
-import { confirms, refuses } from '../support/scripted-driver.js';
+import { confirms, refuses, scriptedDriver, unreachable } from '../support/scripted-driver.js';
 import { testHost } from '../support/test-host.js';
 
 /** In the public tree, or in what names it: mended by a new generation. */
@@ -193,6 +193,32 @@ describe('a repair from the kept archive', () => {
     assert.ok(fs.statSync(path('access/policy.yaml')).mtimeMs > mtimeMs);
     assert.notEqual(path('access/policy.yaml'), before.access);
     assert.equal(path('zones'), before.zones);
+  });
+
+  it('gives trees that the link was turned away from a later time than they had', async () => {
+    using one = await bench();
+    const { current } = one.host.paths;
+    const { mtimeMs } = fs.statSync(one.tree('policy.yaml'));
+    fs.rmSync(current);
+    fs.symlinkSync('generations/1', current);
+    assert.deepEqual(codes(await repair(one.host, 'no')), ['activated']);
+    assert.ok(fs.statSync(join(current, 'access/policy.yaml')).mtimeMs > mtimeMs);
+  });
+
+  it('tells a worker that is due still, though nothing that it uses was damaged', async () => {
+    const due = scriptedDriver({ z: confirms });
+    const groups = { due: { driver: due, config: { uses: ['zones'] } } };
+    using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }], groups }, []);
+    const { test, host } = one;
+    await test.publish('access', files(1), { serial: 1 });
+    await test.publish('zones', { z: '1' }, { serial: 7 });
+    due.workers.set('z', unreachable);
+    assert.equal((await test.pull()).outcome, 'degraded');
+    due.workers.set('z', confirms);
+    due.told.length = 0;
+    fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
+    assert.deepEqual(codes(await repair(host, 'no')), ['activated']);
+    assert.deepEqual(due.told, ['z 2']);
   });
 
   it('mends several bundles in one swap', async () => {
