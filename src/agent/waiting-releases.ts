@@ -58,8 +58,11 @@ export function noteDeferral(
   const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
     const known = waiting[bundle];
     const isSame = known?.manifestDigest === manifest.digest;
-    const times = { sinceMs: known?.sinceMs ?? nowMs, changedAtMs: isSame ? known.changedAtMs : nowMs };
-    return [bundle, { serial, manifestDigest: manifest.digest, ...times, groups, untilMs, deferrals }];
+    // A time of the future was noted by a clock that was set back since.
+    const sinceMs = Math.min(known?.sinceMs ?? nowMs, nowMs);
+    const changedAtMs = isSame ? Math.min(known.changedAtMs, nowMs) : nowMs;
+    const times = { sinceMs, changedAtMs, untilMs };
+    return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, deferrals }];
   });
   ledger.write({ ...rest, waiting: { ...waiting, ...Object.fromEntries(waits) } });
   return untilMs;
@@ -74,9 +77,17 @@ export function withoutWaits(ledger: Ledger, releases: readonly NewRelease[]): L
 
 /** Notes that a wait is over, once for each. @returns true when a cycle is to look at what waited */
 export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
-  const { waiting = {}, ...rest } = ledger.read();
   const nowMs = clock.nowMs();
-  const isOver = ({ untilMs }: WaitingRelease): boolean => untilMs !== undefined && untilMs <= nowMs;
+  return endWaits(ledger, ({ untilMs }) => untilMs !== undefined && untilMs <= nowMs);
+}
+
+/** Loaders that said "not now" are asked again at once: another configuration may have another one. */
+export function endDeferrals({ ledger }: Pick<Host, 'ledger'>): void {
+  endWaits(ledger, ({ untilMs, deferrals }) => untilMs !== undefined && deferrals !== undefined);
+}
+
+function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => boolean): boolean {
+  const { waiting = {}, ...rest } = ledger.read();
   if (!Object.values(waiting).some(isOver)) return false;
   const next = Object.entries(waiting).map(([bundle, one]): [string, WaitingRelease] => {
     const { untilMs: _, ...over } = one;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver } from '../../src/agent/standing-orders.js';
-import { waitingNow } from '../../src/agent/waiting-releases.js';
+import { endDeferrals, waitingNow } from '../../src/agent/waiting-releases.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
 import { cycleOn } from '../support/cycle-on.js';
 import { confirms, scriptedDriver } from '../support/scripted-driver.js';
@@ -106,6 +106,24 @@ describe('a loader that says "not now"', () => {
     await host.test.pull();
     assert.deepEqual(codes(await cycleOn(host.test.reopen())), ['LOADER_DEFERRED']);
     assert.equal(host.swaps(), 1);
+  });
+
+  it('is asked at once, and only once, when the clock was set back since', async () => {
+    using host = await world();
+    const { test, swaps } = host;
+    await test.pull();
+    test.clock.setWallTime(test.clock.nowMs() - 5 * minuteMs);
+    for (let poll = 0; poll < 3; poll++) await test.pull();
+    assert.equal(swaps(), 2);
+  });
+
+  it('is asked at once under another configuration', async () => {
+    using host = await world();
+    const { test, swaps } = host;
+    await test.pull();
+    endDeferrals(test.host);
+    assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
+    assert.equal(swaps(), 2);
   });
 
   it('keeps no other bundle back', async () => {
