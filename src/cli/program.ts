@@ -83,6 +83,7 @@ function addEntry(program: Command, entry: CommandEntry, found: (invocation: Inv
   const words = entry.name.split(' ');
   const parent = words.length === 1 ? program : groupOf(program, words[0] ?? '');
   const sub = parent.command(words.at(-1) ?? '').description(entry.summary);
+  if (parent !== program) parent.summary(parent.commands.map((one) => one.name()).join(', '));
   parent.hook('preSubcommand', async (_parent, chosen) => {
     if (chosen !== sub) return;
     const { command: definition } = await entry.load();

@@ -77,6 +77,14 @@ describe('the help', () => {
   }
 });
 
+describe('the help of writ itself', () => {
+  it('names the commands of a group beside it', async () => {
+    const { stdout } = await runWrit(['--help']);
+    assert.match(stdout, /^ {2}key +new, list, show, passphrase$/m);
+    assert.doesNotMatch(stdout, /^ {2}[a-z]+ *$/m);
+  });
+});
+
 describe('the imports', () => {
   it('of `writ status` are the parser, YAML and a socket: no network, schema, archive or key code', async () => {
     using dir = tempDir();
