@@ -22,12 +22,21 @@ export interface SetsOptions {
   readonly doubt: 'the-answered' | 'the-gone';
 }
 
-/** Reads the sets and notes what has changed; without a change nothing is written. */
-export async function readSets(host: Host, options: SetsOptions): Promise<void> {
+/**
+ * Reads the sets and notes what has changed; without a change nothing is written.
+ * @returns how long each took, in milliseconds by the names of the groups
+ */
+export async function readSets(host: Host, options: SetsOptions): Promise<ReadonlyMap<string, number>> {
   const { active, groups = host.groups, doubt } = options;
   const { workers: known } = host.ledger.read();
+  const tookMs = new Map<string, number>();
+  const begunMs = host.clock.monotonicMs();
   const found = await Promise.all(
-    groups.map(async (group) => [group.config.name, await readLiving(group, { known, doubt })] as const),
+    groups.map(async (group) => {
+      const members = await readLiving(group, { known, doubt });
+      tookMs.set(group.config.name, host.clock.monotonicMs() - begunMs);
+      return [group.config.name, members] as const;
+    }),
   );
   // Read before, written after: an answer that came meanwhile must not be lost.
   const before = host.ledger.read();
@@ -57,6 +66,7 @@ export async function readSets(host: Host, options: SetsOptions): Promise<void> 
     workers,
     ...(left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) }),
   });
+  return tookMs;
 }
 
 /** A connection for each worker that answered is too much for every few seconds: who was gone is asked each time. */

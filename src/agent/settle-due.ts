@@ -8,7 +8,7 @@ import type { Host } from './host.js';
 import { confineOn } from './host-sandbox.js';
 import { proveByProbe } from './prove-first.js';
 import { problemsOf, proveTold, type Told } from './prove-told.js';
-import { readSets } from './read-sets.js';
+import { readSets, type SetsOptions } from './read-sets.js';
 import { resultsIn } from './refusal.js';
 import { standingRefusal } from './standing-refusal.js';
 import { resetWorkers, type TellContext } from './tell-steps.js';
@@ -23,8 +23,10 @@ export interface SettleOptions {
   readonly nextTell: () => string;
   /** `all`: also those whose next try is later, since a person asked. */
   readonly who: 'all' | 'whose-turn-it-is';
-  /** Groups whose sets are read anew; all of them, and who of them lives still, when it is left out, as in a cycle. */
+  /** Groups whose sets are read anew; all of them when it is left out. */
   readonly groups?: readonly WorkerGroup[];
+  /** As readSets; `the-answered` when it is left out. */
+  readonly doubt?: SetsOptions['doubt'];
   /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
   readonly onRefused?: (refusal: WritError) => Promise<void>;
 }
@@ -34,18 +36,20 @@ export interface SettleResult {
   readonly results: readonly WorkerResult[];
   /** What is wrong still; none when every worker there is was told. */
   readonly problems: readonly Problem[];
+  /** How long it took to read each set, in milliseconds by the names of the groups. */
+  readonly readMs: ReadonlyMap<string, number>;
 }
 
-const nothing: SettleResult = { results: [], problems: [] };
+const nothing: SettleResult = { results: [], problems: [], readMs: new Map() };
 
 /** Reads the sets anew, then tells who is due. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED */
 export async function settleDue(host: Host, options: SettleOptions): Promise<SettleResult> {
   const active = readActive(host.paths);
   if (active === undefined) return nothing;
-  const { groups } = options;
-  await readSets(host, {
-    active: active.number,
-    ...(groups === undefined ? { doubt: 'the-answered' } : { groups, doubt: 'the-gone' }),
+  const { groups, doubt = 'the-answered' } = options;
+  const readMs = await readSets(host, {
+    ...{ active: active.number, doubt },
+    ...(groups === undefined ? {} : { groups }),
   });
   const target = { generation: active.number, path: active.path };
   const proven = await proveByProbe(host, { ...options, target });
@@ -55,7 +59,7 @@ export async function settleDue(host: Host, options: SettleOptions): Promise<Set
   const problems = [...others, ...dueProblems(host)];
   const refusal = told.refusal ?? standingRefusal(host, active.number);
   if (refusal !== undefined) await options.onRefused?.(refusal);
-  return { results: [...proven, ...told.results], problems };
+  return { results: [...proven, ...told.results], problems, readMs };
 }
 
 async function tellDue(

@@ -7,6 +7,7 @@ import { tellIds } from './cycle-story.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import { loadAtBoot } from './load-at-boot.js';
+import type { SetsOptions } from './read-sets.js';
 import { recordEvent } from './record-event.js';
 import { newCycleId } from './run-cycle.js';
 import { type SettleResult, settleDue } from './settle-due.js';
@@ -36,6 +37,8 @@ export interface Settler {
 
 /** A turn is as often as a worker may wait that has just appeared. */
 const turnEveryMs = 5000;
+/** Whether those who answered live: some drivers connect to a worker to see it. */
+const doubtEveryMs = 60_000;
 /** A set that takes long to read, as one by a command, is read at most this part of the time. */
 const readShare = 20;
 
@@ -49,6 +52,7 @@ interface Later {
 export function createSettler(options: SettlerOptions = {}): Settler {
   const sets = new Map<string, Later>();
   const loading: Later = { tries: 0, notBeforeMs: 0 };
+  let doubtAtMs = 0;
   return {
     turn: async (host, { signal, loader }) => {
       const before = tellingOf(host.ledger.read());
@@ -58,7 +62,10 @@ export function createSettler(options: SettlerOptions = {}): Settler {
         const { notBeforeMs = 0 } = sets.get(config.name) ?? {};
         return driver !== undefined && notBeforeMs <= host.clock.monotonicMs();
       });
-      await settleApart(host, { ...options, groups, sets, signal });
+      const nowMs = host.clock.monotonicMs();
+      const doubt = nowMs >= doubtAtMs ? 'the-answered' : 'the-gone';
+      if (doubt === 'the-answered') doubtAtMs = nowMs + doubtEveryMs;
+      await settleApart(host, { ...options, groups, sets, signal, doubt });
       const isNews = tellingOf(host.ledger.read()) !== before || left !== loader;
       return { news: isNews ? 'yes' : 'no', loader: left };
     },
@@ -84,37 +91,40 @@ interface Apart extends SettlerOptions {
   readonly groups: readonly WorkerGroup[];
   readonly sets: Map<string, Later>;
   readonly signal: AbortSignal;
+  readonly doubt: SetsOptions['doubt'];
 }
 
-async function settleApart(host: Host, { groups, sets, signal, onRefused }: Apart): Promise<void> {
+async function settleApart(host: Host, { groups, sets, signal, doubt, onRefused }: Apart): Promise<void> {
   const isTurn = tellableWorkers(host.ledger.read(), host.clock.nowMs()).size > 0;
   if (groups.length === 0 && !isTurn) return;
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
-  const begunMs = host.clock.monotonicMs();
+  let readMs: SettleResult['readMs'] = new Map();
   try {
     const settled = await settleDue(host, {
-      ...{ groups, signal, nextTell: tellIds(cycle), staging: () => area.path() },
+      ...{ groups, signal, doubt, nextTell: tellIds(cycle), staging: () => area.path() },
       who: 'whose-turn-it-is',
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });
+    readMs = settled.readMs;
     report(host, cycle, settled);
   } catch (error) {
     host.log.warn({ err: error }, 'due workers could not be told');
   } finally {
     area.remove(host.log);
-    noteRead(host, { groups, sets, tookMs: host.clock.monotonicMs() - begunMs });
+    noteRead(host, { groups, sets, readMs });
   }
 }
 
 function noteRead(
   host: Host,
-  { groups, sets, tookMs }: Pick<Apart, 'groups' | 'sets'> & { readonly tookMs: number },
+  { groups, sets, readMs }: Pick<Apart, 'groups' | 'sets'> & Pick<SettleResult, 'readMs'>,
 ): void {
   const { unreadSets = {} } = host.ledger.read();
   for (const { config } of groups) {
     const isUnread = unreadSets[config.name] !== undefined;
     const tries = isUnread ? (sets.get(config.name)?.tries ?? 0) + 1 : 0;
+    const tookMs = readMs.get(config.name) ?? 0;
     const waitMs = isUnread ? dueDelayMs(tries) : Math.min(tookMs * readShare, dueDelayMs(100));
     // What is read within a turn's time is read at each turn.
     const isQuick = !isUnread && waitMs <= turnEveryMs;

@@ -22,7 +22,7 @@ async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
   return { test, driver };
 }
 
-const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups });
+const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups, doubt: 'the-gone' });
 
 describe('a worker that answered and was killed since', () => {
   it('uses nothing: it is not up at the next cycle, and is told when it is back', async () => {

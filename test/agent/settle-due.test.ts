@@ -177,7 +177,8 @@ describe('a worker that appears', () => {
   it('is told nothing while nothing is active', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({ groups: { app: { driver } } });
-    assert.deepEqual(await settle(test.host), { results: [], problems: [] });
+    const { results, problems } = await settle(test.host);
+    assert.deepEqual([results, problems], [[], []]);
     assert.deepEqual([driver.told, driver.reads], [[], 0]);
   });
 });

@@ -106,6 +106,47 @@ describe('a turn between the polls', () => {
     assert.equal(driver.reads, 3, 'at once, and then every twenty seconds');
   });
 
+  it('asks once a minute whether those live who answered, and each time whether one is back', async () => {
+    const { test, driver, turn } = await world({ a: confirms });
+    using _ = test;
+    let isDead = false;
+    let asked = 0;
+    driver.liveness = async () => {
+      asked += 1;
+      return isDead ? 'dead' : 'alive';
+    };
+    const goneAtMs = (): number | undefined => test.host.ledger.read().workers['app/a']?.goneAtMs;
+    for (let at = 0; at < 6; at++) await turn(5000);
+    assert.equal(asked, 1);
+    isDead = true;
+    for (let at = 0; at < 6; at++) await turn(5000);
+    assert.equal(goneAtMs(), undefined);
+    assert.equal((await turn(5000)).news, 'yes');
+    assert.equal(goneAtMs(), test.clock.nowMs());
+    isDead = false;
+    await turn(5000);
+    assert.deepEqual([driver.told, goneAtMs()], [['a 1'], undefined]);
+  });
+
+  it('lets no set that takes long keep others waiting', async () => {
+    const { test, driver, turn } = await world({ a: confirms });
+    using _ = test;
+    const { members } = driver;
+    const other = scriptedDriver({ b: confirms });
+    const [group] = test.host.groups;
+    const groups = [group!, { config: { ...group!.config, name: 'other' }, driver: other }];
+    Object.assign(test.host, { groups });
+    driver.members = async () => {
+      // The clock jumps at once: the other set is read by then.
+      await new Promise((resolve) => setImmediate(resolve));
+      await test.clock.sleep(1000);
+      return members();
+    };
+    for (let at = 0; at < 9; at++) await turn(5000);
+    assert.equal(driver.reads, 3);
+    assert.ok(other.reads >= 9);
+  });
+
   it('asks later and later for a set that nobody can read', async () => {
     const { test, driver, turn } = await world({ a: confirms });
     using _ = test;
