@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { repairActive } from '../../src/agent/repair.js';
+import type { RepositorySource } from '../../src/trust/repository-source.js';
 import {
   assertWhole,
   type Bench,
@@ -10,6 +12,7 @@ import {
   codes,
   files,
   look,
+  lookOnce,
   repair,
   short,
 } from '../support/repair-bench.js';
@@ -74,6 +77,30 @@ describe('a repair that cannot have the release', () => {
     assert.equal((await test.pull()).outcome, 'activated');
     assertWhole(one, 2);
     assert.deepEqual(await look(host), []);
+  });
+
+  it('is remembered until the release is whole again: status says what is behind', async () => {
+    using one = await bench();
+    spoil(one);
+    assert.equal((await lookOnce(one.host, { contents: 'digests', repair: 'yes' })).outcome, 'repaired');
+    assert.equal(one.host.ledger.read().scrub?.behind?.generation, 1);
+  });
+
+  it('goes back nowhere when it is told to end: that is no fault of the release', async () => {
+    using one = await bench();
+    spoil(one);
+    const stop = new AbortController();
+    const source = (served: RepositorySource): RepositorySource => ({
+      ...served,
+      stream: () => {
+        stop.abort();
+        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      },
+    });
+    const host = one.test.reopen({ source });
+    const end = await repairActive(host, { cycle: 'c-ab', signal: stop.signal, download: 'yes' });
+    assert.deepEqual(codes(end), ['failed', 'INTERRUPTED']);
+    assert.deepEqual([fs.readlinkSync(host.paths.current), one.driver.told], ['generations/2', []]);
   });
 
   it('does not even ask the network at a start', async () => {

@@ -98,6 +98,14 @@ describe('a forced pull', () => {
     assertWhole(one, 2);
   });
 
+  it('mends a generation that somebody has added to, though every bundle is what it was', async () => {
+    using one = await bench();
+    fs.writeFileSync(join(one.host.paths.current, 'notes'), '');
+    const result = await one.test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation], ['activated', 3]);
+    assert.deepEqual(await look(one.host), []);
+  });
+
   it('writes anew what is kept, without a swap', async () => {
     using one = await bench();
     fs.rmSync(one.kept('archive.tar.br'));

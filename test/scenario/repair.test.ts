@@ -14,6 +14,7 @@ import {
   type Damage,
   files,
   look,
+  lookOnce,
   repair,
   short,
 } from '../support/repair-bench.js';
@@ -140,6 +141,15 @@ describe('a look at a whole policy', () => {
     assert.deepEqual(await look(one.host), []);
     assert.equal(await repair(one.host), undefined);
     assert.deepEqual(directoryState(one.test.directory), before);
+  });
+
+  it('that does not read it forgets nothing that one which did has found', async () => {
+    using one = await bench();
+    fs.writeFileSync(one.tree('views/a.rpz'), 'b\n');
+    await lookOnce(one.host, { contents: 'digests', repair: 'no' });
+    assert.deepEqual((await lookOnce(one.host, { contents: 'sizes', repair: 'no' })).damage, []);
+    const { outcome, damage } = one.host.ledger.read().scrub ?? {};
+    assert.deepEqual([outcome, damage?.map(short)], ['damaged', ['tree changed views/a.rpz']]);
   });
 
   it('finds nothing where nothing was ever active', async () => {

@@ -7,6 +7,7 @@ import { examineActive } from '../../src/agent/examine-active.js';
 import type { Host } from '../../src/agent/host.js';
 import { unboundedPace } from '../../src/agent/pace.js';
 import { type RepairEnd, repairActive } from '../../src/agent/repair.js';
+import { type Look, type LookOptions, scrub } from '../../src/agent/scrub.js';
 import type { DamageFound } from '../../src/core/scrub.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from './scripted-driver.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
@@ -76,6 +77,13 @@ function down(): Error {
 export async function look(host: Host): Promise<readonly DamageFound[]> {
   const found = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   return found?.damage ?? [];
+}
+
+/** One look of the agent, and what it does about what it finds. */
+export function lookOnce(host: Host, how: Pick<LookOptions, 'contents' | 'repair'>): Promise<Look> {
+  const pace = unboundedPace(signal);
+  const exclusive: LookOptions['exclusive'] = (job) => job(() => undefined);
+  return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });
 }
 
 export function repair(host: Host, download: 'yes' | 'no' = 'yes'): Promise<RepairEnd | undefined> {
