@@ -125,7 +125,12 @@ async function withLiar(
   let daemon: LyingDaemon | undefined;
   const liar = await start(dir, () => daemon ?? assert.fail('told before the test began'));
   const ask = ['sh', '-c', `test "$(cat ${dir.join('in-use')})" = "$WRIT_GENERATION_DIR"`] as const;
-  const config = probe === 'probed' ? { probe: { run: ask, timeoutMs: 10_000, retry: 0 } } : {};
+  // On a busy machine an honest daemon takes its time.
+  const reset = { driver: 'scripted', options: {}, timeoutMs: 10_000, min: 0 };
+  const config = {
+    reset,
+    ...(probe === 'probed' ? { probe: { run: ask, timeoutMs: 10_000, retry: 0 } } : {}),
+  };
   using test = testHost({ groups: { app: { driver: liar.driver, config } } });
   daemon = lyingDaemon(dir.join('in-use'), test.host.paths.current);
   const become = (honesty: Honesty): void => {
