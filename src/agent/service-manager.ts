@@ -28,6 +28,8 @@ export interface ServiceManagerOptions {
 
 /** Between two lines of status that are no change of state. */
 const statusGapMs = 2000;
+/** Between two tries to say that it is ready. */
+const readyGapMs = 5000;
 
 export function tellServiceManager(options: ServiceManagerOptions): ServiceManager {
   const teller = new Teller(options);
@@ -42,6 +44,8 @@ class Teller {
   #state: AgentState = 'init';
   #report: StatusReport | undefined;
   #phase: 'starting' | 'ready' | 'stopping' = 'starting';
+  /** The wait until it says once more that it is ready is under way. */
+  #comesAgain = false;
   /** Reloads that have begun and not ended. */
   #reloads = 0;
   #said: string | undefined;
@@ -95,8 +99,15 @@ class Teller {
 
   async #tellReady(): Promise<void> {
     const told = await this.#notifier.tell(['READY=1', this.#statusLine()]);
-    // Whoever waits for it would wait for ever: the next change tries again.
-    if (told === 'failed' && this.#phase === 'ready') this.#phase = 'starting';
+    if (told === 'told' || this.#phase !== 'ready') return;
+    // A service manager that was busy for longer than its word waits has lost it, and whoever waits for it would wait
+    // until the next change: on a host where all is well, hours.
+    this.#phase = 'starting';
+    if (this.#comesAgain) return;
+    this.#comesAgain = true;
+    await this.#clock.sleep(readyGapMs, this.#ended.signal);
+    this.#comesAgain = false;
+    if (!this.#ended.signal.aborted) this.#tellNews();
   }
 
   async #tellStatus(): Promise<void> {

@@ -73,17 +73,37 @@ describe('READY=1', () => {
     });
   }
 
-  it('is said once, and again only where it could not be told', async () => {
+  it('is said again, though nothing changes, where it could not be told, and then no more', async () => {
+    const agent = stage();
+    const ready = (): number => agent.firstWords().filter((word) => word === 'READY=1').length;
+    agent.notifier.answer('failed');
+    agent.status(statusReport());
+    agent.state('run');
+    await agent.clock.advance(0);
+    await agent.clock.advance(5000);
+    assert.equal(ready(), 2);
+    for (let changes = 0; changes < 3; changes += 1) {
+      agent.status(statusReport());
+      await agent.clock.advance(0);
+    }
+    assert.equal(ready(), 5, 'a change says it at once');
+    agent.notifier.answer('told');
+    await agent.clock.advance(5000);
+    assert.equal(ready(), 6, 'and there is one wait for all of them');
+    await agent.clock.advance(60_000);
+    agent.status(statusReport());
+    assert.equal(ready(), 6);
+  });
+
+  it('is not said again to one that is told of the end', async () => {
     const agent = stage();
     agent.notifier.answer('failed');
     agent.status(statusReport());
     agent.state('run');
-    await agent.clock.advance(1);
-    agent.notifier.answer('told');
-    agent.status(statusReport());
-    await agent.clock.advance(10_000);
-    agent.status(statusReport());
-    assert.equal(agent.firstWords().filter((word) => word === 'READY=1').length, 2);
+    await agent.clock.advance(0);
+    await agent.manager.end();
+    await agent.clock.advance(60_000);
+    assert.equal(agent.firstWords().filter((word) => word === 'READY=1').length, 1);
   });
 });
 

@@ -20,6 +20,8 @@ export interface BootedSystemd extends AsyncDisposable {
   show(unit: string, property: string): Promise<string>;
   /** Waits until a property is this; fails after 20 s with what it is, and the unit's log. */
   becomes(unit: string, property: string, value: string | RegExp): Promise<void>;
+  /** As it is known outside. */
+  readonly pid1: number;
   /** The command line before a program for it to run in the machine. */
   readonly enter: readonly [string, ...string[]];
   /** SIGKILL to process 1, and so to everything in it; resolves when nothing is left. */
@@ -243,7 +245,7 @@ async function open(
     throw new Error(`${unit}: ${property} is ${now}, not ${value}\n${disk.log(unit)}\n${troubles()}`);
   };
   await answering(run, troubles);
-  return { run, ok, show, becomes, enter: [...enter] };
+  return { run, ok, show, becomes, pid1, enter: [...enter] };
 }
 
 async function firstChild(child: ChildProcess): Promise<number> {
