@@ -12,9 +12,8 @@ export async function awaitWorkers(
   signal: AbortSignal,
 ): Promise<void> {
   const { clock } = host;
-  const begunMs = clock.monotonicMs();
   for (const group of host.groups) {
-    const endMs = begunMs + (group.driver?.comeWithinMs ?? 0);
+    const endMs = clock.monotonicMs() + (group.driver?.mayComeForMs?.() ?? 0);
     while (clock.monotonicMs() < endMs && !signal.aborted && (await isSomebodyMissing(host, group)))
       await clock.sleep(lookAgainMs, signal);
   }

@@ -6,7 +6,7 @@ import { withoutDead } from './dead-workers.js';
 import type { Host } from './host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from './ledger.js';
 import { type Member, readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
-import { groupOf, waiting, workerOf } from './worker-ledger.js';
+import { groupOf, isDue, waiting, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
 const keepGoneMs = 600_000;
@@ -51,7 +51,8 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     }
     delete unread[name];
     const driver = groups.find((one) => one.config.name === name)?.driver;
-    const own = { ...look, mayReplace: driver?.keepsProcess !== 'yes' };
+    const mayCome = (driver?.mayComeForMs?.() ?? 0) > 0;
+    const own = { ...look, mayReplace: driver?.keepsProcess !== 'yes', mayCome };
     for (const [key, entry] of Object.entries(setOf(name, members, { workers, look: own }))) {
       if (entry === undefined) delete workers[key];
       else workers[key] = entry;
@@ -96,6 +97,8 @@ interface Look {
   readonly nowMs: number;
   /** A tell may make another process of a worker of this set. */
   readonly mayReplace: boolean;
+  /** Who is not there may come yet. */
+  readonly mayCome: boolean;
 }
 
 /** @returns what has changed in one set; undefined for who is forgotten */
@@ -125,7 +128,9 @@ function longestGone(group: string, workers: Ledger['workers']): readonly string
   return newestFirst.slice(maxGone).map(({ key }) => key);
 }
 
-function gone(entry: WorkerLedger, { nowMs }: Look): WorkerLedger | undefined {
+function gone(entry: WorkerLedger, { nowMs, mayCome }: Look): WorkerLedger | undefined {
+  // It may live with what it was told before: that it uses nothing, nobody knows yet.
+  if (mayCome && isDue(entry)) return entry;
   const { goneAtMs = nowMs } = entry;
   return nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }

@@ -74,8 +74,11 @@ export interface Driver {
    * nothing. Left out where a daemon may replace itself as it reloads.
    */
   readonly keepsProcess?: 'yes';
-  /** Workers come by themselves: so long after `open` all that live have come. Left out where a driver finds them. */
-  readonly comeWithinMs?: number;
+  /**
+   * Workers come by themselves: in so many milliseconds, counted from `open` and 0 from then on, all that live have come.
+   * Left out where a driver finds them.
+   */
+  mayComeForMs?(): number;
   /** Told after every swap and at start: what a worker that connects later is to use. */
   activeChanged?(target: Target | undefined): void;
   /** Frees sockets; left out where there are none. */

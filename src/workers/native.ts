@@ -2,6 +2,7 @@
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
 import { namePattern } from '../core/names.js';
+import type { Clock } from '../platform/clock.js';
 import { lookUpGroup } from '../platform/group-id.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../platform/unix-socket.js';
 import { unreachable } from './answer.js';
@@ -104,7 +105,7 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
       return connectionOf(worker)?.ask(reset) ?? unreachable('not connected');
     },
     keepsProcess: 'yes',
-    comeWithinMs,
+    mayComeForMs: timeToCome(context.clock),
     // Who connects anew has answered nothing yet, whatever it said over the connection before.
     identity: async (worker) => {
       const connection = connectionOf(worker);
@@ -125,6 +126,15 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
   };
 }
 
+/** The library tries again at least every 5 s. */
+const comeWithinMs = 6000;
+
+/** Counts from now on: a driver is opened as soon as it is made. */
+function timeToCome(clock: Clock): () => number {
+  const endMs = clock.monotonicMs() + comeWithinMs;
+  return () => Math.max(0, endMs - clock.monotonicMs());
+}
+
 /** Two workers of one name are `name` and `name#2`; a place that is free again is taken again. */
 function freeId(name: string, taken: Iterable<string | undefined>): string {
   const used = new Set(taken);
@@ -134,7 +144,5 @@ function freeId(name: string, taken: Iterable<string | undefined>): string {
   return `${name}#${number}`;
 }
 
-/** The library tries again at least every 5 s. */
-const comeWithinMs = 6000;
 /** A worker may connect anew, as the library does after a moment; one that stays away does not live for us. */
 const reconnectGraceMs = 2000;

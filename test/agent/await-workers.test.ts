@@ -10,8 +10,14 @@ const { signal } = new AbortController();
 /** Two workers that confirmed generation 1 come within 6 s to whoever opens their socket, and nobody has come yet. */
 async function world(comeWithinMs?: number): Promise<{ test: TestHost; driver: ScriptedDriver }> {
   const scripted = scriptedDriver({ a: confirms, b: confirms });
-  const driver = Object.assign(scripted, comeWithinMs === undefined ? {} : { comeWithinMs });
-  const test = testHost({ groups: { app: { driver } } });
+  const driver = Object.assign(
+    scripted,
+    comeWithinMs === undefined
+      ? {}
+      : { mayComeForMs: () => Math.max(0, openedAtMs + comeWithinMs - test.clock.monotonicMs()) },
+  );
+  const test: TestHost = testHost({ groups: { app: { driver } } });
+  const openedAtMs = test.clock.monotonicMs();
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   driver.workers.clear();
@@ -50,6 +56,20 @@ describe('workers that come by themselves', () => {
     assert.notEqual(entryOf(test, 'app/a')?.goneAtMs, undefined);
     await awaitWorkers(test.host, signal);
     assert.equal(test.clock.monotonicMs() - begunMs, 0);
+  });
+});
+
+describe('a worker that was not told of what is active, and may come yet', () => {
+  it('is due and not gone, until its time to come is over', async () => {
+    const { test } = await world(6000);
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    const early = await test.pull();
+    assert.deepEqual([early.exitCode, early.confirmed], [4, false]);
+    await test.clock.advance(6000);
+    const late = await test.pull();
+    assert.deepEqual([late.exitCode, late.confirmed], [0, true]);
   });
 });
 

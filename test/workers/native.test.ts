@@ -222,3 +222,16 @@ describe('the native driver', () => {
     for (const worker of [second, third]) worker.end();
   });
 });
+
+describe('the time that native workers have to come', () => {
+  it('is counted from the moment in which their driver is made, and is over then', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const driver = native.create({ native: 'access' }, driverContext({ runDirectory: dir.path, clock }));
+    assert.equal(driver.mayComeForMs?.(), 6000);
+    await clock.advance(4000);
+    assert.equal(driver.mayComeForMs?.(), 2000);
+    await clock.advance(4000);
+    assert.equal(driver.mayComeForMs?.(), 0);
+  });
+});
