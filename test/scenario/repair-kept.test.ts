@@ -98,9 +98,9 @@ describe('a forced pull', () => {
     assertWhole(one, 2);
   });
 
-  it('mends a generation that somebody has added to, though every bundle is what it was', async () => {
+  it('mends a generation that nobody else can enter any more, though every bundle is what it was', async () => {
     using one = await bench();
-    fs.writeFileSync(join(one.host.paths.current, 'notes'), '');
+    fs.chmodSync(join(one.host.paths.generations, '2'), 0o700);
     const result = await one.test.pull({ force: 'yes' });
     assert.deepEqual([result.outcome, result.generation], ['activated', 3]);
     assert.deepEqual(await look(one.host), []);
