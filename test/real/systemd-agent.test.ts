@@ -25,7 +25,28 @@ const check = {
   run: ['sh', '-c', lookAround, 'sh', '{candidate}', '{scratch}'],
   timeout: '30s',
 };
-const config = { sandbox: 'required', bundles: [{ name: 'dns-edge', checks: [check] }], workers: [webGroup] };
+/** As nginx needs it: no user namespace, its own user, the network. */
+const asOther = {
+  name: 'as another',
+  run: ['sh', '-c', 'test "$(id -un)" = writ-check && test -e /proc/1/stat && grep -q lo: /proc/net/dev'],
+  user: 'writ-check',
+  userNamespace: false,
+  network: true,
+};
+/** Acts on the host as the agent may. */
+const loader = {
+  name: 'loaded',
+  uses: ['dns-edge'],
+  load: {
+    run: ['sh', '-c', 'cp "$1"/dns-edge/block.rpz /var/lib/web/loaded', 'sh', '{current}'],
+    sandbox: 'off',
+  },
+};
+const config = {
+  sandbox: 'required',
+  bundles: [{ name: 'dns-edge', checks: [check, asOther] }],
+  workers: [webGroup, loader],
+};
 
 /** When the unit went from one state to another. */
 const changedAt = (machine: BootedSystemd): Promise<string> =>
@@ -67,6 +88,7 @@ describe('writ-agent.service, under a real systemd', options, () => {
       };
       assert.deepEqual([pull.outcome, pull.confirmed], ['activated', true]);
       assert.deepEqual([web.uses(1), web.uses(2)], ['two\n', 'two\n']);
+      assert.equal(await machine.ok('cat', '/var/lib/web/loaded'), 'two');
       assert.deepEqual(await pids(), before);
       const text = 'generation 2 (dns-edge 2) is active, 2 of 2 workers confirmed';
       await machine.becomes(agent, 'StatusText', text);
