@@ -13,6 +13,15 @@ export function damageError(damage: readonly DamageFound[]): WritError {
   });
 }
 
+/** What cannot be read may be anything: nobody vouches for it until a look over it comes to its end. */
+export function unverifiedError(cause: WritError): WritError {
+  return new WritError('STATE_DAMAGED', `the policy on disk could not be verified: ${cause.message}`, {
+    facts: { ...cause.facts, cause: cause.code },
+    hint: 'See to the cause, then `writ verify` looks again.',
+    cause,
+  });
+}
+
 /** @returns the error for a tree of a generation that is not what its manifest says */
 export function damagedTree(generation: number, { bundle, problems }: Damage): WritError {
   return new WritError(

@@ -2,10 +2,10 @@
 // what its records say, run the loaders of a new boot, then be ready. Decides nothing itself.
 import * as fs from 'node:fs';
 import type { Problem } from '../core/cycle-report.js';
-import { toWritError, type WritError } from '../core/errors.js';
+import { isWritError, toWritError, type WritError } from '../core/errors.js';
 import { readBootId } from '../platform/boot-id.js';
 import { exclusiveAlone } from './cycle-runner.js';
-import { damageError } from './damage-error.js';
+import { damageError, unverifiedError } from './damage-error.js';
 import type { Host } from './host.js';
 import { lookForSandbox } from './host-sandbox.js';
 import { loadAtBoot } from './load-at-boot.js';
@@ -80,12 +80,23 @@ async function verifyActive(
     });
     const repaired = look.repair;
     if (look.outcome === 'damaged') return { repaired, damage: damageError(look.damage) };
-    const ledger = host.ledger.read();
-    if (ledger.verifiedBootId !== bootId) host.ledger.write({ ...ledger, verifiedBootId: bootId });
+    noteVerified(host, bootId);
     return { repaired, damage: undefined };
   } catch (error) {
     host.log.error({ err: error }, 'the active generation could not be verified');
-    return { repaired: undefined, damage: toWritError(error) };
+    return { repaired: undefined, damage: unverifiedError(toWritError(error)) };
+  }
+}
+
+/** A disk that cannot take the note says nothing against what was read: the next start reads all of it again. */
+function noteVerified(host: Host, bootId: string): void {
+  const ledger = host.ledger.read();
+  if (ledger.verifiedBootId === bootId) return;
+  try {
+    host.ledger.write({ ...ledger, verifiedBootId: bootId });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'it could not be noted that the active generation was verified');
   }
 }
 

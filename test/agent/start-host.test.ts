@@ -7,6 +7,7 @@ import { writeJournal } from '../../src/agent/journal.js';
 import { loadAtBoot } from '../../src/agent/load-at-boot.js';
 import { startHost } from '../../src/agent/start-host.js';
 import type { HookConfig } from '../../src/core/config.js';
+import { WritError } from '../../src/core/errors.js';
 import { readBootId } from '../../src/platform/boot-id.js';
 import { cycleOn } from '../support/cycle-on.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -85,6 +86,35 @@ describe('a start', () => {
       [undefined, 'degraded', ['REPAIRED_BY_PREVIOUS']],
     );
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+  });
+
+  it('calls nothing verified that could not be read to its end: the agent is not ready with it', async () => {
+    const { test } = await standing();
+    using _ = test;
+    // Behind the recovery, amid the look.
+    const late = new AbortController();
+    const host = test.reopen();
+    const read: Host['ledger']['read'] = () => {
+      late.abort();
+      return host.ledger.read();
+    };
+    const ledger = { ...host.ledger, read };
+    const { damage } = await startHost({ ...host, ledger }, { cycle: 'c-ab', signal: late.signal });
+    assert.deepEqual([damage?.code, damage?.facts['cause']], ['STATE_DAMAGED', 'INTERRUPTED']);
+    assert.notEqual(host.ledger.read().verifiedBootId, readBootId());
+  });
+
+  it('is not held up by a disk that cannot take the note that all was verified', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const host = test.reopen();
+    const full = (): never => {
+      throw new WritError('DISK_FULL', 'full');
+    };
+    const { damage } = await start({ ...host, ledger: { ...host.ledger, write: full } });
+    assert.equal(damage, undefined);
+    assert.equal((await start(test.reopen())).damage, undefined, 'it is read in full again, and noted then');
+    assert.equal(test.reopen().ledger.read().verifiedBootId, readBootId());
   });
 
   it('says that it is damaged where nothing on this host can take its place, and starts all the same', async () => {
