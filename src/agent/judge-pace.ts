@@ -53,8 +53,8 @@ export function judgeWait(
     return untilMs === undefined ? [] : [{ name: one.name, untilMs }];
   });
   const wait = { serial, manifestDigest: manifest.digest, sinceMs, changedAtMs };
-  const { deferrals } = known ?? {};
-  if (ends.length === 0) return { ...wait, groups: [], ...(deferrals === undefined ? {} : { deferrals }) };
+  const { vain } = known ?? {};
+  if (ends.length === 0) return { ...wait, groups: [], ...(vain === undefined ? {} : { vain }) };
   return {
     ...wait,
     groups: ends.map((one) => one.name),

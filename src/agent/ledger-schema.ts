@@ -1,5 +1,6 @@
 // What a ledger.json must look like to be believed at all. Owns shapes, no meaning: those are ledger's. A file that does
 // not fit is damaged, and is made anew from what lies on the disk.
+import { errorCodes } from '../core/error-codes.js';
 
 const number = { type: 'integer', minimum: 0 };
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
@@ -39,7 +40,8 @@ export const ledgerSchema: object = record(
       record(
         {
           ...{ serial: number, manifestDigest: digest, sinceMs: number, changedAtMs: number },
-          ...{ groups: listOf(text), untilMs: number, deferrals: number },
+          ...{ groups: listOf(text), untilMs: number },
+          vain: record({ tries: number, code: { enum: Object.keys(errorCodes) } }, ['tries', 'code']),
         },
         ['serial', 'manifestDigest', 'sinceMs', 'changedAtMs', 'groups'],
       ),

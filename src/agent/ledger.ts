@@ -3,6 +3,7 @@
 import { maxAcceptedSerials } from '../core/age-rules.js';
 import type { CrashCount, ReleaseDigests } from '../core/crash-count.js';
 import type { Problem } from '../core/cycle-report.js';
+import type { ErrorCode } from '../core/errors.js';
 import type { Digest } from '../core/names.js';
 import type { ScrubState } from '../core/scrub.js';
 import type { DurableFs } from '../platform/durable-fs.js';
@@ -72,8 +73,11 @@ export interface WaitingRelease {
   readonly groups: readonly string[];
   /** Left out once it may be tried. */
   readonly untilMs?: number;
-  /** How often a loader has said "not now"; left out where it is the pace of a group that it waits for. */
-  readonly deferrals?: number;
+  /**
+   * How often it was tried in vain, and how the last try ended: a command behind the swap gave no verdict, or said "not
+   * now". Left out where it is the pace of a group that it waits for.
+   */
+  readonly vain?: { readonly tries: number; readonly code: ErrorCode };
 }
 
 /** Policy was older than `maxStale`, and what was done about it. */

@@ -23,7 +23,7 @@ import { prepareHost } from './prepare-host.js';
 import { openRefusals } from './refusals-file.js';
 import { retryRefusals } from './remember-refusals.js';
 import { createSandbox } from './sandbox.js';
-import { endDeferrals } from './waiting-releases.js';
+import { endVainWaits } from './waiting-releases.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from './worker-groups.js';
 import { noteLateAnswer } from './worker-ledger.js';
 
@@ -95,7 +95,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   await old.client.close();
   if (host.sandbox !== old.sandbox) await lookForSandbox(host);
   retryRefusals(host);
-  endDeferrals(host);
+  endVainWaits(host);
   noteNewlyConcerned(host);
   return host;
 }

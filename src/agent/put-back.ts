@@ -14,11 +14,12 @@ import { rememberIfPossible } from './remember-refusals.js';
 import { withRetired } from './retired.js';
 import { tellBack, wantBack } from './tell-back.js';
 import { touchTrees } from './touch-trees.js';
-import { noteDeferral } from './waiting-releases.js';
+import { noteVain } from './waiting-releases.js';
 import { announceActive } from './worker-groups.js';
 
 /**
- * The way back: remember (a refusal, or until when a loader is left alone), journal, link, then everybody is told again, the refusing one too.
+ * The way back: remember (a refusal, or until when what gave no verdict is left alone), journal, link, then everybody is
+ * told again, the refusing one too.
  * @param no.progress of the move until then; left out where nobody knows: everybody is told
  */
 export async function putBack(
@@ -30,7 +31,7 @@ export async function putBack(
   const said = outcomeOf(no);
   const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
   story.note({ type: 'stopped', outcome });
-  const error = outcome === 'deferred' ? deferral(host, move, no) : no;
+  const error = outcome === 'rolled-back' ? no : triedInVain(host, move, no);
   try {
     if (outcome === 'rolled-back') rememberIfPossible(host, () => move.onRefused?.(error, groupsIn(error)));
     const how = progress === undefined ? {} : { progress };
@@ -42,16 +43,25 @@ export async function putBack(
   }
 }
 
-/** @returns "not now", with the time until which it holds; a host without another policy tries again at each cycle */
-function deferral(host: Host, { from, releases }: Move, no: WritError): WritError {
-  if (from === undefined || releases.length === 0) return no;
+/**
+ * Of a command that gave no verdict, or said "not now": the same again at every poll would move the link there and back
+ * each time. @returns its error, with the time of the next try; a host without another policy tries at each cycle
+ */
+function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritError {
+  const groups = groupsIn(no);
+  if (from === undefined || releases.length === 0 || groups.length === 0) return no;
   let untilMs: number | undefined;
   rememberIfPossible(host, () => {
-    untilMs = noteDeferral(host, releases, groupsIn(no));
+    untilMs = noteVain(host, releases, { code: no.code, groups });
   });
   if (untilMs === undefined) return no;
-  const text = `${no.message}; not asked again before ${new Date(untilMs).toISOString()}`;
-  return new WritError(no.code, text, { facts: { ...no.facts, untilMs }, cause: no });
+  const text = `${no.message}; not tried again before ${new Date(untilMs).toISOString()}`;
+  const { hint } = no;
+  return new WritError(no.code, text, {
+    facts: { ...no.facts, untilMs },
+    cause: no,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 export interface RestoreOptions {

@@ -1,7 +1,7 @@
 // The releases that a worker group keeps waiting, as the ledger has them: which of them are not fetched yet, and when one
-// is to be looked at again. Who waits for the pace of a group, and until when, is pace-groups'; for how long a loader is
-// left alone that said "not now" is said here.
-import { WritError } from '../core/errors.js';
+// is to be looked at again. Who waits for the pace of a group, and until when, is pace-groups'; for how long a release is
+// left alone that a command behind the swap gave no verdict on, or said "not now" to, is said here.
+import { type ErrorCode, WritError } from '../core/errors.js';
 import type { ReleaseInfo } from '../core/release.js';
 import type { WaitStatus } from '../core/status.js';
 import type { Host } from './host.js';
@@ -17,9 +17,9 @@ export function stillWaiting(
   if (wait?.manifestDigest !== release.manifest.digest || wait.untilMs === undefined) return undefined;
   const isNow = wait.untilMs <= host.clock.nowMs() || wait.changedAtMs > host.clock.nowMs();
   if (isNow) return undefined;
-  return wait.deferrals === undefined
+  return wait.vain === undefined
     ? pacedError(release.bundle, wait)
-    : deferredError(release.bundle, wait);
+    : vainError(release.bundle, wait, wait.vain);
 }
 
 export function pacedError(bundle: string, { serial, groups, untilMs = 0 }: WaitingRelease): WritError {
@@ -28,33 +28,38 @@ export function pacedError(bundle: string, { serial, groups, untilMs = 0 }: Wait
   return new WritError('ACTIVATION_PACED', text, { facts: { bundle, serial, groups, untilMs } });
 }
 
-function deferredError(bundle: string, { serial, groups, untilMs = 0 }: WaitingRelease): WritError {
+function vainError(
+  bundle: string,
+  { serial, groups, untilMs = 0 }: WaitingRelease,
+  { code }: NonNullable<WaitingRelease['vain']>,
+): WritError {
   const until = new Date(untilMs).toISOString();
-  const text = `${bundle} ${serial} waits until ${until}: the loader of ${groups.join(', ')} said "not now"`;
-  return new WritError('LOADER_DEFERRED', text, { facts: { bundle, serial, groups, untilMs } });
+  const why = code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
+  const text = `${bundle} ${serial} waits until ${until}: ${groups.join(', ')}: ${why}`;
+  return new WritError(code, text, { facts: { bundle, serial, groups, untilMs } });
 }
 
-/** Each try moves the link there and back under everybody who reads it. */
-const firstDeferralMs = 60_000;
-const maxDeferralMs = 3_600_000;
+/** Each try moves the link there and back under everybody who reads it, and tells all workers twice. */
+const firstVainMs = 60_000;
+const maxVainMs = 3_600_000;
 
 /**
- * Notes that a loader said "not now" to these releases: they are left alone for a minute, doubling to an hour.
- * @param groups whose loader it was: those of their bundles wait, or all that are new where it uses none of them
+ * Notes that these releases were tried in vain: they are left alone for a minute, doubling to an hour.
+ * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
  * @returns epoch milliseconds until which they wait
  */
-export function noteDeferral(
+export function noteVain(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
   releases: readonly NewRelease[],
-  groups: readonly string[],
+  { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
 ): number {
   const { waiting = {}, ...rest } = ledger.read();
   const nowMs = clock.nowMs();
   const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
   const used = releases.filter((one) => uses.includes(one.bundle));
   const held = used.length > 0 ? used : releases;
-  const deferrals = 1 + Math.max(0, ...held.map(({ bundle }) => waiting[bundle]?.deferrals ?? 0));
-  const untilMs = nowMs + Math.min(firstDeferralMs * 2 ** Math.min(deferrals - 1, 10), maxDeferralMs);
+  const tries = 1 + Math.max(0, ...held.map(({ bundle }) => waiting[bundle]?.vain?.tries ?? 0));
+  const untilMs = nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);
   const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
     const known = waiting[bundle];
     const isSame = known?.manifestDigest === manifest.digest;
@@ -62,7 +67,8 @@ export function noteDeferral(
     const sinceMs = Math.min(known?.sinceMs ?? nowMs, nowMs);
     const changedAtMs = isSame ? Math.min(known.changedAtMs, nowMs) : nowMs;
     const times = { sinceMs, changedAtMs, untilMs };
-    return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, deferrals }];
+    const vain = { tries, code };
+    return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, vain }];
   });
   ledger.write({ ...rest, waiting: { ...waiting, ...Object.fromEntries(waits) } });
   return untilMs;
@@ -81,9 +87,9 @@ export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'cl
   return endWaits(ledger, ({ untilMs }) => untilMs !== undefined && untilMs <= nowMs);
 }
 
-/** Loaders that said "not now" are asked again at once: another configuration may have another one. */
-export function endDeferrals({ ledger }: Pick<Host, 'ledger'>): void {
-  endWaits(ledger, ({ untilMs, deferrals }) => untilMs !== undefined && deferrals !== undefined);
+/** What was tried in vain may be tried again at once: another configuration may have other commands. */
+export function endVainWaits({ ledger }: Pick<Host, 'ledger'>): void {
+  endWaits(ledger, ({ untilMs, vain }) => untilMs !== undefined && vain !== undefined);
 }
 
 function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => boolean): boolean {

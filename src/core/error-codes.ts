@@ -304,7 +304,7 @@ export const errorCodes = {
   LOADER_BROKEN: row(
     'failed',
     'The loader could not be run to a verdict; the previous generation is active again.',
-    'Install the program or raise its timeout.',
+    'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
   ),
   LOADER_DEFERRED: row(
     'deferred',
@@ -334,7 +334,7 @@ export const errorCodes = {
   PROBE_BROKEN: row(
     'failed',
     'A probe could not be run to a verdict; the previous generation is active again.',
-    'Install the program or raise its timeout.',
+    'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
   ),
   WORKER_UNREACHABLE: row(
     'degraded',

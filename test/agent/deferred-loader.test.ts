@@ -1,9 +1,10 @@
-// A loader that says "not now" each time it is asked: the link goes there and back, and must not at every poll.
+// A loader that says "not now", or gives no verdict, each time it is asked: the link goes there and back, and must not at
+// every poll.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver } from '../../src/agent/standing-orders.js';
-import { endDeferrals, waitingNow } from '../../src/agent/waiting-releases.js';
+import { endVainWaits, waitingNow } from '../../src/agent/waiting-releases.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
 import { cycleOn } from '../support/cycle-on.js';
 import { confirms, scriptedDriver } from '../support/scripted-driver.js';
@@ -25,11 +26,11 @@ interface World extends Disposable {
 }
 
 /** Version 1 is active, and version 2 is published, which the loader puts off. */
-async function world(): Promise<World> {
+async function world(end = 'exit 75'): Promise<World> {
   const dir = tempDir();
   const busy = dir.join('busy');
   const driver = scriptedDriver({ a: confirms });
-  const load = { run: ['sh', '-c', `! test -e ${busy} || exit 75`] as Command, timeoutMs: 5000 };
+  const load = { run: ['sh', '-c', `! test -e ${busy} || ${end}`] as Command, timeoutMs: 5000 };
   const test = testHost({
     bundles: [{ name: 'access' }, { name: 'zones' }],
     groups: { app: { driver, config: { uses: ['access'], load } } },
@@ -121,7 +122,7 @@ describe('a loader that says "not now"', () => {
     using host = await world();
     const { test, swaps } = host;
     await test.pull();
-    endDeferrals(test.host);
+    endVainWaits(test.host);
     assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
     assert.equal(swaps(), 2);
   });
@@ -159,5 +160,55 @@ describe('a loader that says "not now"', () => {
     assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
     assert.equal(test.host.ledger.read().waiting, undefined);
     assert.equal((await test.sync()).story.steps.at(-1)?.step, 'restore');
+  });
+});
+
+/** Of what is new alone: what even the way back cannot be loaded with ends in a block. */
+const broken = 'grep -qx 1 {bundle}/policy.yaml || exit 127';
+
+describe('a loader that gives no verdict', () => {
+  it('is left alone for a while too, though it is our own fault and nothing is refused', async () => {
+    using host = await world(broken);
+    const { test, swaps, ready } = host;
+    const untilMs = test.clock.nowMs() + minuteMs;
+    const first = await test.pull();
+    assert.deepEqual([first.exitCode, codes(first)], [1, ['LOADER_BROKEN']]);
+    assert.equal(first.problems[0]?.facts['untilMs'], untilMs);
+    const { result, story } = await test.sync();
+    assert.deepEqual([result.exitCode, codes(result), story.steps.length], [1, ['LOADER_BROKEN'], 2]);
+    assert.deepEqual([swaps(), test.host.refusals.read().refusals], [1, []]);
+    ready();
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.equal(test.host.ledger.read().waiting, undefined);
+  });
+
+  it('is asked at once by --force, when somebody has mended it', async () => {
+    using host = await world(broken);
+    await host.test.pull();
+    host.ready();
+    assert.equal((await host.test.pull({ force: 'yes' })).outcome, 'activated');
+  });
+});
+
+describe('a probe that gives no verdict', () => {
+  it('has its workers told there and back later and later, and not at every poll', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    const script = `grep -q 1 {bundle}/f || exit 127`;
+    const probe = { run: ['sh', '-c', script] as Command, timeoutMs: 5000 };
+    using test = testHost({ groups: { app: { driver, config: { uses: ['access'], probe } } } });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    assert.equal((await test.pull()).outcome, 'activated');
+    await test.publish('access', { f: '2' }, { serial: 2 });
+    driver.told.length = 0;
+    const counts: number[] = [];
+    for (let poll = 0; poll < 8; poll++) {
+      assert.deepEqual(codes(await test.pull()), ['PROBE_BROKEN']);
+      counts.push(driver.told.length);
+      await test.clock.advance(minuteMs);
+    }
+    // At minute 0, 1, 3 and 7, each time there and back.
+    assert.deepEqual(counts, [2, 4, 4, 6, 6, 6, 6, 8]);
+    assert.equal(test.read('access/f'), '1');
   });
 });

@@ -129,7 +129,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 LOADER_BROKEN',
+    next: 'ask root, ask timestamp, history pull failed, exit 1 LOADER_BROKEN',
   },
   {
     name: 'Error in reset: the worker refuses',
@@ -185,7 +185,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, link 1, load 1, tell 1, probe 1, history pull failed, status failed, exit 1 PROBE_BROKEN',
+    next: 'ask root, ask timestamp, history pull failed, exit 1 PROBE_BROKEN',
   },
   {
     name: 'Error in commit: the disk is broken',
