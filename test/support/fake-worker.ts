@@ -15,16 +15,21 @@ export interface FakeWorker {
 
 const program = `
 const fs = require('node:fs');
-const [log] = process.argv.slice(1);
+const [log, uid] = process.argv.slice(1);
+if (uid !== undefined) process.setuid(Number(uid));
 for (const name of ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'])
   process.on(name, () => fs.appendFileSync(log, name + '\\n'));
 setInterval(() => {}, 1000);
 fs.writeFileSync(log, '');
 `;
 
-/** @param log path of a file that the worker writes; @param uid runs it as another user (root only) */
-export async function startFakeWorker(log: string, options: { uid?: number } = {}): Promise<FakeWorker> {
-  const child: ChildProcess = spawn(process.execPath, ['-e', program, log], { stdio: 'ignore', ...options });
+/**
+ * @param log path of a file that the worker writes
+ * @param options.uid it becomes this user (root only) once it runs: this Node may lie where only root can start it
+ */
+export async function startFakeWorker(log: string, { uid }: { uid?: number } = {}): Promise<FakeWorker> {
+  const args = uid === undefined ? [log] : [log, String(uid)];
+  const child: ChildProcess = spawn(process.execPath, ['-e', program, ...args], { stdio: 'ignore' });
   await until(() => existsSync(log));
   const signals = (): readonly string[] => readFileSync(log, 'utf8').split('\n').filter(Boolean);
   return {
