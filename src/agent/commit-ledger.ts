@@ -1,7 +1,7 @@
 // The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Computes;
 // the commit writes.
 import { type ReleaseDigests, stillSuspect } from '../core/crash-count.js';
-import { releasesNamedBy } from './generation-releases.js';
+import { releaseNamesIn, releasesNamedBy } from './generation-releases.js';
 import type { Host } from './host.js';
 import { blockOf, type Ledger } from './ledger.js';
 import { loadedAtCommit } from './load-at-boot.js';
@@ -22,10 +22,23 @@ export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
     lastKnownGood: to,
     settled: to,
     committedCycle: cycle,
+    activatedAtMs: activatedAtCommit(host, known, move),
     ...loadedAtCommit(host, move.groups),
     ...(from === undefined || from === to ? {} : { previous: from }),
   };
 }
+
+/** A release that comes back by a rollback is active since then, whenever its tree was made. */
+function activatedAtCommit({ paths, clock }: Host, { activatedAtMs = {} }: Ledger, move: Move): Times {
+  const before = move.from && releaseNamesIn(paths, move.from.generation);
+  const times = [...releaseNamesIn(paths, move.to.generation)].flatMap(([bundle, name]) => {
+    const atMs = before?.get(bundle) === name ? activatedAtMs[bundle] : clock.nowMs();
+    return atMs === undefined ? [] : [[bundle, atMs] as const];
+  });
+  return Object.fromEntries(times);
+}
+
+type Times = NonNullable<Ledger['activatedAtMs']>;
 
 /** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
 function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {

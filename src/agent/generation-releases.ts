@@ -47,3 +47,13 @@ export function releasesBrought(paths: HostPaths, move: { from?: number; to: num
       !before.some((one) => one.bundle === bundle && one.manifest.digest === manifest.digest),
   );
 }
+
+/** @returns which release of each bundle a generation names, by its links alone: no record is read */
+export function releaseNamesIn(paths: HostPaths, generation: number): Map<string, string> {
+  const path = join(paths.generations, String(generation));
+  const names = namesIn(path).map((bundle): [string, string] => {
+    const tree = parseBundleLink(bundle, linkText(join(path, bundle)));
+    return [bundle, tree?.release ?? ''];
+  });
+  return new Map(names);
+}

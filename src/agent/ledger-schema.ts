@@ -46,6 +46,7 @@ export const ledgerSchema: object = record(
         ['serial', 'manifestDigest', 'sinceMs', 'changedAtMs', 'groups'],
       ),
     ),
+    activatedAtMs: objectOf(number),
     movedAtMs: objectOf(number),
     pause: record({ by: text, reason: text, atMs: number, untilMs: number }, ['by', 'reason', 'atMs']),
     workers: objectOf(

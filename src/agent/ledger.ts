@@ -119,6 +119,8 @@ export interface Ledger {
   readonly pause?: Pause;
   /** By bundle. */
   readonly waiting?: Readonly<Record<string, WaitingRelease>>;
+  /** By bundle: when the release that is active became so; of one that is not there its record knows when it was staged. */
+  readonly activatedAtMs?: Readonly<Record<string, number>>;
   /** By group, for those with `minInterval`: when it was last moved to another generation. */
   readonly movedAtMs?: Readonly<Record<string, number>>;
   /** By `group/worker`. */

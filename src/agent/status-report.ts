@@ -87,6 +87,7 @@ export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
       bundleStatus(
         one,
         active?.records.get(one.name),
+        ledger.activatedAtMs?.[one.name],
         attempt(() => offeredTo(host, one), undefined),
       ),
     ),
@@ -156,6 +157,7 @@ function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo
 function bundleStatus(
   { name, channel }: BundleConfig,
   active: ReleaseRecord | undefined,
+  activatedAtMs: number | undefined,
   offered: ReleaseInfo | undefined,
 ): BundleStatus {
   return {
@@ -165,7 +167,7 @@ function bundleStatus(
       ? {
           serial: active.release.serial,
           revision: active.release.revision,
-          activatedAtMs: active.stagedAtMs,
+          activatedAtMs: activatedAtMs ?? active.stagedAtMs,
         }
       : {}),
     ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { resume } from '../../src/agent/resume.js';
 import { rollBack } from '../../src/agent/rollback.js';
 import { newCycleId } from '../../src/agent/run-cycle.js';
+import { statusReport } from '../../src/agent/status-report.js';
 import type { CycleResult } from '../../src/core/cycle-report.js';
 import { confirms, refuses, scriptedDriver } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
@@ -72,6 +73,23 @@ describe('a rollback', () => {
     const newest = fs.statSync(join(test.host.paths.current, 'access/policy.yaml')).mtimeMs;
     await goBack(test);
     assert.ok(fs.statSync(join(test.host.paths.current, 'access/policy.yaml')).mtimeMs > newest);
+  });
+
+  it('is when what came back became active, and what stayed has been active all the time', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'zones' }] });
+    const facts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    const since = (): unknown[] => statusReport(test.host, facts).bundles.map((one) => one.activatedAtMs);
+    await test.publish('zones', { 'a.zone': '1' }, { serial: 1 });
+    const firstMs = test.clock.nowMs();
+    await twoGenerations(test);
+    await test.clock.advance(60_000);
+    await goBack(test);
+    assert.deepEqual(since(), [firstMs + 60_000, firstMs]);
+    await test.clock.advance(60_000);
+    await test.publish('zones', { 'a.zone': '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual(since(), [firstMs + 60_000, firstMs + 120_000]);
+    assert.deepEqual(Object.keys(test.host.ledger.read().activatedAtMs ?? {}), ['access', 'zones']);
   });
 
   it('never touches the tree of a bundle that stays', async () => {
