@@ -60,8 +60,10 @@ describe('a real BIND whose zone file is in a bundle', options, () => {
       const first = await writ.pull();
       assert.equal(first.exitCode, 0, JSON.stringify(first) + named.log());
       assert.equal(await named.text(question), '"1"');
+      // A poll may take it before the publish has returned.
+      const sinceMs = Date.now();
       await writ.publish(release(2));
-      const poll = await writ.nextPoll();
+      const poll = await writ.nextPoll({ sinceMs, news: 'yes' });
       assert.equal(poll['outcome'], 'activated', JSON.stringify(poll));
       assert.equal(poll['confirmed'], true, 'the probe saw it');
       assert.equal(await named.text(question), '"2"');
