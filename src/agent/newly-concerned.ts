@@ -1,11 +1,11 @@
 // Groups that use more by the configuration of today than by the one under which their workers were told: a move that changed
 // it went past them. Owns this look alone; it is taken when a configuration is read, and tells nobody.
 import { orUndefined } from '../core/errors.js';
-import { bundlesOf } from './active-bundles.js';
-import { changedPaths, concernsGroup } from './changed-groups.js';
-import { activeGenerationNumber, readGeneration } from './generations.js';
+import { concernsGroup } from './changed-groups.js';
+import { activeGenerationNumber } from './generations.js';
 import type { Host } from './host.js';
 import type { WorkerLedger } from './ledger.js';
+import { changesTo } from './tell-verbs.js';
 import { groupOf, waiting } from './worker-ledger.js';
 
 /** Makes workers due that were told of another generation than the active one, where what their group uses differs. */
@@ -15,23 +15,16 @@ export function noteNewlyConcerned(host: Host): void {
   if (active === undefined) return;
   const ledger = host.ledger.read();
   const older = Object.entries(ledger.workers).filter(([, one]) => one.wanted !== active);
-  const concerned = older.filter(([key, { wanted }]) => isConcerned(host, groupOf(key), { wanted, active }));
+  const changedSince = changesTo(host, active);
+  const concerned = older.filter(([key, { wanted }]) => {
+    const group = host.config.workers.find((one) => one.name === groupOf(key));
+    if (group === undefined) return false;
+    const changed = changedSince(wanted);
+    // Where a generation cannot be compared any more nobody knows: such a worker is told.
+    return changed === undefined || concernsGroup(group, changed);
+  });
   if (concerned.length === 0) return;
   const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };
   const due = concerned.map(([key, entry]): [string, WorkerLedger] => [key, waiting(entry, now)]);
   host.ledger.write({ ...ledger, workers: { ...ledger.workers, ...Object.fromEntries(due) } });
-}
-
-/** Where a generation cannot be compared any more nobody knows: such a worker is told. */
-function isConcerned(
-  { config, paths }: Host,
-  name: string,
-  { wanted, active }: { readonly wanted: number; readonly active: number },
-): boolean {
-  const group = config.workers.find((one) => one.name === name);
-  if (group === undefined) return false;
-  const [before, after] = [wanted, active].map((number) =>
-    orUndefined(() => bundlesOf(paths, readGeneration(paths, number))),
-  );
-  return before === undefined || after === undefined || concernsGroup(group, changedPaths(before, after));
 }

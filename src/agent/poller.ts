@@ -1,5 +1,6 @@
 // The polls of a running agent, from configuration to configuration. Owns which loop runs and when the next poll is; the
 // times are poll-loop's, and what a poll does is the cycle runner's.
+import { joinSignals } from '../platform/join-signals.js';
 import { type CycleRunner, pullUnlessStopping } from './cycle-runner.js';
 import { type ContactKeeper, isUnreached } from './freshness.js';
 import type { Host } from './host.js';
@@ -40,7 +41,8 @@ export function createPoller(options: PollerOptions): Poller {
       while (!stop.aborted) {
         polling = new AbortController();
         const loop = { ...loopOf(options), onPoll, onScheduled };
-        await runPollLoop(loop, AbortSignal.any([stop, polling.signal]));
+        using ending = joinSignals(stop, polling.signal);
+        await runPollLoop(loop, ending.signal);
       }
     },
     nextAtMs: () => nextAtMs,

@@ -12,6 +12,7 @@ import { noteLoadDue, noteLoaded } from './load-at-boot.js';
 import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
 import { runProbes } from './probe-workers.js';
 import { unproven } from './prove-told.js';
+import { groupsIn } from './refusal.js';
 import {
   judgeProof,
   runLoaders,
@@ -64,7 +65,7 @@ async function proveBack(
     return judgeProof(context.groups, results, await runProbes(host, context, results));
   } catch (error) {
     const known = toWritError(error);
-    const { groups = [] } = known.facts as { groups?: readonly string[] };
+    const groups = groupsIn(known);
     noteWorkers(
       host,
       results.map((one) => unproven(one, groups.includes(one.group) ? known : undefined)),

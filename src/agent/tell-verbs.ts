@@ -22,11 +22,7 @@ export type VerbOf = (group: WorkerGroup, worker: string) => TellVerb;
 
 /** @returns how a worker is told; `restart` where its generation cannot be compared any more, or one is owed still */
 export function verbsTo(host: Host, options: VerbOptions): VerbOf {
-  const files = once((generation) => filesOf(host, generation));
-  const changedSince = once((base): readonly string[] | undefined => {
-    const [before, after] = [files(base), files(options.to)];
-    return before && after && changedPaths(before, after);
-  });
+  const changedSince = changesTo(host, options.to);
   return ({ config }, worker) => {
     if (config.restartWhen === undefined) return 'reset';
     const entry = options.workers?.[workerKey(config.name, worker)];
@@ -35,6 +31,21 @@ export function verbsTo(host: Host, options: VerbOptions): VerbOf {
     const changes = bases.map((base) => (base === 'unknown' ? undefined : changedSince(base)));
     return changes.some((one) => one === undefined || needsRestart(config, one)) ? 'restart' : 'reset';
   };
+}
+
+/**
+ * The difference between what somebody uses and a generation; each is read once, however many workers use it.
+ * @returns for a generation, or for none at all, the paths as changedPaths; undefined where it cannot be compared any more
+ */
+export function changesTo(
+  host: Pick<Host, 'paths'>,
+  to: number,
+): (base: number | undefined) => readonly string[] | undefined {
+  const after = once(() => filesOf(host, to));
+  return once((base) => {
+    const [before, now] = [filesOf(host, base), after(to)];
+    return before && now && changedPaths(before, now);
+  });
 }
 
 /** Every worker of a set has read the same few generations. */
@@ -60,7 +71,7 @@ function mayUse(
 }
 
 /** @returns undefined where the generation is not whole any more */
-function filesOf({ paths }: Host, generation: number | undefined): PolicyFiles | undefined {
+function filesOf({ paths }: Pick<Host, 'paths'>, generation: number | undefined): PolicyFiles | undefined {
   if (generation === undefined) return new Map();
   return orUndefined(() => bundlesOf(paths, readGeneration(paths, generation)));
 }
