@@ -1,8 +1,24 @@
 // The system clock's promises that callers lean on, and the fake clock's that every other test leans on.
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import { systemClock } from '../../src/platform/clock.js';
+import { describe, it, type TestContext } from 'node:test';
+import { letOthersRun, systemClock } from '../../src/platform/clock.js';
 import { fakeClock } from '../support/fake-clock.js';
+
+/**
+ * Begins a sleep that nobody waits for: one that does not end must fail its test, and not hold it up.
+ * @returns whether it is over by now
+ */
+function beginSleep(t: TestContext, delayMs: number, signal: AbortSignal): () => boolean {
+  const timers = t.mock.method(globalThis, 'setTimeout').mock;
+  t.after(() => {
+    for (const { result } of timers.calls) clearTimeout(result);
+  });
+  let isOver = false;
+  void systemClock.sleep(delayMs, signal).then(() => {
+    isOver = true;
+  });
+  return () => isOver;
+}
 
 describe('systemClock', () => {
   it('tells epoch milliseconds, and a monotonic time that does not go back', () => {
@@ -21,27 +37,30 @@ describe('systemClock', () => {
     await systemClock.sleep(-5);
   });
 
-  it('ends a sleep at an abort, without rejecting', async () => {
+  it('ends a sleep at an abort, without rejecting', async (t) => {
     const stop = new AbortController();
-    const sleep = systemClock.sleep(60_000, stop.signal);
+    const isOver = beginSleep(t, 60_000, stop.signal);
+    await letOthersRun();
+    assert.equal(isOver(), false);
     stop.abort();
-    await sleep;
+    await letOthersRun();
+    assert.equal(isOver(), true);
   });
 
-  it('does not begin to sleep under a signal that is aborted already', async () => {
-    await systemClock.sleep(60_000, AbortSignal.abort());
+  it('does not begin to sleep under a signal that is aborted already', async (t) => {
+    const isOver = beginSleep(t, 60_000, AbortSignal.abort());
+    await letOthersRun();
+    assert.equal(isOver(), true);
   });
 
-  it('does not fire at once for a delay above the 32 bits of a timer', async () => {
+  it('does not fire at once for a delay above the 32 bits of a timer', async (t) => {
     const stop = new AbortController();
-    let over = false;
-    const sleep = systemClock.sleep(2 ** 40, stop.signal).then(() => {
-      over = true;
-    });
+    const isOver = beginSleep(t, 2 ** 40, stop.signal);
     await systemClock.sleep(20);
-    assert.equal(over, false);
+    assert.equal(isOver(), false);
     stop.abort();
-    await sleep;
+    await letOthersRun();
+    assert.equal(isOver(), true);
   });
 
   it('leaves no listener on the signal of a sleep that ended by itself', async () => {

@@ -30,7 +30,7 @@ describe('a native worker', () => {
       await until(async () => (await agent.status()).workers[0]?.state === 'confirmed');
       assert.equal((await agent.status()).confirmed, true);
       agent.reload();
-      await worker.closed;
+      await worker.closed();
       await until(() => agent.log.named('configuration reloaded').length === 1);
       await confirm(await join());
       await agent.hasEnded(2);

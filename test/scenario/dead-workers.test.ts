@@ -1,6 +1,7 @@
 // Workers that die of a policy, or refuse the one before it: noticed before the commit, and brought back where asked.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { WritError } from '../../src/core/errors.js';
 import type { Answer } from '../../src/workers/driver.js';
 import { type LivingDriver, livingDriver, told } from '../support/living-workers.js';
 import { current, files, scene } from '../support/restart-scene.js';
@@ -57,6 +58,19 @@ describe('a worker that dies of the new policy', () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
     using _ = test;
     driver.dead.add('a');
+    const { exitCode, code } = await next(2, 1);
+    assert.deepEqual([exitCode, code], [4, 'WORKER_UNREACHABLE']);
+    assert.equal(current(test), 'generations/2');
+  });
+
+  it("is not the policy's fault when nobody could say before whether it lived", async () => {
+    const driver = livingDriver({ a: confirms });
+    const { test, next } = await scene(driver, {});
+    using _ = test;
+    driver.liveness = async () => {
+      if (driver.told.length === 0) throw new WritError('WORKER_UNREACHABLE', 'its manager is away');
+      return 'dead';
+    };
     const { exitCode, code } = await next(2, 1);
     assert.deepEqual([exitCode, code], [4, 'WORKER_UNREACHABLE']);
     assert.equal(current(test), 'generations/2');

@@ -1,13 +1,15 @@
 // A native worker that speaks the protocol by hand, one line at a time, so that a test can say anything at any
 // time. The one that behaves is writ/sdk.
 import { createConnection } from 'node:net';
+import { until } from './until.js';
 
 export interface RawWorker {
   /** Sends a message, or bytes as they are. */
   send(message: object | string | Uint8Array): void;
   /** The next line of the agent; rejects when the agent closes first. */
   line(): Promise<string>;
-  closed: Promise<void>;
+  /** Waits until the connection is closed, and not for ever. */
+  closed(): Promise<void>;
   /** Stops reading. */
   pause(): void;
   end(): void;
@@ -29,12 +31,9 @@ export function rawWorker(path: string): RawWorker {
       else taker(line);
     }
   });
-  const closed = new Promise<void>((resolve) => {
-    socket.on('close', () => {
-      isClosed = true;
-      for (const taker of waiting.splice(0)) taker(undefined);
-      resolve();
-    });
+  socket.on('close', () => {
+    isClosed = true;
+    for (const taker of waiting.splice(0)) taker(undefined);
   });
   return {
     send: (message) => {
@@ -48,7 +47,7 @@ export function rawWorker(path: string): RawWorker {
       if (line === undefined) throw new Error('the agent closed the connection');
       return line;
     },
-    closed,
+    closed: () => until(() => isClosed),
     pause: () => void socket.pause(),
     end: () => void socket.destroy(),
   };

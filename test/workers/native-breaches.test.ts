@@ -37,7 +37,7 @@ describe('a worker that breaks the protocol', () => {
       await using setup = await setUp(dir);
       const worker = rawWorker(setup.path);
       for (const message of messages) worker.send(message);
-      await worker.closed;
+      await worker.closed();
       await membersAre(setup.driver, []);
       assert.deepEqual(setup.codes(), ['MESSAGE_MALFORMED']);
     });
@@ -77,7 +77,7 @@ describe('a worker that breaks the protocol', () => {
     const worker = rawWorker(setup.path);
     await worker.line();
     await clock.advance(10_000);
-    await worker.closed;
+    await worker.closed();
     assert.deepEqual(setup.codes(), ['MESSAGE_MALFORMED']);
   });
 
@@ -115,9 +115,9 @@ describe('a worker that breaks the protocol', () => {
     await using setup = await setUp(dir);
     const idle = Array.from({ length: 256 }, () => rawWorker(setup.path));
     await Promise.all(idle.map((worker) => worker.line()));
-    await rawWorker(setup.path).closed;
+    await rawWorker(setup.path).closed();
     idle[0]?.end();
-    await idle[0]?.closed;
+    await idle[0]?.closed();
     idle[1]?.send({ writ: 1, version: '1' });
     idle[1]?.send({ type: 'hello', name: 'a', pid: 1 });
     await membersAre(setup.driver, ['a']);
