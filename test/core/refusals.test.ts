@@ -81,10 +81,17 @@ describe('#remember', () => {
 
 describe('#forget and #retryNow', () => {
   it('forgets the release that became active and no other', () => {
-    const known = remember(remember([], refusal(digestA), hourMs), refusal(digestB), hourMs);
+    const sameFiles = { ...refusal(digestA), bundle: 'dns-core' };
+    const known = [refusal(digestA), refusal(digestB), sameFiles].reduce<readonly Refusal[]>(
+      (all, one) => remember(all, one, hourMs),
+      [],
+    );
     assert.deepEqual(
-      forget(known, 'dns-edge', digestA).map((one) => one.manifestDigest),
-      [digestB],
+      forget(known, 'dns-edge', digestA).map((one) => [one.bundle, one.manifestDigest]),
+      [
+        ['dns-edge', digestB],
+        ['dns-core', digestA],
+      ],
     );
   });
 

@@ -87,8 +87,9 @@ describe('initRepository', () => {
   it('locks every key file under the passphrase', () => {
     using dir = tempDir();
     init(dir, { passphrase: 'x', rootKeys: 1, rootThreshold: 1, spareRootKey: 'waived' });
-    for (const name of fs.readdirSync(dir.join('other', 'keys'))) {
-      if (!name.endsWith('.key')) continue;
+    const names = fs.readdirSync(dir.join('other', 'keys')).filter((one) => one.endsWith('.key'));
+    assert.deepEqual(names.sort(), ['root-1.key', 'snapshot.key', 'targets.key', 'timestamp.key']);
+    for (const name of names) {
       const file = JSON.parse(fs.readFileSync(dir.join('other', 'keys', name), 'utf8'));
       assert.ok('box' in file && !('secret' in file), name);
     }

@@ -7,39 +7,11 @@ import { describe, it } from 'node:test';
 import { recoverHost } from '../../src/agent/recover-host.js';
 import { newCycleId } from '../../src/agent/run-cycle.js';
 import { syncCycle } from '../../src/agent/sync-cycle.js';
-import type { FileOperation, OperationObserver } from '../../src/platform/durable-fs.js';
+import { type OperationTrap, operationTrap } from '../support/operation-trap.js';
 import { confirms, scriptedDriver } from '../support/scripted-driver.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
-/** Thrown in place of a kill: nothing of the cycle may run after it. */
-class Killed extends Error {}
-
-interface Trap extends OperationObserver {
-  readonly seen: string[];
-  armed?: { readonly index: number; readonly when: 'before' | 'after'; readonly error: () => Error };
-}
-
-/** Counts operations, and from the armed one on lets none happen any more. */
-function trap(): Trap {
-  const self: Trap = {
-    seen: [],
-    before: (operation: FileOperation) => {
-      self.seen.push(operation.op);
-      fire('before');
-    },
-    after: () => fire('after'),
-  };
-  const fire = (when: 'before' | 'after'): void => {
-    const { armed } = self;
-    if (armed === undefined) return;
-    const index = self.seen.length - 1;
-    if (index > armed.index || (index === armed.index && (when === 'after' || armed.when === 'before')))
-      throw armed.error();
-  };
-  return self;
-}
-
-async function hostWithTwoReleases(observer: Trap): Promise<TestHost> {
+async function hostWithTwoReleases(observer: OperationTrap): Promise<TestHost> {
   const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } }, observer });
   await test.publish('access', { 'a.yaml': 'version: 1\n', 'b.yaml': 'version: 1\n' }, { serial: 1 });
   await test.pull();
@@ -49,7 +21,7 @@ async function hostWithTwoReleases(observer: Trap): Promise<TestHost> {
 }
 
 async function labelsOfAnUpdate(): Promise<string[]> {
-  const observer = trap();
+  const observer = operationTrap();
   using test = await hostWithTwoReleases(observer);
   assert.equal((await test.pull()).outcome, 'activated');
   return [...observer.seen];
@@ -78,11 +50,11 @@ describe('a cycle that is killed', async () => {
   for (const [index, label] of labels.entries()) {
     for (const when of ['before', 'after'] as const) {
       it(`leaves one whole generation when killed ${when} operation ${index}, ${label}`, async () => {
-        const observer = trap();
+        const observer = operationTrap();
         using test = await hostWithTwoReleases(observer);
-        observer.armed = { index, when, error: () => new Killed() };
+        observer.arm(index, when);
         await test.pull().catch(() => undefined);
-        delete observer.armed;
+        assert.ok(observer.isSprung(), 'the operation was reached');
         await restartsClean(test);
       });
     }
@@ -91,17 +63,15 @@ describe('a cycle that is killed', async () => {
   for (const [index, label] of labels.entries()) {
     const errno = errnos[index % errnos.length]!;
     it(`is the disk's fault, never the bundle's, when operation ${index}, ${label}, fails with ${errno}`, async () => {
-      const observer = trap();
+      const observer = operationTrap();
       using test = await hostWithTwoReleases(observer);
-      let fired = false;
-      const error = (): Error => {
-        fired = true;
-        delete observer.armed;
-        return Object.assign(new Error(errno), { code: errno });
+      let left = index;
+      observer.before = () => {
+        left -= 1;
+        if (left === -1) throw Object.assign(new Error(errno), { code: errno });
       };
-      observer.armed = { index, when: 'before', error };
       const result = await test.pull();
-      assert.ok(fired, 'the operation was reached');
+      assert.ok(left < 0, 'the operation was reached');
       assert.notEqual(result.outcome, 'rejected');
       assert.deepEqual(test.host.refusals.read().refusals, []);
       await restartsClean(test);
@@ -134,7 +104,7 @@ function oneWholePolicy(test: TestHost): void {
 
 describe('a commit that fails', () => {
   it('leaves the new generation to the workers that said yes, says so, and is made by the next start', async () => {
-    const observer = trap();
+    const observer = operationTrap();
     using test = await hostWithTwoReleases(observer);
     observer.before = ({ op }) => {
       if (op === 'commit.journal') throw Object.assign(new Error('EIO'), { code: 'EIO' });

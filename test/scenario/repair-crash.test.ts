@@ -8,30 +8,10 @@ import type { Host } from '../../src/agent/host.js';
 import { unboundedPace } from '../../src/agent/pace.js';
 import { repairActive } from '../../src/agent/repair.js';
 import { startHost } from '../../src/agent/start-host.js';
-import type { OperationObserver } from '../../src/platform/durable-fs.js';
+import { Killed, type OperationTrap, operationTrap } from '../support/operation-trap.js';
 import { type TestHost, testHost } from '../support/test-host.js';
 
 const signal = new AbortController().signal;
-
-class Killed extends Error {}
-
-interface Life {
-  readonly observer: OperationObserver;
-  readonly seen: string[];
-}
-
-/** A process that is dead from the n-th moment on: a dead one cleans nothing up either. */
-function lifeUntil(moment: number): Life {
-  const seen: string[] = [];
-  const live = (word: string): void => {
-    seen.push(word);
-    if (seen.length > moment) throw new Killed(word);
-  };
-  return {
-    seen,
-    observer: { before: ({ op }) => live(`before ${op}`), after: ({ op }) => live(`after ${op}`) },
-  };
-}
 
 /** Generation 1 is active and damaged. */
 async function damagedHost(): Promise<TestHost> {
@@ -42,15 +22,13 @@ async function damagedHost(): Promise<TestHost> {
   return test;
 }
 
-async function repairUntil(test: TestHost, moment: number): Promise<readonly string[]> {
-  const life = lifeUntil(moment);
-  const host = test.reopen({ observer: life.observer });
+async function repairUnder(test: TestHost, trap: OperationTrap): Promise<void> {
+  const host = test.reopen({ observer: trap });
   try {
     await repairActive(host, { cycle: 'c-ab', signal, download: 'no' });
   } catch (error) {
     if (!(error instanceof Killed)) throw error;
   }
-  return life.seen;
 }
 
 async function assertMended(host: Host, moment: string): Promise<void> {
@@ -66,17 +44,22 @@ async function assertMended(host: Host, moment: string): Promise<void> {
 describe('a repair that is killed', () => {
   it('between two changes of the disk leaves what the next start mends', async () => {
     using whole = await damagedHost();
-    const moments = await repairUntil(whole, Number.POSITIVE_INFINITY);
-    assert.ok(moments.length > 40, moments.join(' '));
-    for (const [index, moment] of moments.entries()) {
+    const untouched = operationTrap();
+    await repairUnder(whole, untouched);
+    const operations = untouched.seen;
+    assert.ok(operations.length > 20, operations.join(' '));
+    for (const [index, op] of operations.entries()) {
       // Dead after one change is dead before the next. Of those that are only more of the same, every third is enough.
-      const isOfTheSwap = /swap|commit|ledger|flush\.generation|flush\.record-/.test(moment);
-      if (!moment.startsWith('before') || (!isOfTheSwap && index % 3 > 0)) continue;
+      const isOfTheSwap = /swap|commit|ledger|flush\.generation|flush\.record-/.test(op);
+      if (!isOfTheSwap && index % 3 > 0) continue;
       using test = await damagedHost();
-      await repairUntil(test, index);
+      const trap = operationTrap();
+      trap.arm(index, 'before');
+      await repairUnder(test, trap);
+      assert.ok(trap.isSprung(), `${op} (${index}) was not reached`);
       // A crash is no clean end: the start reads everything.
       fs.mkdirSync(join(test.host.paths.staging, 'c-dead'), { recursive: true });
-      await assertMended(test.reopen(), `${moment} (${index})`);
+      await assertMended(test.reopen(), `${op} (${index})`);
     }
   });
 });

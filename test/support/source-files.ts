@@ -34,9 +34,14 @@ export function readSources(): readonly SourceFile[] {
 
 /** @param path below src; decides what relative imports mean */
 export function sourceFile(path: string, text: string): SourceFile {
-  const uncommented = text.replace(lexeme, (all, comment) => (comment === undefined ? all : ' '));
-  const code = uncommented.replace(lexeme, (all, _comment, plain) => (plain === undefined ? all : "''"));
-  return { path, text, code, imports: importsOf(path, uncommented) };
+  const bare = withoutComments(text);
+  const code = bare.replace(lexeme, (all, _comment, plain) => (plain === undefined ? all : "''"));
+  return { path, text, code, imports: importsOf(path, bare) };
+}
+
+/** @returns the text with a space in the place of each comment */
+export function withoutComments(text: string): string {
+  return text.replace(lexeme, (all, comment) => (comment === undefined ? all : ' '));
 }
 
 /** A comment (1), a plain string (2), or a template, which is kept: it holds code. */

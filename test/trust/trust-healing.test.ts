@@ -56,7 +56,8 @@ describe('trust store: healing', () => {
   it('goes on after a power loss between any two steps of any write', async () => {
     using it = host();
     it.repository.rotate('root');
-    for (let fatal = 1; ; fatal += 1) {
+    let fatal = 1;
+    for (; ; fatal += 1) {
       rmSync(it.trust, { recursive: true, force: true });
       let step = 0;
       const cut: OperationObserver = {
@@ -74,6 +75,7 @@ describe('trust store: healing', () => {
       assert.equal(result.roles.root.version, 2, `cut before step ${fatal}`);
       assert.deepEqual(it.read('targets.json'), it.repository.file('1.targets.json'));
     }
+    assert.ok(fatal > 20, `${fatal - 1} cuts`);
   });
 
   it('passes on what the disk says', async () => {
