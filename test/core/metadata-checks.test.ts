@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { requireFresh } from '../../src/core/metadata-checks.js';
+import { requireDigests, requireFresh } from '../../src/core/metadata-checks.js';
 import type { ParsedFile, TopLevelRole } from '../../src/core/tuf-metadata.js';
 import { throwsCode } from '../support/assert-code.js';
 
@@ -16,5 +17,23 @@ describe('requireFresh', () => {
     for (const role of ['timestamp', 'snapshot']) assert.match(hintFor(role) ?? '', /`writ refresh`/);
     assert.match(hintFor('targets') ?? '', /`writ sign --role targets`/);
     assert.match(hintFor('dns-team') ?? '', /`writ sign --role dns-team`/);
+  });
+});
+
+describe('requireDigests', () => {
+  const bytes = Buffer.from('four');
+  const hex = (algorithm: string, text: string): string => createHash(algorithm).update(text).digest('hex');
+  const judge = (meta: object): void => requireDigests('snapshot', { version: 1, ...meta }, bytes);
+
+  it('holds a file to its length where no digest is named', () => {
+    judge({ length: 4 });
+    for (const length of [3, 5]) throwsCode('METADATA_MIX', () => judge({ length }));
+  });
+
+  it('asks every digest that it knows: one that is right is not enough', () => {
+    const right = { sha256: hex('sha256', 'four'), sha512: hex('sha512', 'four') };
+    judge({ hashes: right });
+    for (const name of ['sha256', 'sha512'])
+      throwsCode('METADATA_MIX', () => judge({ hashes: { ...right, [name]: hex(name, 'five') } }));
   });
 });

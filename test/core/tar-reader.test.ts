@@ -138,6 +138,7 @@ describe('createTarReader', () => {
       'a size with garbage': patched(124, '00000000005x'),
       'no size': patched(124, Buffer.alloc(12)),
       'a mode with a digit that is not octal': patched(100, '0000648\0'),
+      'a mode with a space in front': patched(100, ' 000644\0'),
       'bytes behind the last field': patched(505, 'x'),
     };
     for (const [name, entry] of Object.entries(cases)) {

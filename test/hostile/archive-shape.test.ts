@@ -80,6 +80,19 @@ describe('an archive with more behind it', () => {
     }
   });
 
+  // Decoders pass over a zero there. A short stream is refused before anybody can look, as one that was aborted.
+  it('is refused with a zero behind a compressed stream that was read to its end', async () => {
+    const large: readonly BundleFile[] = [{ path: 'a', content: randomBytes(1_000_000) }];
+    const input = { tar: bundleTar(large), manifest: manifestOf(large) };
+    for (const [packed, target] of [
+      [pack(input.tar), {}],
+      [gzipSync(input.tar), gzipTarget],
+    ] as const) {
+      const archive = Buffer.concat([packed, Buffer.alloc(1)]);
+      await assertRefused({ ...input, archive, target }, 'ARCHIVE_MALFORMED');
+    }
+  });
+
   it('is refused with bytes or another member behind a gzip stream', async () => {
     for (const extra of [Buffer.from('x'), gzipSync(tar), Buffer.alloc(300_000, 'x')]) {
       const archive = Buffer.concat([gzipSync(tar), extra]);

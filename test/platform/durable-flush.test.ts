@@ -16,6 +16,8 @@ describe('flushing', () => {
     disk.flushDescriptor('fetch.archive', descriptor, dir.join('archive'));
     fs.closeSync(descriptor);
     assert.deepEqual(calls, ['before fetch.archive', 'after fetch.archive']);
+    // The kernel is asked: it knows no such file any more.
+    throwsCode('DISK_FAILED', () => disk.flushDescriptor('op', descriptor, dir.join('archive')));
   });
 
   it('refuses to flush as a directory what is none', () => {

@@ -182,4 +182,17 @@ describe('a check in the sandbox', options, () => {
     const lines = text.split('\n').filter((line) => !line.startsWith('/dev/'));
     assert.deepEqual(lines, ['wrote SCRATCH', 'mine'], text);
   });
+
+  // Who owns these could leave something there for another command.
+  it('has what is hidden from it, and the state directory, read-only, whoever it is', async () => {
+    using test = confinedHost(shellCheck("cut -d' ' -f2,4 /proc/mounts | cut -d, -f1; exit 1"));
+    const { text } = await judge(test);
+    const hidden = ['/run', '/tmp', '/home', '/root'].filter((path) => fs.existsSync(path));
+    const places = [...hidden, fs.realpathSync(policyOf(test).state)].map((path) => fs.realpathSync(path));
+    assert.deepEqual(
+      places.filter((place) => !text.split('\n').includes(`${place} ro`)),
+      [],
+      text,
+    );
+  });
 });

@@ -54,6 +54,18 @@ describe('a worker that dies of the new policy', () => {
     assert.deepEqual((await next(2, 1)).code, 'WORKER_DIED');
   });
 
+  it('a moment after it confirmed is noticed before the commit', async () => {
+    const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
+    using _ = test;
+    let looks = 0;
+    driver.liveness = async () => {
+      if (driver.told.at(-1) === 'a 2') looks += 1;
+      return looks < 2 ? 'alive' : 'dead';
+    };
+    const { exitCode, code } = await next(2, 1);
+    assert.deepEqual([exitCode, code], [5, 'WORKER_DIED']);
+  });
+
   it("is not the policy's fault when it was dead before", async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }), {});
     using _ = test;

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { directoryState } from '../support/directory-state.js';
+import { httpFixture } from '../support/http-fixture.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 import { type WritSite, writSite } from '../support/writ-site.js';
 
 const zone = (version: number) => ({
@@ -63,6 +65,16 @@ describe('writ diff', () => {
     assert.deepEqual([unreached.exitCode, type, exitCode], [2, 'diff.result', 2]);
     assert.notEqual(code, 'USAGE');
     assert.deepEqual(leftovers(), []);
+  });
+
+  it('exits with 130 when it is interrupted, and not as one that could not tell', async () => {
+    using dir = tempDir();
+    await using silent = await httpFixture(() => undefined);
+    await using diff = writSite(dir, { repository: silent.url }).start('diff', '--server', '--json');
+    await until(() => silent.requests.length > 0);
+    diff.child.kill('SIGINT');
+    const { exitCode, stdout } = await diff.ended;
+    assert.deepEqual([exitCode, JSON.parse(stdout).code], [130, 'INTERRUPTED']);
   });
 
   it('says what the server would change, beside a running agent, and changes nothing', async () => {

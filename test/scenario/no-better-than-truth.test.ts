@@ -95,6 +95,21 @@ describe('a probe that asks the group', () => {
   });
 });
 
+describe('a probe of one group', () => {
+  it('confirms nobody of another group', async () => {
+    const [app, other] = [scriptedDriver({ a: told }, 'early'), scriptedDriver({ b: told }, 'early')];
+    using test = testHost({
+      groups: { app: { driver: app, config: groupProbe('true') }, other: { driver: other } },
+    });
+    await publish(test, 1);
+    const { confirmed } = await test.pull();
+    assert.deepEqual(
+      [confirmed, stateOf(test, 'app/a'), stateOf(test, 'other/b')],
+      [false, 'confirmed', 'told'],
+    );
+  });
+});
+
 describe('a due worker whose own probe says no', () => {
   it('stays due and reported until it uses what is active', async () => {
     const driver = scriptedDriver({ a: told, b: unreachable }, 'early');

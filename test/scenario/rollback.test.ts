@@ -54,6 +54,19 @@ describe('a rollback', () => {
     assert.deepEqual(test.host.ledger.read().holds, []);
   });
 
+  it('holds what is between the release it left and the one it went to', async () => {
+    using test = testHost();
+    await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
+    await test.pull();
+    await test.publish('access', { 'policy.yaml': 'version: 7\n' }, { serial: 7 });
+    await test.pull();
+    await goBack(test);
+    await test.publish('access', { 'policy.yaml': 'version: 6\n' }, { serial: 6, withdrawn: [7] });
+    const held = await test.pull();
+    assert.deepEqual([held.outcome, held.problems[0]?.code], ['deferred', 'RELEASE_HELD']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
+  });
+
   it('lets the held release come again after resume, and at once by force', async () => {
     for (const way of ['resume', 'force'] as const) {
       using test = testHost();

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { isWritError, type WritError } from '../../src/core/errors.js';
 import { type RunningServer, startServer } from '../../src/server/server.js';
+import type { ServerLimits } from '../../src/server/server-limits.js';
 import { rawGet, rawRequest } from '../support/raw-request.js';
 import { type TempDir, tempDir } from '../support/temp-dir.js';
 import {
@@ -15,6 +17,7 @@ import {
   roleBytes,
   writeRepository,
 } from '../support/unsigned-repository.js';
+import { until } from '../support/until.js';
 
 const immutable = 'public, max-age=31536000, immutable';
 
@@ -306,18 +309,74 @@ describe('server', () => {
 });
 
 describe('slow clients', () => {
-  it('are cut off: headers that never end, and a connection on which nothing moves', async () => {
-    using dir = tempDir();
-    writeRepository(dir.path);
-    const limits = { headersTimeoutMs: 50, requestTimeoutMs: 100, idleTimeoutMs: 400 };
-    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
-    const headers = await rawRequest(server.url, 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:');
-    assert.equal(headers.status, 408);
-    const idle = await rawRequest(server.url, '');
-    assert.ok([0, 408].includes(idle.status));
-    await server.close();
+  // In each, the other limits are too long to be what ends it.
+  it('are cut off when their headers never end', async () => {
+    await using site = await limited({ headersTimeoutMs: 50, requestTimeoutMs: 60_000, idleTimeoutMs: 3000 });
+    const answer = await rawRequest(site.url, 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:');
+    assert.equal(answer.status, 408);
+  });
+
+  it('are cut off when nothing moves on their connection', async () => {
+    await using site = await limited({ headersTimeoutMs: 5000, requestTimeoutMs: 5000, idleTimeoutMs: 100 });
+    assert.equal((await rawRequest(site.url, '')).status, 0);
+  });
+
+  it('hold no file open by reading nothing of it', async () => {
+    await using site = await limited({ idleTimeoutMs: 100 });
+    const client = connect(site.port, '127.0.0.1');
+    client.on('error', () => undefined);
+    client.pause().write(`GET /${site.bigFile} HTTP/1.1\r\nHost: test\r\n\r\n`);
+    await until(() => isOpenHere(site.bigPath));
+    await until(() => !isOpenHere(site.bigPath));
+    client.destroy();
+  });
+
+  it('are cut off when their file is cut short while they read it, and not left waiting', async () => {
+    await using site = await limited({});
+    const response = await fetch(`${site.url}/${site.bigFile}`, { signal: AbortSignal.timeout(10_000) });
+    fs.truncateSync(site.bigPath, 1000);
+    await assert.rejects(response.arrayBuffer(), (error: Error) => error.name !== 'TimeoutError');
   });
 });
+
+describe('many clients', () => {
+  it('are turned away beyond the greatest number of connections', async () => {
+    await using site = await limited({ maxConnections: 2 });
+    const held = [1, 2].map(() => connect(site.port, '127.0.0.1'));
+    for (const one of held) {
+      one.write('GET /metadata/timestamp.json HTTP/1.1\r\nHost: test\r\n\r\n');
+      await once(one, 'data');
+    }
+    assert.equal((await rawGet(site.url, '/metadata/timestamp.json')).status, 0);
+    for (const one of held) one.destroy();
+    await until(async () => (await rawGet(site.url, '/metadata/timestamp.json')).status === 200);
+  });
+});
+
+/** A server of a repository with one big file, under these limits. */
+async function limited(limits: Partial<ServerLimits>) {
+  const dir = tempDir();
+  writeRepository(dir.path);
+  const bigFile = `targets/${'c'.repeat(64)}.big`;
+  fs.writeFileSync(dir.join(bigFile), Buffer.alloc(30_000_000, 0x61));
+  const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
+  return {
+    url: server.url,
+    port: Number(new URL(server.url).port),
+    bigFile,
+    bigPath: dir.join(bigFile),
+    [Symbol.asyncDispose]: async () => {
+      await server.close();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+/** The server runs in this process. */
+function isOpenHere(path: string): boolean {
+  const links = fs.readdirSync('/proc/self/fd').map((one) => `/proc/self/fd/${one}`);
+  return links.some((link) => fs.existsSync(link) && fs.readlinkSync(link) === path);
+}
 
 describe('start and end', () => {
   const codeOf = async (promise: Promise<unknown>): Promise<string> => {
