@@ -1,0 +1,40 @@
+// What one story left behind, as texts in their order, normalised. Owns how a recording reads; never compares.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { normalise, type Surroundings } from './normalise.js';
+import { renderTree } from './render-tree.js';
+
+/** One command, question or look. */
+export interface Recording {
+  readonly title: string;
+  readonly text: string;
+}
+
+/** @param records the directory that the story wrote into */
+export function readRecordings(records: string, surroundings: Surroundings): readonly Recording[] {
+  return readdirSync(records)
+    .filter((name) => name.endsWith('.title'))
+    .sort()
+    .map((name) => recordingOf(join(records, name.slice(0, -'.title'.length)), surroundings));
+}
+
+function recordingOf(stem: string, surroundings: Surroundings): Recording {
+  const parts = ['stdout', 'stderr', 'exit']
+    .filter((part) => existsSync(`${stem}.${part}`))
+    .map((part) => ({ part, text: readFileSync(`${stem}.${part}`, 'utf8') }))
+    .filter(({ text }) => text !== '')
+    .map(({ part, text }) => `[${part}]\n${text}${text.endsWith('\n') ? '' : '\n[no newline]\n'}`);
+  const tree = existsSync(`${stem}.tree`) ? [renderTree(`${stem}.tree`)] : [];
+  const title = readFileSync(`${stem}.title`, 'utf8').trimEnd();
+  return {
+    title: normalise(title, surroundings),
+    text: normalise([...parts, ...tree].join(''), surroundings),
+  };
+}
+
+/** Writes them as one file to read. */
+export function writeRecordings(directory: string, name: string, recordings: readonly Recording[]): void {
+  mkdirSync(directory, { recursive: true });
+  const text = recordings.map((one) => `=== ${one.title}\n${one.text}`).join('\n');
+  writeFileSync(join(directory, `${name}.txt`), text);
+}
