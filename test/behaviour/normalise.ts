@@ -13,23 +13,40 @@ export interface Surroundings {
 const storyMs = 3_600_000;
 
 const rules: readonly (readonly [RegExp, string])[] = [
-  [/("(?:[a-zA-Z]*[dD]urationMs|elapsedMs|tookMs|responseTime)":)\d+(?:\.\d+)?/g, '$1"DURATION"'],
+  [/("(?:[a-zA-Z]*[dD]urationMs|ageMs|elapsedMs|tookMs|responseTime)":)\d+(?:\.\d+)?/g, '$1"DURATION"'],
   [/\b(in|after|took) \d+(?:\.\d+)? (?:ms|s)\b/g, '$1 DURATION'],
   [/\b\d+(?:\.\d+)? (?:s|ms) (ago|behind|ahead of)\b/g, 'DURATION $1'],
   // Decimals are measured; what is configured is whole.
   [/\b\d+\.\d+ (?:s|ms)\b/g, 'DURATION'],
+  // A process as the agent knows it again: boot, pid, start.
+  [/\b[0-9a-f]{8}:\d+@\d+/g, 'PROCESS'],
+  [/\b(Date|Last-Modified): [A-Z][a-z]{2}, .*/gi, '$1: TIME'],
+  [/\b(writ-demo-)\w{6}\b/g, '$1NAME'],
+  [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],
+  [/("retryInMs":)[\d.e-]+/g, '$1"DURATION"'],
   [/("(?:pid|mainPid|startTicks)":)\d+/g, '$1"PID"'],
   [/\b(pid|process|started) \d+/g, '$1 PID'],
   [/\b\d+(?:\.\d+)? [kMGT]?B free\b/g, 'ROOM free'],
   [/("(?:free|freeBytes|heapUsed|rss)":)\d+/g, '$1"ROOM"'],
 ];
 
-/** @returns the text with one word for everything that varies */
-export function normalise(text: string, { words, startMs }: Surroundings): string {
+/** Gives back the text with one word for everything that varies. */
+export type Normaliser = (text: string) => string;
+
+/** @returns one for all texts of a story, in their order: cycles are counted as they are first named */
+export function createNormaliser({ words, startMs }: Surroundings): Normaliser {
   const longestFirst = [...words].sort(([a], [b]) => b.length - a.length);
-  const placed = longestFirst.reduce((rest, [word, name]) => rest.replaceAll(word, name), text);
-  const timed = normaliseTimes(placed, startMs);
-  return rules.reduce((rest, [pattern, word]) => rest.replace(pattern, word), timed);
+  const cycles = new Map<string, string>();
+  const cycleName = (id: string): string => {
+    const name = cycles.get(id) ?? `c-${cycles.size + 1}`;
+    cycles.set(id, name);
+    return name;
+  };
+  return (text) => {
+    const placed = longestFirst.reduce((rest, [word, name]) => rest.replaceAll(word, name), text);
+    const timed = normaliseTimes(placed, startMs).replace(/\bc-[0-9a-f]{8}\b/g, cycleName);
+    return rules.reduce((rest, [pattern, word]) => rest.replace(pattern, word), timed);
+  };
 }
 
 function normaliseTimes(text: string, startMs: number): string {

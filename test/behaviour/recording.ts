@@ -1,7 +1,7 @@
 // What one story left behind, as texts in their order, normalised. Owns how a recording reads; never compares.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { normalise, type Surroundings } from './normalise.js';
+import { createNormaliser, type Normaliser, type Surroundings } from './normalise.js';
 import { renderTree } from './render-tree.js';
 
 /** One command, question or look. */
@@ -12,13 +12,14 @@ export interface Recording {
 
 /** @param records the directory that the story wrote into */
 export function readRecordings(records: string, surroundings: Surroundings): readonly Recording[] {
+  const normalise = createNormaliser(surroundings);
   return readdirSync(records)
     .filter((name) => name.endsWith('.title'))
     .sort()
-    .map((name) => recordingOf(join(records, name.slice(0, -'.title'.length)), surroundings));
+    .map((name) => recordingOf(join(records, name.slice(0, -'.title'.length)), normalise));
 }
 
-function recordingOf(stem: string, surroundings: Surroundings): Recording {
+function recordingOf(stem: string, normalise: Normaliser): Recording {
   const parts = ['stdout', 'stderr', 'exit']
     .filter((part) => existsSync(`${stem}.${part}`))
     .map((part) => ({ part, text: readFileSync(`${stem}.${part}`, 'utf8') }))
@@ -27,8 +28,8 @@ function recordingOf(stem: string, surroundings: Surroundings): Recording {
   const tree = existsSync(`${stem}.tree`) ? [renderTree(`${stem}.tree`)] : [];
   const title = readFileSync(`${stem}.title`, 'utf8').trimEnd();
   return {
-    title: normalise(title, surroundings),
-    text: normalise([...parts, ...tree].join(''), surroundings),
+    title: normalise(title),
+    text: normalise([...parts, ...tree].join('')),
   };
 }
 

@@ -9,10 +9,10 @@ writ root
 writ key
 writ config
 for command in agent pull status health doctor history diff rollback pause resume verify reload 'config show'; do
+  flag=--nonsense
+  if [ "$FORM" = json ]; then flag='--config nowhere.yaml'; fi
   # shellcheck disable=SC2086
-  writ $command --nonsense
-  # shellcheck disable=SC2086
-  writ $command --config nowhere.yaml
+  writ $command $flag
 done
 for command in init publish withdraw promote delegate refresh inspect sign serve 'repo status' 'repo check' 'repo gc' \
   'repo export' 'key new' 'key list' 'key show' 'key passphrase' 'root rotate' 'root add-key' 'root remove-key' \

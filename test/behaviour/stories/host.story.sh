@@ -29,7 +29,6 @@ host pull
 all
 look state
 look run
-look events.jsonl
 policy second 'users: { ann: [reader] }'
 host diff --server
 host pull -q
@@ -118,4 +117,3 @@ host history -n 2
 host history --cycle c-00000000
 look state
 look run
-look events.jsonl

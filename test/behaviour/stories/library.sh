@@ -83,6 +83,15 @@ await_text() { await grep -q -e "$2" "$1"; }
 # await_said NAME TEXT: until what start began has said it.
 await_said() { await grep -q -e "$2" "$RECORDS/$1.out" "$RECORDS/$1.err"; }
 
+# both ARGUMENTS: a question, as a person and as a program asks it.
+both() {
+  writ "$@"
+  FORM=json writ "$@"
+}
+
+# get ARGUMENTS: an answer over HTTP with its header.
+get() { run curl -s -i --path-as-is "$@"; }
+
 # look DIRECTORY: records all that lies in it, with modes; contents are read when the story is over.
 look() {
   next "look at $1"

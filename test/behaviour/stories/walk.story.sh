@@ -13,7 +13,7 @@ cp "$examples"/*.conf "$W"
 kresd=$(command -v kresd) && command -v dig || kresd=
 if [ -n "$kresd" ]; then
   start_other kresd env "WRIT_POLICY=$W/state/policy" "DNS_PORT=$PORT2" kresd -n -c "$W/kresd.conf" "$W/kresd"
-  await test -S "$(find "$W/kresd/control" -type s | head -1)"
+  await test -S "$W/kresd/control/1"
 fi
 cat >"$W/agent.yaml" <<END
 repository: http://127.0.0.1:$PORT1/
@@ -52,7 +52,7 @@ host rollback
 answer
 host status
 start agent agent --config "$W/agent.yaml"
-await_said agent '"msg":"cycle ended"'
+await_said agent '"state":"run"'
 host pull
 host health
 host verify
