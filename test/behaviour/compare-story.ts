@@ -91,7 +91,7 @@ function wordsOf(
     [directory, 'STORY'],
     [a.directory, 'CHECKOUT'],
     [b.directory, 'CHECKOUT'],
-    ...ports.map((port, index): [string, string] => [`:${port}`, `:PORT${index + 1}`]),
+    ...ports.map((port, index): [string, string] => [`127.0.0.1:${port}`, `127.0.0.1:PORT${index + 1}`]),
   ];
 }
 

@@ -9,7 +9,7 @@ const normaliser = () =>
     words: [
       ['/tmp/x/story', 'STORY'],
       ['/tmp/x', 'BASE'],
-      [':4711', ':PORT1'],
+      ['127.0.0.1:4711', '127.0.0.1:PORT1'],
     ],
     startMs,
   });

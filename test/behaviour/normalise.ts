@@ -25,6 +25,7 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],
   [/("retryInMs":)[\d.e-]+/g, '$1"DURATION"'],
   [/("(?:pid|mainPid|startTicks)":)\d+/g, '$1"PID"'],
+  [/("port":)\d{5}\b/g, '$1"PORT"'],
   [/\b(pid|process|started) \d+/g, '$1 PID'],
   [/\b\d+(?:\.\d+)? [kMGT]?B free\b/g, 'ROOM free'],
   [/("(?:free|freeBytes|heapUsed|rss)":)\d+/g, '$1"ROOM"'],

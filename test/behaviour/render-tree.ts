@@ -29,7 +29,7 @@ function visit(path: string, name: string, lines: string[]): void {
 
 function contentOf(path: string, name: string): string[] {
   const bytes = readFileSync(path);
-  if (!isText.test(name) || bytes.length > maxTextBytes) {
+  if ((name !== '.' && !isText.test(name)) || bytes.length > maxTextBytes) {
     return [`     ${bytes.length} bytes, sha256 ${createHash('sha256').update(bytes).digest('hex')}`];
   }
   return bytes

@@ -10,7 +10,7 @@ connectPolicy({
     const text = readFileSync(`${generation.bundle('access')}/policy.yaml`, 'utf8');
     if (text.includes('refuse')) throw new Error(`${name} cannot use it`);
   },
-  onEvent: (event) => console.log(JSON.stringify({ ...event, retryInMs: undefined })),
+  onEvent: (event) => console.log(JSON.stringify({ ...event, reason: event.reason?.code ?? event.reason, retryInMs: undefined })),
 });
 END
 host_config "bundles: [{ name: access }, { name: dns-edge }]
@@ -42,6 +42,11 @@ metrics() {
   run curl -s "http://127.0.0.1:$PORT1/metrics"
   # Values of Node's own are left out, and those that were measured.
   sed -i -E -e '/^(process|nodejs)_/d' -e 's/^([^#][^ ]*_seconds[^ ]*) .*/\1 VALUE/' "$OUT"
+}
+is_back() { # one has connected to the agent that listens now, and is known to it
+  sleep 0.5
+  local out=$RECORDS/one.out
+  [ "$(grep -c '"connected"' "$out")" -gt "$(grep -c '"disconnected"' "$out")" ]
 }
 is_connected() { host_quiet status --json | grep -q -E "\"$1\".*\"state\":\"confirmed\""; }
 host_quiet() { "$NODE" "$PROGRAM" "$@" --config agent.yaml; }
@@ -115,14 +120,15 @@ ask "$native" 0 < <(printf '%s\n' "$greeting" '{"type":"hello","name":"raw","pid
 ask "$native" 0 < <(printf '%s\n' "$greeting" '{"type":"hello","name":"raw","pid":4711}'; printf '{"type":"%070000d"}\n' 0)
 ask "$native" 0 <<<'{"writ":2,"version":"9"}'
 
+stop_worker two
+host status
 sed -i 's/id: host-1/id: host-2/' agent.yaml
 host reload
 sed -i 's/^bundles/bundels/' agent.yaml
 host reload
 sed -i -e 's/^bundels/bundles/' -e 's/id: host-2/id: host-1/' agent.yaml
 host reload
-stop_worker two
-host status
+await is_back
 policy fourth 'users: { ann: [] }'
 host pull
 stop agent KILL
@@ -130,7 +136,7 @@ host status
 host health
 policy fifth 'users: { bob: [] }'
 up
-await is_connected one
+await is_back
 host pull
 host history
 host status
