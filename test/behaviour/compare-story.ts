@@ -18,6 +18,8 @@ export interface Ground {
   readonly base: string;
   /** Epoch milliseconds at the first command of every story. */
   readonly startMs: number;
+  /** Ends it: stories run in process groups of their own, which a signal to this process does not reach. */
+  readonly signal: AbortSignal;
 }
 
 export interface Compared {
@@ -56,18 +58,21 @@ export async function compareStory(ground: Ground, story: Story): Promise<Compar
   return { a, b, differences: [...brokenOff(a), ...differencesOf(a, b)] };
 }
 
-type Stage = Omit<Play, 'records' | 'checkout'>;
+type Stage = Omit<Play, 'records' | 'checkout' | 'signal'>;
 
 async function prepare(ground: Ground, stage: Stage): Promise<void> {
   const records = `${stage.directory}.records`;
-  const end = await playStory({ ...stage, records, checkout: ground.a });
+  const end = await playStory({ ...stage, records, checkout: ground.a, signal: ground.signal });
   rmSync(records, { recursive: true, force: true });
   if (end !== whole) throw new Error(`${stage.script} ${end}`);
 }
 
-async function recordingsOf(ground: Ground, play: Omit<Play, 'records'>): Promise<readonly Recording[]> {
+async function recordingsOf(
+  ground: Ground,
+  play: Omit<Play, 'records' | 'signal'>,
+): Promise<readonly Recording[]> {
   const records = `${play.directory}.records`;
-  const end = await playStory({ ...play, records });
+  const end = await playStory({ ...play, records, signal: ground.signal });
   const words = wordsOf(ground, play);
   const recordings = readRecordings(records, { words, startMs: ground.startMs });
   rmSync(records, { recursive: true, force: true });

@@ -46,6 +46,7 @@ async function differencesWith(program: string): Promise<string> {
     a: checkoutThat('a', honest),
     b: checkoutThat('b', program),
     base: join(base, `ground-${count}`),
+    signal: new AbortController().signal,
     startMs: Date.parse('2026-03-01T12:00:00Z'),
   };
   mkdirSync(join(ground.base, 'common'), { recursive: true });

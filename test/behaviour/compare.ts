@@ -33,12 +33,29 @@ async function main(): Promise<number> {
   if (stories.length === 0) throw new Misuse(`no story is called ${order.only}`);
   const base = mkdtempSync(join(tmpdir(), 'wb-'));
   process.once('exit', () => rmSync(base, { recursive: true, force: true, maxRetries: 3 }));
-  const ground: Ground = { a, b, base, startMs: Math.floor(Date.now() / 60_000) * 60_000 };
+  const { signal } = endedBySignals();
+  const ground: Ground = { a, b, base, signal, startMs: Math.floor(Date.now() / 60_000) * 60_000 };
   await prepareCommon(ground);
   const tally = await compareAll(ground, stories, order.record);
   say(`A is ${a.directory}, B is ${b.directory}`);
   say(`${tally.stories} stories, ${tally.recordings} recordings, ${tally.different} stories differ`);
   return tally.different === 0 ? 0 : 1;
+}
+
+/** @returns what ends every story that runs, before this process ends with the code of the signal */
+function endedBySignals(): AbortController {
+  const controller = new AbortController();
+  for (const [name, code] of [
+    ['SIGHUP', 129],
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    process.once(name, () => {
+      controller.abort();
+      process.exit(code);
+    });
+  }
+  return controller;
 }
 
 function orderOf(args: readonly string[]): Order {

@@ -17,9 +17,12 @@ export interface Play {
   /** Epoch milliseconds at its first command. */
   readonly startMs: number;
   readonly ports: readonly number[];
+  /** Ends the story and all that it started. */
+  readonly signal: AbortSignal;
 }
 
-const deadlineMs = 120_000;
+/** Far above what a story takes: on a busy machine slowness is no difference. */
+const deadlineMs = 600_000;
 
 /** @returns how it ended: `ended`, or what is wrong with the story itself */
 export async function playStory(play: Play): Promise<string> {
@@ -36,6 +39,8 @@ export async function playStory(play: Play): Promise<string> {
   child.stderr.on('data', (chunk: Buffer) => {
     said = `${said}${chunk.toString()}`.slice(-2000);
   });
+  const abort = (): void => endGroup(child.pid);
+  play.signal.addEventListener('abort', abort, { once: true });
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -43,6 +48,7 @@ export async function playStory(play: Play): Promise<string> {
   }, deadlineMs);
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   clearTimeout(timer);
+  play.signal.removeEventListener('abort', abort);
   endGroup(child.pid);
   if (late) return `did not end within ${deadlineMs / 1000} s: ${said}`;
   return code === 0 ? 'ended' : `ended with ${code}: ${said}`;

@@ -70,9 +70,9 @@ stop() {
   echo $code >"$record.exit"
 }
 
-# await COMMAND: until it succeeds, for at most 20 s.
+# await COMMAND: until it succeeds, for at most a minute.
 await() {
-  for _ in $(seq 400); do
+  for _ in $(seq 1200); do
     if "$@" >/dev/null 2>&1; then return 0; fi
     sleep 0.05
   done
