@@ -4,10 +4,10 @@
 //   npm run build && node dist/bench/tell-resolvers.js
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startFakeKresd } from '../test/support/fake-kresd.js';
-import { sampleDirectory, startRealKresd } from '../test/support/real-kresd.js';
-import { tempDir } from '../test/support/temp-dir.js';
-import { type Told, type WholeSystem, wholeSystem } from '../test/support/whole-system.js';
+import { type Told, type WholeSystem, wholeSystem } from '../test/kit/agent/whole-system.js';
+import { tempDir } from '../test/kit/disk/temp-dir.js';
+import { sampleDirectory, startRealKresd } from '../test/kit/programs/real-kresd.js';
+import { startFakeKresd } from '../test/kit/workers/fake-kresd.js';
 
 const rounds = 5;
 const rules = 100_000;

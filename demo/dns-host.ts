@@ -3,7 +3,7 @@
 import { createSocket } from 'node:dgram';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultPath } from '../src/platform/run-command.js';
+import { defaultPath } from '../src/platform/process/run-command.js';
 import type { Child } from './children.js';
 import { expectEqual } from './screen.js';
 import { project, type Stage } from './stage.js';

@@ -2,7 +2,7 @@
 // because a policy changed, and keep them when a broken one was published.
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultPath } from '../src/platform/run-command.js';
+import { defaultPath } from '../src/platform/process/run-command.js';
 import { publish } from './access-story.js';
 import { type DnsHost, startDnsHost } from './dns-host.js';
 import { expectEqual } from './screen.js';

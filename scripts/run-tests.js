@@ -1,6 +1,6 @@
 // Runs the compiled tests with node:test, the long ones first, so that no processor is left alone with one of them at
 // the end. Arguments are substrings of file names, with a minus those to leave out: `node scripts/run-tests.js kresd`,
-// `node scripts/run-tests.js -crash/`. `--slowest` says in the end which 30 files and which 30 cases took longest.
+// `node scripts/run-tests.js -exhaustive/`. `--slowest` says in the end which 30 files and which 30 cases took longest.
 
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -11,23 +11,23 @@ import { fileURLToPath } from 'node:url';
 
 /** As `--slowest` has said it; what is not here takes less than twenty seconds. */
 const longestFirst = [
-  'docs/operations.test.js',
-  'crash/matrix.test.js',
-  'crash/kills.test.js',
-  'scenario/interrupted-recovery.test.js',
-  'scenario/root-ceremony.test.js',
-  'crash/replay.test.js',
-  'trust/differential.test.js',
-  'scenario/faults-of-the-disk.test.js',
-  'scenario/interrupted-cycle.test.js',
-  'trust/interrupted-refresh.test.js',
-  'soak/soak.test.js',
-  'scenario/scrub.test.js',
-  'demo/demo.test.js',
-  'real/supervisord-host.test.js',
-  'scenario/cli-speaks.test.js',
-  'cli/help.test.js',
-  'scenario/root-ceremony-loss.test.js',
+  'exhaustive/operations/operations.test.js',
+  'exhaustive/crash/matrix.test.js',
+  'exhaustive/kills/kills.test.js',
+  'exhaustive/interrupted/interrupted-recovery.test.js',
+  'scenario/ceremony/root-ceremony.test.js',
+  'exhaustive/replay/replay.test.js',
+  'exhaustive/differential/differential.test.js',
+  'scenario/cycle/faults-of-the-disk.test.js',
+  'exhaustive/interrupted/interrupted-cycle.test.js',
+  'exhaustive/interrupted/interrupted-refresh.test.js',
+  'exhaustive/soak/soak.test.js',
+  'scenario/integrity/scrub.test.js',
+  'real/demo/demo.test.js',
+  'real/host/supervisord-host.test.js',
+  'scenario/cli/cli-speaks.test.js',
+  'scenario/cli/help.test.js',
+  'scenario/ceremony/root-ceremony-loss.test.js',
 ];
 
 const root = fileURLToPath(new URL('../dist/test', import.meta.url));

@@ -1,16 +1,16 @@
 // Starts the agent: configuration, lock, host, then the running agent, one log line a step. The composition root
 // of the process: clock, log, randomness and signals come in here.
 import { toWritError } from '../core/errors.js';
-import { systemClock } from '../platform/clock.js';
-import { keepHeapSmall } from '../platform/heap.js';
-import { createLog, type LogLevel } from '../platform/log.js';
-import { openNotifier } from '../platform/notify.js';
-import type { AgentObserver, AgentOptions } from './agent-options.js';
-import { loadConfig } from './load-config.js';
-import { lockHost, openHost } from './open-host.js';
-import { RunningAgent } from './running-agent.js';
-import { type ServiceManager, tellServiceManager } from './service-manager.js';
-import { openWatchers } from './watchers.js';
+import { keepHeapSmall } from '../platform/process/heap.js';
+import { createLog, type LogLevel } from '../platform/telemetry/log.js';
+import { openNotifier } from '../platform/telemetry/sd-notify.js';
+import { systemClock } from '../platform/time/clock.js';
+import { loadConfig } from './config/load-config.js';
+import type { AgentObserver, AgentOptions } from './daemon/agent-options.js';
+import { RunningAgent } from './daemon/running-agent.js';
+import { type ServiceManager, tellServiceManager } from './report/service-manager.js';
+import { openWatchers } from './report/watchers.js';
+import { lockHost, openHost } from './startup/open-host.js';
 
 export interface RunAgentOptions {
   readonly configPath: string;

@@ -4,187 +4,187 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
-import { systemClock } from '../platform/clock.js';
-import type { CommandEntry } from './command.js';
-import { deniedOr } from './denied.js';
-import { type CommonFlags, type Invocation, parseCommandLine } from './program.js';
-import { createRenderer, type Renderer } from './render.js';
+import { systemClock } from '../platform/time/clock.js';
+import type { CommandEntry } from './console/command.js';
+import { deniedOr } from './console/denied.js';
+import { type CommonFlags, type Invocation, parseCommandLine } from './console/program.js';
+import { createRenderer, type Renderer } from './console/render.js';
 
 const commands: readonly CommandEntry[] = [
   {
     name: 'init',
     summary: 'make a signed repository and its keys',
-    load: () => import('./commands/init.js'),
+    load: () => import('./commands/root/init.js'),
   },
   {
     name: 'publish',
     summary: 'sign a directory as the next release of a bundle',
-    load: () => import('./commands/publish.js'),
+    load: () => import('./commands/release/publish.js'),
   },
   {
     name: 'withdraw',
     summary: 'take a bad release back: its channel goes to an older one',
-    load: () => import('./commands/withdraw.js'),
+    load: () => import('./commands/release/withdraw.js'),
   },
   {
     name: 'promote',
     summary: 'give the release of one channel to another',
-    load: () => import('./commands/promote.js'),
+    load: () => import('./commands/release/promote.js'),
   },
   {
     name: 'delegate',
     summary: 'let a team sign its own bundles',
-    load: () => import('./commands/delegate.js'),
+    load: () => import('./commands/release/delegate.js'),
   },
   {
     name: 'refresh',
     summary: 'sign snapshot and timestamp of a repository anew',
-    load: () => import('./commands/refresh.js'),
+    load: () => import('./commands/release/refresh.js'),
   },
   {
     name: 'inspect',
     summary: 'what an archive or a repository holds, verified',
-    load: () => import('./commands/inspect.js'),
+    load: () => import('./commands/release/inspect.js'),
   },
   {
     name: 'repo status',
     summary: 'versions, keys and days to expiry of a repository',
-    load: () => import('./commands/repo-status.js'),
+    load: () => import('./commands/repo/repo-status.js'),
   },
   {
     name: 'key new',
     summary: 'make a signing key and its public file',
-    load: () => import('./commands/key-new.js'),
+    load: () => import('./commands/keys/key-new.js'),
   },
   {
     name: 'key list',
     summary: 'the keys of a directory and the roles they hold',
-    load: () => import('./commands/key-list.js'),
+    load: () => import('./commands/keys/key-list.js'),
   },
   {
     name: 'key show',
     summary: 'what a key file or a public key is',
-    load: () => import('./commands/key-show.js'),
+    load: () => import('./commands/keys/key-show.js'),
   },
   {
     name: 'key passphrase',
     summary: 'put a key under another passphrase',
-    load: () => import('./commands/key-passphrase.js'),
+    load: () => import('./commands/keys/key-passphrase.js'),
   },
   {
     name: 'root rotate',
     summary: 'propose the next root: keys, thresholds, lives, or only a new expiry',
-    load: () => import('./commands/root-rotate.js'),
+    load: () => import('./commands/root/root-rotate.js'),
   },
   {
     name: 'root add-key',
     summary: 'propose a root with one key more',
-    load: () => import('./commands/root-add-key.js'),
+    load: () => import('./commands/root/root-add-key.js'),
   },
   {
     name: 'root remove-key',
     summary: 'propose a root without a key',
-    load: () => import('./commands/root-remove-key.js'),
+    load: () => import('./commands/root/root-remove-key.js'),
   },
   {
     name: 'root threshold',
     summary: 'propose a root that needs more or fewer signatures',
-    load: () => import('./commands/root-threshold.js'),
+    load: () => import('./commands/root/root-threshold.js'),
   },
   {
     name: 'sign',
     summary: 'sign the proposal of a root that somebody mailed you',
-    load: () => import('./commands/sign.js'),
+    load: () => import('./commands/root/sign.js'),
   },
   {
     name: 'root commit',
     summary: 'make a proposal that enough people signed the root of the repository',
-    load: () => import('./commands/root-commit.js'),
+    load: () => import('./commands/root/root-commit.js'),
   },
   {
     name: 'repo check',
     summary: 'verify every root, role and archive of a repository',
-    load: () => import('./commands/repo-check.js'),
+    load: () => import('./commands/repo/repo-check.js'),
   },
   {
     name: 'repo gc',
     summary: 'remove what no kept version of a repository refers to',
-    load: () => import('./commands/repo-gc.js'),
+    load: () => import('./commands/repo/repo-gc.js'),
   },
   {
     name: 'repo export',
     summary: 'a copy of what is live, for hosts without a network',
-    load: () => import('./commands/repo-export.js'),
+    load: () => import('./commands/repo/repo-export.js'),
   },
   {
     name: 'serve',
     summary: 'serve a repository over HTTP or HTTPS',
-    load: () => import('./commands/serve.js'),
+    load: () => import('./commands/repo/serve.js'),
   },
   {
     name: 'agent',
     summary: 'run the agent of this host',
-    load: () => import('./commands/agent.js'),
+    load: () => import('./commands/host/agent.js'),
   },
   {
     name: 'pull',
     summary: 'make the newest policy active now, and say what really happened',
-    load: () => import('./commands/pull.js'),
+    load: () => import('./commands/host/pull.js'),
   },
   {
     name: 'status',
     summary: 'what this host uses, who proved it, and what is wrong',
-    load: () => import('./commands/status.js'),
+    load: () => import('./commands/host/status.js'),
   },
   {
     name: 'health',
     summary: 'one line and an exit code for monitoring',
-    load: () => import('./commands/health.js'),
+    load: () => import('./commands/host/health.js'),
   },
   {
     name: 'doctor',
     summary: 'what is wrong with this host, and what to do about it',
-    load: () => import('./commands/doctor.js'),
+    load: () => import('./commands/host/doctor.js'),
   },
   {
     name: 'history',
     summary: 'what the cycles of this host did',
-    load: () => import('./commands/history.js'),
+    load: () => import('./commands/host/history.js'),
   },
   {
     name: 'diff',
     summary: 'what two generations differ in, or what the server would change',
-    load: () => import('./commands/diff.js'),
+    load: () => import('./commands/host/diff.js'),
   },
   {
     name: 'rollback',
     summary: 'go back to an older generation and hold what is left',
-    load: () => import('./commands/rollback.js'),
+    load: () => import('./commands/host/rollback.js'),
   },
   {
     name: 'pause',
     summary: 'activate nothing until an end, or until writ resume',
-    load: () => import('./commands/pause.js'),
+    load: () => import('./commands/host/pause.js'),
   },
   {
     name: 'resume',
     summary: 'end a pause, holds and a block',
-    load: () => import('./commands/resume.js'),
+    load: () => import('./commands/host/resume.js'),
   },
   {
     name: 'verify',
     summary: 'hold the policy on disk to what was signed, and mend it',
-    load: () => import('./commands/verify.js'),
+    load: () => import('./commands/host/verify.js'),
   },
   {
     name: 'reload',
     summary: 'let the agent read its configuration again, and say what came of it',
-    load: () => import('./commands/reload.js'),
+    load: () => import('./commands/host/reload.js'),
   },
   {
     name: 'config show',
     summary: 'the configuration as the agent reads it',
-    load: () => import('./commands/config-show.js'),
+    load: () => import('./commands/host/config-show.js'),
   },
 ];
 

@@ -2,8 +2,8 @@
 // connect to close; reconnecting is policy-reader's.
 import { createConnection, type Socket } from 'node:net';
 import { toWritError, WritError } from '../core/errors.js';
-import { boundReason, type GenerationMessage, parseAgentMessage } from '../core/native-protocol.js';
-import { createLineReader, encodeLine, helloLine, parseHello } from '../core/socket-protocol.js';
+import { boundReason, type GenerationMessage, parseAgentMessage } from '../core/protocol/native-protocol.js';
+import { createLineReader, encodeLine, helloLine, parseHello } from '../core/protocol/socket-protocol.js';
 import { writVersion } from '../core/version.js';
 import type { Offer, Verdict } from './generation-queue.js';
 

@@ -1,6 +1,6 @@
 // One generation at a time through the worker's handler: what arrives meanwhile waits, and only the newest of
 // it. Owns which generation the handler accepted last; knows no sockets.
-import type { GenerationMessage } from '../core/native-protocol.js';
+import type { GenerationMessage } from '../core/protocol/native-protocol.js';
 
 export type Verdict = { readonly type: 'ack' } | { readonly type: 'nack'; readonly reason: string };
 

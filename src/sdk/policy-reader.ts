@@ -5,7 +5,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { WritError } from '../core/errors.js';
 import { maxSocketPathBytes } from '../core/limits.js';
 import { isName } from '../core/names.js';
-import { type GenerationMessage, isWorkerName } from '../core/native-protocol.js';
+import { type GenerationMessage, isWorkerName } from '../core/protocol/native-protocol.js';
 import { runSession } from './agent-session.js';
 import { createGenerationQueue, type Offer } from './generation-queue.js';
 import { type EmitPolicyEvent, emitTo, type PolicyEvent } from './policy-events.js';

@@ -1,9 +1,9 @@
 // One structured line a request, however it ended, and the same facts for the metrics. Headers are never
 // logged: a proxy's credentials may be in them.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../platform/clock.js';
-import type { Logger } from '../platform/log.js';
-import type { RequestPath } from './request-path.js';
+import type { Logger } from '../platform/telemetry/log.js';
+import type { Clock } from '../platform/time/clock.js';
+import type { RequestPath } from './files/request-path.js';
 
 export interface RequestRecord {
   readonly route: RequestPath['kind'];

@@ -2,17 +2,17 @@
 // Owns fastify's instance; sockets are listener's, and the life of the server is server's.
 import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import type { Clock } from '../platform/clock.js';
-import type { Logger } from '../platform/log.js';
+import type { Logger } from '../platform/telemetry/log.js';
+import type { Clock } from '../platform/time/clock.js';
 import type { RequestTracker } from './access-log.js';
+import type { LiveFile } from './files/live-file.js';
+import { parseRequestPath, type RequestPath } from './files/request-path.js';
+import { sendAbsent, sendImmutable, sendLive } from './files/send-file.js';
+import { openServedFile } from './files/served-file.js';
 import { judgeHealth } from './health.js';
 import type { Listener } from './listener.js';
-import type { LiveFile } from './live-file.js';
-import type { RepositoryView } from './repository-state.js';
-import { parseRequestPath, type RequestPath } from './request-path.js';
-import type { Resigner } from './resigner.js';
-import { sendAbsent, sendImmutable, sendLive } from './send-file.js';
-import { openServedFile } from './served-file.js';
+import type { RepositoryView } from './resign/repository-view.js';
+import type { Resigner } from './resign/resigner.js';
 import type { ServerLimits } from './server-limits.js';
 import type { ServerMetrics } from './server-metrics.js';
 

@@ -1,9 +1,9 @@
 // The answer of /healthz: is this repository readable, and will hosts still accept it? Pure.
 // `critical` (503) only for what a host would refuse now; what a person has to do in time is a warning.
 import type { ErrorCode } from '../core/errors.js';
-import { isOnlineRole, type TopLevelRole } from '../core/tuf-metadata.js';
-import type { RepositoryState, RoleState } from './repository-state.js';
-import type { ResignStatus } from './resigner.js';
+import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
+import type { RepositoryState, RoleState } from './resign/repository-view.js';
+import type { ResignStatus } from './resign/resigner.js';
 
 export interface HealthReason {
   readonly level: 'warning' | 'critical';

@@ -1,7 +1,7 @@
 // What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
-import type { Metrics } from '../platform/metrics.js';
+import type { Metrics } from '../platform/telemetry/metrics.js';
 import type { RequestRecord } from './access-log.js';
-import type { RepositoryState } from './repository-state.js';
+import type { RepositoryState } from './resign/repository-view.js';
 
 export interface ServerMetrics {
   request(record: RequestRecord): void;

@@ -4,8 +4,8 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../core/errors.js';
-import { openTargetDigest } from '../core/target-digest.js';
-import type { DurableFs } from '../platform/durable-fs.js';
+import { openTargetDigest } from '../core/tuf/target-digest.js';
+import type { DurableFs } from '../platform/disk/durable-fs.js';
 import type { RepositoryClient } from './repository-client.js';
 import type { FoundFile } from './signed-target.js';
 

@@ -1,8 +1,8 @@
 // A target from one mirror after the other, until its receiver is content. Owns how long a mirror may take; where
 // the bytes go, and whether they are the signed ones, is the receiver's to say.
 import type { TransportLimits } from '../core/limits.js';
-import type { MirrorFailure } from './mirror-failures.js';
-import type { Mirrors } from './mirrors.js';
+import type { MirrorFailure } from './mirrors/mirror-failures.js';
+import type { Mirrors } from './mirrors/mirrors.js';
 import type { SignedTarget } from './signed-target.js';
 
 /** Begins a transfer at `offset`: yields exactly the bytes from there to the signed length, or throws. */

@@ -2,16 +2,16 @@
 // search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
-import { type FoundTarget, searchTarget, visitRoles, type WantedRole } from '../core/target-search.js';
+import { type FoundTarget, searchTarget, visitRoles, type WantedRole } from '../core/tuf/target-search.js';
 import {
   delegatedMetaOf,
   keptDelegated,
   requireFreshDelegated,
   trustDelegated,
   withDelegated,
-} from '../core/trusted-delegations.js';
-import { required, type TrustedSet } from '../core/trusted-set.js';
-import type { ParsedFile } from '../core/tuf-metadata.js';
+} from '../core/tuf/trusted-delegations.js';
+import { required, type TrustedSet } from '../core/tuf/trusted-set.js';
+import type { ParsedFile } from '../core/tuf/tuf-metadata.js';
 import { fetchNamed, type Requester } from './metadata-requests.js';
 import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 

@@ -1,10 +1,10 @@
 // Single requests for metadata: one at a time, counted, each under its bound. Owns the names under which metadata
 // lies in a repository; what the bytes are worth is not known here.
 import { WritError } from '../core/errors.js';
-import type { TrustedSet } from '../core/trusted-set.js';
-import type { MetaFile } from '../core/tuf-metadata.js';
-import type { FetchOptions, FetchVerdict, RepositorySource } from './repository-source.js';
-import { encodePath } from './source-path.js';
+import type { TrustedSet } from '../core/tuf/trusted-set.js';
+import type { MetaFile } from '../core/tuf/tuf-metadata.js';
+import type { FetchOptions, FetchVerdict, RepositorySource } from './sources/repository-source.js';
+import { encodePath } from './sources/source-path.js';
 
 export interface NamedFile {
   readonly set: TrustedSet;

@@ -17,10 +17,10 @@ import {
   trustSnapshot,
   trustTargets,
   trustTimestamp,
-} from '../core/trusted-set.js';
+} from '../core/tuf/trusted-set.js';
 import { createRequester, fetchNamed, type Requester, requireFound } from './metadata-requests.js';
-import type { RepositorySource } from './repository-source.js';
-import type { TrustStore } from './trust-store.js';
+import type { RepositorySource } from './sources/repository-source.js';
+import type { TrustStore } from './store/trust-store.js';
 
 export interface KnownEtag {
   readonly value: string;

@@ -1,7 +1,7 @@
 // Verdicts on kept releases, remembered as long as the trusted metadata is the same: a poll that finds nothing new
 // verifies no signature again. Owns no rule of trust.
-import { type ReleaseProof, type StillVerdict, stillVerifies } from '../core/still-verifies.js';
-import type { TrustedSet } from '../core/trusted-set.js';
+import { type ReleaseProof, type StillVerdict, stillVerifies } from '../core/tuf/still-verifies.js';
+import type { TrustedSet } from '../core/tuf/trusted-set.js';
 
 /** @param stored the bytes that the host keeps for a delegated role */
 export function rememberVerdicts(

@@ -9,9 +9,9 @@ import {
   type TransportLimits,
 } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
-import type { ReleaseProof, StillVerdict } from '../core/still-verifies.js';
-import { recallFiles, signedAtMsOf, type TrustedSet } from '../core/trusted-set.js';
-import type { Clock } from '../platform/clock.js';
+import type { ReleaseProof, StillVerdict } from '../core/tuf/still-verifies.js';
+import { recallFiles, signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
+import type { Clock } from '../platform/time/clock.js';
 import { downloadFromMirrors, type OpenTransfer } from './download.js';
 import {
   type DelegatedContext,
@@ -24,14 +24,14 @@ import {
   type TargetList,
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
-import { canAnotherMend, type MirrorFailure } from './mirror-failures.js';
-import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors.js';
+import { canAnotherMend, type MirrorFailure } from './mirrors/mirror-failures.js';
+import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors/mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
-import type { RepositorySource } from './repository-source.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
+import type { RepositorySource } from './sources/repository-source.js';
+import type { TrustStore } from './store/trust-store.js';
 import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
-import type { TrustStore } from './trust-store.js';
 
 export interface RefreshOptions {
   /**

@@ -2,11 +2,11 @@
 // fetched. Owns the way from a target entry to the path, length and digest of the archive.
 import { WritError } from '../core/errors.js';
 import { type Digest, digestFromHex } from '../core/names.js';
-import { parseReleaseInfo, type ReleaseInfo } from '../core/release.js';
-import type { FoundTarget } from '../core/target-search.js';
-import { recallFile, required, type TrustedSet } from '../core/trusted-set.js';
-import type { TargetFile } from '../core/tuf-metadata.js';
-import { encodePath } from './source-path.js';
+import { parseReleaseInfo, type ReleaseInfo } from '../core/release/release.js';
+import type { FoundTarget } from '../core/tuf/target-search.js';
+import { recallFile, required, type TrustedSet } from '../core/tuf/trusted-set.js';
+import type { TargetFile } from '../core/tuf/tuf-metadata.js';
+import { encodePath } from './sources/source-path.js';
 
 /** A file of any publisher that the trusted metadata lists. */
 export interface FoundFile {

@@ -1,7 +1,7 @@
 // What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
-import { signedAtMsOf, type TrustedSet } from '../core/trusted-set.js';
-import { type TopLevelRole, topLevelRoles } from '../core/tuf-metadata.js';
-import type { MirrorFailure } from './mirror-failures.js';
+import { signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
+import { type TopLevelRole, topLevelRoles } from '../core/tuf/tuf-metadata.js';
+import type { MirrorFailure } from './mirrors/mirror-failures.js';
 
 export interface RoleStatus {
   readonly version: number;

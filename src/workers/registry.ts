@@ -1,13 +1,14 @@
 // The table of drivers: adding one is one file and one row here.
-import { command } from './command.js';
-import type { DriverKind } from './driver.js';
-import { http } from './http.js';
-import { kresd } from './kresd.js';
-import { line } from './line.js';
-import { native } from './native.js';
-import { signal } from './signal.js';
-import { supervisord } from './supervisord.js';
-import { systemd } from './systemd.js';
+
+import type { DriverKind } from './contract/driver.js';
+import { command } from './drivers/command.js';
+import { http } from './drivers/http.js';
+import { kresd } from './drivers/kresd.js';
+import { line } from './drivers/line.js';
+import { native } from './drivers/native.js';
+import { signal } from './drivers/signal.js';
+import { supervisord } from './drivers/supervisord.js';
+import { systemd } from './drivers/systemd.js';
 
 export const driverKinds: readonly DriverKind[] = [
   kresd,

@@ -1,0 +1,197 @@
+// From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
+// the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
+// place is finished or undone; the way back is put-back's.
+
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { toWritError, WritError } from '../../core/errors.js';
+import { collectGarbage } from '../generations/collect-garbage.js';
+import { noteLinks } from '../generations/generation-notes.js';
+import { pointCurrentAt } from '../generations/generations.js';
+import { withRetired } from '../generations/retired.js';
+import { type CycleStory, problemOf } from '../job/progress.js';
+import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
+import {
+  judgeProof,
+  resetWorkers,
+  runLoaders,
+  type TellContext,
+  whoIsMissing,
+} from '../notify/notify-steps.js';
+import { verbsTo } from '../notify/notify-verbs.js';
+import { runProbes } from '../notify/probe-workers.js';
+import { announceActive } from '../notify/worker-groups.js';
+import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
+import type { Host } from '../state/host.js';
+import { clearJournal, writeJournal } from '../state/journal.js';
+import { forgetReleases } from '../state/refusals.js';
+import { committedLedger } from './commit-ledger.js';
+import {
+  contextOf,
+  journalOf,
+  type Move,
+  type MoveProgress,
+  type MoveResult,
+  resetText,
+  targetOf,
+} from './move.js';
+import { putBack } from './restore.js';
+
+/** Performs a move from the swap on; the machine of the story is at `swap`. */
+export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  const progress = await beginMove(host, move);
+  try {
+    await story.step('swap', () => swap(host, story, move, progress));
+    return await tellAndCommit(host, story, move, progress);
+  } catch (error) {
+    return putBack(host, story, move, { error: blamed(error, move), progress });
+  }
+}
+
+/** As performMove for a swap that a crash left behind its link; the machine of the story is at `load`. */
+export async function finishMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+  const progress = await beginMove(host, move);
+  try {
+    announceActive(host.groups, targetOf(move.to));
+    return await tellAndCommit(host, story, move, progress);
+  } catch (error) {
+    // Who was told before the crash, and how, nobody knows: the way back tells everybody.
+    return putBack(host, story, move, { error: blamed(error, move) });
+  }
+}
+
+async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
+  const { workers: before } = host.ledger.read();
+  const verbs = { to: to.generation, ...(from === undefined ? {} : { from: from.generation }) };
+  return {
+    alive: await aliveWorkers(groups),
+    before,
+    verbOf: verbsTo(host, { ...verbs, workers: before }),
+  };
+}
+
+/** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
+function blamed(error: unknown, { signal, to }: Move): WritError {
+  const known = toWritError(error);
+  if (!signal.aborted || known.kind === 'rolled-back') return known;
+  return new WritError('INTERRUPTED', `the move to generation ${to.generation} was ended`, { cause: error });
+}
+
+function swap(
+  host: Host,
+  story: CycleStory,
+  move: Move,
+  { verbOf }: MoveProgress,
+): { value: undefined; text: string } {
+  const { paths, durable } = host;
+  const change = { left: move.from?.generation, current: move.to.generation };
+  const noted = noteLinks(paths, move.ledger(host.ledger.read()), move.to.generation);
+  const ledger = withRetired(host, noted, change);
+  const { generation } = move.to;
+  host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
+  writeJournal(paths, durable, journalOf(host, story, move));
+  pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
+  announceActive(host.groups, targetOf(move.to));
+  return { value: undefined, text: `generation ${move.from?.generation ?? 'none'} -> ${move.to.generation}` };
+}
+
+async function tellAndCommit(
+  host: Host,
+  story: CycleStory,
+  move: Move,
+  progress: MoveProgress,
+): Promise<MoveResult> {
+  const { alive, verbOf } = progress;
+  const context: TellContext = {
+    ...contextOf(host, story, move, move.to),
+    manner: {
+      alive,
+      verbOf,
+      newcomers: 'told',
+      onTell: (key, verb) => progress.told?.set(key, verb),
+      // A crash may have come between a stop and a start of ours.
+      ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
+    },
+  };
+  await story.step('load', async () => lines(await runLoaders(host, context)));
+  const reset = await story.step('reset', async () => {
+    progress.told = new Map();
+    const report = await resetWorkers(host, context);
+    noteWorkers(host, report.results);
+    noteUnread(host, report.unread);
+    return {
+      value: report,
+      text: resetText(report.results, move.to.generation),
+      verdict: report.problems.length > 0 ? 'warn' : 'ok',
+    };
+  });
+  const probed = await story.step('probe', async () => {
+    const groups = await runProbes(host, context, reset.results);
+    requireAlive(
+      reset.results,
+      await lookAfter(move.groups, reset.results, { ...host, signal: move.signal }),
+    );
+    return {
+      value: { groups, results: await doubtReplaced(move.groups, reset.results) },
+      text: [...groups].map((group) => `${group}: ok`).join(', '),
+      verdict: okOrSkip(groups.size),
+    };
+  });
+  const proof = judgeProof(move.groups, probed.results, probed.groups);
+  const replaced = probed.results.filter((one, index) => one !== reset.results[index]);
+  const problems = [...reset.problems, ...whoIsMissing([], replaced).problems, ...proof.problems];
+  const told = { workers: proof.results, problems, warnings: reset.warnings };
+  try {
+    await story.step('commit', () => commit(host, story, { move, workers: proof.results }));
+  } catch (error) {
+    return uncommitted(story, told, error);
+  }
+  return {
+    ...told,
+    outcome: problems.length > 0 ? 'degraded' : 'activated',
+    confirmed: proof.confirmed && problems.length === 0,
+  };
+}
+
+/**
+ * The workers said yes and use the new generation: a disk that fails now is no reason to take it from them. The
+ * journal stays, and the next start commits.
+ */
+function uncommitted(
+  story: CycleStory,
+  told: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
+  error: unknown,
+): MoveResult {
+  story.note({ type: 'stopped', outcome: 'failed' });
+  return { ...told, outcome: 'failed', confirmed: false, problems: [problemOf(error), ...told.problems] };
+}
+
+function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {
+  return { value: undefined, text: all.join(', '), verdict: okOrSkip(all.length) };
+}
+
+function okOrSkip(count: number): 'ok' | 'skip' {
+  return count > 0 ? 'ok' : 'skip';
+}
+
+async function commit(
+  host: Host,
+  story: Pick<CycleStory, 'cycle'>,
+  { move, workers }: { readonly move: Move; readonly workers: readonly WorkerResult[] },
+): Promise<{ value: undefined; text: string }> {
+  noteWorkers(host, workers);
+  host.ledger.write(committedLedger(host, move, move.swapCycle ?? story.cycle));
+  forgetReleases(host, move.releases);
+  clearJournal(host.paths, host.durable);
+  return { value: undefined, text: await collect(host, move) };
+}
+
+/** What could not be removed now is removed after a later cycle. */
+async function collect(host: Host, move: Move): Promise<string> {
+  try {
+    const { removed } = await collectGarbage(host, { staging: () => move.staging });
+    return removed > 0 ? `${removed} old generations removed` : '';
+  } catch (error) {
+    host.log.warn({ err: error }, 'old generations could not be removed');
+    return '';
+  }
+}

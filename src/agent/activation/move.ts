@@ -1,0 +1,102 @@
+// A move of `current` as a value: from where, to where, who is concerned, and how it ended. Performs nothing.
+
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { Outcome } from '../../core/cycle/sync-machine.js';
+import type { WritError } from '../../core/errors.js';
+import type { TellVerb } from '../../workers/contract/notify-worker.js';
+import { confineOn } from '../hooks/host-sandbox.js';
+import type { CycleStory } from '../job/progress.js';
+import type { TellContext, TellTarget } from '../notify/notify-steps.js';
+import type { VerbOf } from '../notify/notify-verbs.js';
+import type { WorkerGroup } from '../notify/worker-groups.js';
+import { countText } from '../staging/step-text.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import type { Journal } from '../state/recovery-rules.js';
+import type { NewRelease } from '../state/refusals.js';
+
+/** One move of `current` and all that follows from it. */
+export interface Move {
+  readonly kind: Journal['kind'];
+  /** Absent at a first activation. */
+  readonly from?: TellTarget;
+  readonly to: TellTarget;
+  /** The groups that the difference concerns, or that are due. */
+  readonly groups: readonly WorkerGroup[];
+  /** The releases that are new with it: what a block keeps out, and what is refused no more at the commit. */
+  readonly releases: readonly NewRelease[];
+  readonly staging: string;
+  readonly signal: AbortSignal;
+  /** The cycle that the journal names where it is another one: that of the swap which a recovery finishes. */
+  readonly swapCycle?: string;
+  /** What the ledger must hold before the link moves, beside the move itself. */
+  readonly ledger: (ledger: Ledger) => Ledger;
+  /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
+  readonly onRefused?: (error: WritError, groups: readonly string[]) => void;
+}
+
+/** What a move has done so far, and how it was before: what its way back must know. */
+export interface MoveProgress {
+  /** Workers that lived before the link moved, by their keys. */
+  readonly alive: ReadonlySet<string>;
+  /** What each was to use and had said, before. */
+  readonly before: Ledger['workers'];
+  /** How each takes over the new generation. */
+  readonly verbOf: VerbOf;
+  /** Who was told so far, and how; absent as long as nobody was to be told. */
+  told?: Map<string, TellVerb>;
+}
+
+export interface MoveResult {
+  readonly outcome: Extract<
+    Outcome,
+    'activated' | 'degraded' | 'rolled-back' | 'deferred' | 'failed' | 'blocked'
+  >;
+  readonly confirmed: boolean;
+  readonly workers: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Why the previous generation is back. */
+  readonly refusal?: WritError;
+}
+
+/** The journal of this move on its way forward. */
+export function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+  return {
+    writ: 1,
+    cycle: story.cycle,
+    ...(move.from ? { from: move.from.generation } : {}),
+    to: move.to.generation,
+    direction: 'forward',
+    startedAtMs: host.clock.nowMs(),
+    kind: move.kind,
+  };
+}
+
+/** As drivers are told it. */
+export function targetOf(target: TellTarget): { generation: number; path: string } {
+  return { generation: target.generation, path: target.path };
+}
+
+export function contextOf(
+  host: Host,
+  { nextTell }: Pick<CycleStory, 'nextTell'>,
+  { groups, staging, signal }: Move,
+  target: TellTarget,
+): TellContext {
+  const { durable } = host;
+  return { groups, target, staging, durable, signal, nextTell, confine: confineOn(host) };
+}
+
+/** How many answered, in a line for people. */
+export function resetText(results: readonly WorkerResult[], generation: number): string {
+  if (results.length === 0) return 'no worker to tell';
+  const answered = results.filter((one) => one.state === 'confirmed').length;
+  const told = results.filter((one) => one.state === 'told').length;
+  const parts = [`${answered} of ${countText(results.length, 'worker')} answered generation ${generation}`];
+  if (told > 0) parts.push(`${told} told without an answer that proves it`);
+  const missing = results
+    .filter((one) => one.state === 'unreachable')
+    .map((one) => `${one.worker}: ${one.text}`);
+  return [...parts, ...missing].join('; ');
+}

@@ -1,0 +1,146 @@
+// Telling workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
+// included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
+// does not mend is thrown, and ends in a block.
+
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, toWritError } from '../../core/errors.js';
+import type { CycleStory } from '../job/progress.js';
+import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
+import { lookAfter, revive } from '../notify/dead-workers.js';
+import {
+  judgeProof,
+  runLoaders,
+  type TellContext,
+  type TellTarget,
+  tellWorkers,
+  unreadOf,
+  whoIsMissing,
+} from '../notify/notify-steps.js';
+import { type VerbOf, verbsTo } from '../notify/notify-verbs.js';
+import { runProbes } from '../notify/probe-workers.js';
+import { unproven } from '../notify/prove.js';
+import { groupsIn } from '../notify/refusal.js';
+import { workerKey } from '../notify/worker-groups.js';
+import { groupOf, noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
+import type { Host } from '../state/host.js';
+import type { Ledger, WorkerLedger } from '../state/ledger.js';
+import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
+
+export type MoveBack = Move & { readonly from: TellTarget };
+
+/**
+ * @param progress of the move; left out where nobody knows it: everybody is told
+ * @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back
+ */
+export async function tellBack(
+  host: Host,
+  story: Pick<CycleStory, 'nextTell'>,
+  move: MoveBack,
+  progress: MoveProgress | undefined,
+): Promise<Pick<MoveResult, 'workers' | 'problems' | 'warnings'>> {
+  const { groups, from } = move;
+  const { clock } = host;
+  const context = contextBack(host, story, move, progress);
+  await loadBack(host, context);
+  const tellings = await tellWorkers(host, context);
+  const told = tellings.flatMap((one) => one.results);
+  noteWorkers(host, told);
+  noteUnread(host, unreadOf(tellings));
+  const living = await lookAfter(groups, told, { clock, signal: context.signal });
+  noteWorkers(host, living);
+  const revived = await revive(living, { groups, target: from, clock });
+  const proof = await proveBack(host, context, revived);
+  noteWorkers(host, proof.results);
+  const { problems, warnings } = whoIsMissing(tellings, proof.results);
+  return { workers: proof.results, problems: [...problems, ...proof.problems], warnings };
+}
+
+/** Of whom the probe says no here stays due: the block that follows is over some day. */
+async function proveBack(
+  host: Host,
+  context: TellContext,
+  results: readonly WorkerResult[],
+): Promise<ReturnType<typeof judgeProof>> {
+  try {
+    return judgeProof(context.groups, results, await runProbes(host, context, results));
+  } catch (error) {
+    const known = toWritError(error);
+    const groups = groupsIn(known);
+    noteWorkers(
+      host,
+      results.map((one) => unproven(one, groups.includes(one.group) ? known : undefined)),
+    );
+    throw error;
+  }
+}
+
+/** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
+async function loadBack(host: Host, context: TellContext): Promise<void> {
+  try {
+    await runLoaders(host, context);
+    noteLoaded(host, context.groups);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
+    noteLoadDue(host);
+  }
+}
+
+function contextBack(
+  host: Host,
+  story: Pick<CycleStory, 'nextTell'>,
+  move: MoveBack,
+  progress: MoveProgress | undefined,
+): TellContext {
+  return {
+    ...contextOf(host, story, move, move.from),
+    // Whoever asked for the end of the cycle has not asked for workers between two generations.
+    signal: new AbortController().signal,
+    manner: {
+      // A worker that does not live now did not die of what it used before.
+      alive: new Set(),
+      also: new Set(progress?.told?.keys() ?? []),
+      verbOf: verbsBack(host, move, progress),
+      isSpared: ({ config }, { worker, process }) => {
+        const key = workerKey(config.name, worker);
+        return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
+      },
+      restartDead: 'yes',
+      proofs: 'last',
+    },
+  };
+}
+
+/** As on the way there; what a worker confirmed before says nothing about what it has read since. */
+function verbsBack(host: Host, { from, to }: MoveBack, progress: MoveProgress | undefined): VerbOf {
+  const verbs = verbsTo(host, { to: from.generation, from: to.generation });
+  return (group, worker) => progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
+}
+
+/** Who was not told of the new generation keeps what it has: that is what telling them one after the other is for. */
+function isSpared(key: string, progress: MoveProgress | undefined): boolean {
+  return progress?.told !== undefined && !progress.told.has(key);
+}
+
+/** A process that began during the move may have read at its start what was refused. */
+function isSameProcess(before: WorkerLedger | undefined, process: string): boolean {
+  return before !== undefined && before.goneAtMs === undefined && (before.process ?? process) === process;
+}
+
+/** @returns the ledger in which everybody is to use the generation that is back, and nobody is due who was spared */
+export function wantBack(
+  host: Host,
+  ledger: Ledger,
+  move: MoveBack,
+  progress: MoveProgress | undefined,
+): Ledger {
+  const { groups } = move;
+  const { generation } = move.from;
+  const verbOf = verbsBack(host, move, progress);
+  const wanted = wantGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
+  const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
+    groups.some(
+      (group) => groupOf(key) === group.config.name && entry.wanted === generation && isSpared(key, progress),
+    ),
+  );
+  return { ...wanted, workers: { ...wanted.workers, ...Object.fromEntries(spared) } };
+}

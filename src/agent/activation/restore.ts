@@ -1,0 +1,137 @@
+// The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
+// and everybody told again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
+
+import { toWritError, WritError } from '../../core/errors.js';
+import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
+import { withRetired } from '../generations/retired.js';
+import { touchTrees } from '../generations/touch-trees.js';
+import { type CycleStory, outcomeOf, problemOf } from '../job/progress.js';
+import { groupsIn } from '../notify/refusal.js';
+import { announceActive } from '../notify/worker-groups.js';
+import { noteVain } from '../select/pacing.js';
+import type { Host } from '../state/host.js';
+import { clearJournal, writeJournal } from '../state/journal.js';
+import { blockOf } from '../state/ledger.js';
+import { rememberIfPossible } from '../state/refusals.js';
+import { digestsOf } from './commit-ledger.js';
+import { journalOf, type Move, type MoveProgress, type MoveResult, resetText, targetOf } from './move.js';
+import { tellBack, wantBack } from './notify-restored.js';
+
+/**
+ * The way back: remember (a refusal, or until when what gave no verdict is left alone), journal, link, then everybody is
+ * told again, the refusing one too.
+ * @param no.progress of the move until then; left out where nobody knows: everybody is told
+ */
+export async function putBack(
+  host: Host,
+  story: CycleStory,
+  move: Move,
+  { error: no, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
+): Promise<MoveResult> {
+  const said = outcomeOf(no);
+  const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
+  story.note({ type: 'stopped', outcome });
+  const error = outcome === 'rolled-back' ? no : triedInVain(host, move, no);
+  try {
+    if (outcome === 'rolled-back') rememberIfPossible(host, () => move.onRefused?.(error, groupsIn(error)));
+    const how = progress === undefined ? {} : { progress };
+    const back = await story.restore(() => restore(host, story, move, { tell: 'yes', ...how }));
+    const problems = [problemOf(error), ...back.problems];
+    return { ...back, outcome, confirmed: false, problems, refusal: error };
+  } catch (again) {
+    return block(host, move, [error, toWritError(again)]);
+  }
+}
+
+/**
+ * Of a command that gave no verdict, or said "not now": the same again at every poll would move the link there and back
+ * each time. @returns its error, with the time of the next try; a host without another policy tries at each cycle
+ */
+function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritError {
+  const groups = groupsIn(no);
+  if (from === undefined || releases.length === 0 || groups.length === 0) return no;
+  let untilMs: number | undefined;
+  rememberIfPossible(host, () => {
+    untilMs = noteVain(host, releases, { code: no.code, groups });
+  });
+  if (untilMs === undefined) return no;
+  const text = `${no.message}; not tried again before ${new Date(untilMs).toISOString()}`;
+  const { hint } = no;
+  return new WritError(no.code, text, {
+    facts: { ...no.facts, untilMs },
+    cause: no,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+export interface RestoreOptions {
+  /** `no`: the workers stay due and are told apart, for the telling is what did not come to its end. */
+  readonly tell: 'yes' | 'no';
+  readonly progress?: MoveProgress;
+}
+
+/** What a way back leaves: it is complete even so, for nobody says no. */
+export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
+
+/** Puts the link back and tells the workers; also the undo of a recovery. */
+export async function restore(
+  host: Host,
+  story: Pick<CycleStory, 'cycle' | 'nextTell'>,
+  move: Move,
+  { tell, progress }: RestoreOptions,
+): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
+  const { paths, durable } = host;
+  writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
+  const { from, to } = move;
+  const back = { left: to.generation, current: from?.generation };
+  if (from === undefined) {
+    removeCurrent(paths, durable);
+    const { settled: _, ...rest } = withRetired(host, host.ledger.read(), back);
+    host.ledger.write(rest);
+    announceActive(host.groups, undefined);
+    clearJournal(paths, durable);
+    return { value: nobody, text: `generation ${to.generation} -> none`, verdict: 'ok' };
+  }
+  await makeNewer(host, from.generation, to.generation);
+  pointCurrentAt(paths, durable, { generation: from.generation, cycle: story.cycle });
+  announceActive(host.groups, targetOf(from));
+  // Not always the one before the swap: where that is damaged, another one takes its place.
+  const good = { settled: from.generation, lastKnownGood: from.generation };
+  const ledger = { ...withRetired(host, host.ledger.read(), back), ...good };
+  host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
+  const moved = `generation ${to.generation} -> ${from.generation}`;
+  if (tell === 'no') {
+    clearJournal(paths, durable);
+    return { value: nobody, text: `${moved}; workers are told later`, verdict: 'warn' };
+  }
+  const value = await tellBack(host, story, { ...move, from }, progress);
+  clearJournal(paths, durable);
+  const text = `${moved}; ${resetText(value.workers, from.generation)}`;
+  return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
+}
+
+const nobody: Restored = { workers: [], problems: [], warnings: [] };
+
+/**
+ * Without a newer time a worker as BIND would keep what was just refused. Best effort: an old policy with an old
+ * time is better than the new one.
+ */
+async function makeNewer(host: Host, comingBack: number, inUse: number): Promise<void> {
+  try {
+    await touchTrees(host, { comingBack, inUse });
+  } catch (error) {
+    host.log.warn({ err: error }, 'the files of the generation that comes back keep their time');
+  }
+}
+
+/** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
+function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
+  const reason = `${first.message}; then the way back failed: ${again.message}`;
+  const error = new WritError('ACTIVATION_BLOCKED', reason, {
+    facts: { first: first.code, again: again.code },
+  });
+  const blocked = blockOf(reason, host.clock.nowMs(), digestsOf(move.releases));
+  host.ledger.write({ ...host.ledger.read(), blocked });
+  const problems = [problemOf(error), problemOf(first), problemOf(again)];
+  return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };
+}

@@ -1,0 +1,117 @@
+// The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
+// the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
+import type { WritError } from '../../core/errors.js';
+import { concernsGroup } from '../../core/release/affected-groups.js';
+import { changedBy } from '../activation/place-candidate.js';
+import type { StepAnswer } from '../job/progress.js';
+import {
+  assembleCandidate,
+  type CandidateBundle,
+  type CheckAllOptions,
+  type CheckedCandidate,
+  checkAll,
+  holdBack,
+  taken,
+} from '../staging/fetch-and-stage.js';
+import { failuresOr, stepVerdict } from '../staging/step-text.js';
+import type { Host } from '../state/host.js';
+import { candidateGround } from './candidate-context.js';
+import { type CanaryReport, runCanaries } from './run-canaries.js';
+import { watchCandidate } from './watch-candidate.js';
+
+export interface CanaryStepOptions extends CheckAllOptions {
+  /** `yes`: also groups that the difference does not concern, for `--force` skips no check. */
+  readonly force: 'yes' | 'no';
+}
+
+/** @returns what every canary has accepted, and a line for each that was asked */
+export async function canaryStep(
+  host: Host,
+  checked: CheckedCandidate,
+  options: CanaryStepOptions,
+): Promise<StepAnswer<CheckedCandidate>> {
+  let left = checked;
+  const reports: CanaryReport[] = [];
+  // Each round holds back one bundle at least.
+  while (left.candidatePath !== undefined) {
+    const refusals = await askOnce(host, left, { ...options, reports });
+    if (refusals.size === 0) break;
+    const selections = holdBack(host, left.selections, refusals);
+    left = await checkAll(host, selections, { ...options, built: left.built });
+  }
+  return { value: left, ...textOf(reports, { before: checked, after: left }) };
+}
+
+async function askOnce(
+  host: Host,
+  { selections, candidatePath = '' }: CheckedCandidate,
+  options: CanaryStepOptions & { readonly reports: CanaryReport[] },
+): Promise<ReadonlyMap<string, WritError>> {
+  const bundles = assembleCandidate(selections, options.staged, options.active);
+  const changed = changedBy(options.active, bundles);
+  const fresh = taken(selections).map((one) => one.bundle.name);
+  const groups = host.config.workers.filter(
+    (group) =>
+      concernsGroup(group, changed) ||
+      (options.force === 'yes' && group.uses.some((name) => fresh.includes(name))),
+  );
+  if (groups.every((one) => one.canary === undefined)) return new Map();
+  const ground = candidateGround(host, candidatePath, bundles, options);
+  const watch = await watchCandidate({
+    ...ground,
+    bundles: bundles.map(({ selection, treePath }) => ({ config: selection.bundle, treePath })),
+  });
+  const { reports, problems } = await runCanaries({
+    ...ground,
+    groups,
+    treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
+  });
+  options.reports.push(...reports);
+  const refusals = new Map(blame(host, problems, bundles));
+  const names = new Set(freshIn(bundles));
+  // It stands over any verdict, and only what is new can be held back.
+  for (const [bundle, error] of await watch.changes()) {
+    for (const name of names.has(bundle) ? [bundle] : names) refusals.set(name, error);
+  }
+  return refusals;
+}
+
+/** As a worker's refusal: one of the new bundles that the group uses is the culprit, and nobody knows which. */
+function blame(
+  host: Host,
+  problems: ReadonlyMap<string, WritError>,
+  bundles: readonly CandidateBundle[],
+): ReadonlyMap<string, WritError> {
+  const fresh = freshIn(bundles);
+  const refusals = new Map<string, WritError>();
+  // A refusal stands over what was broken or only waits, whoever said it.
+  const weight = ({ kind }: WritError): number => (kind === 'rejected' ? 2 : kind === 'deferred' ? 0 : 1);
+  for (const level of [0, 1, 2]) {
+    for (const [group, error] of problems) {
+      if (weight(error) !== level) continue;
+      const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
+      const used = fresh.filter((name) => uses.includes(name));
+      for (const bundle of used.length > 0 ? used : fresh) refusals.set(bundle, error);
+    }
+  }
+  return refusals;
+}
+
+function freshIn(bundles: readonly CandidateBundle[]): string[] {
+  return bundles.filter((one) => one.staged !== undefined).map((one) => one.selection.bundle.name);
+}
+
+function textOf(
+  reports: readonly CanaryReport[],
+  { before, after }: { readonly before: CheckedCandidate; readonly after: CheckedCandidate },
+): Pick<StepAnswer<unknown>, 'text' | 'verdict'> & { readonly text: string } {
+  if (reports.length === 0) return { text: '', verdict: 'skip' };
+  const change = { before: before.selections, after: after.selections };
+  const lines = reports.map(
+    ({ group, verdict }) =>
+      `${group}: ${verdict.kind === 'ok' ? 'ok' : `${verdict.kind} (${verdict.reason})`}`,
+  );
+  const verdict = stepVerdict(change);
+  const isWarned = verdict === 'ok' && reports.some((one) => one.verdict.kind === 'warned');
+  return { text: failuresOr(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };
+}

@@ -1,0 +1,121 @@
+// The text of a policy file in YAML or JSON: to data, or to every mistake with its line and column. Pure. Owns
+// what the two languages may use here: one document, unique keys, no tags of one's own, few aliases, no depth
+// without end. What the data mean is a schema's.
+import { type Document, LineCounter } from 'yaml';
+import { scanJson } from '../../core/text/json-scan.js';
+import { parseYaml, yamlData } from '../../core/text/yaml-parse.js';
+import { yamlOffset } from '../../core/text/yaml-places.js';
+
+export type DocumentFormat = 'json' | 'yaml';
+
+export interface DocumentProblem {
+  /** Both from 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+}
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+export type PolicyDocument =
+  | {
+      readonly kind: 'data';
+      readonly data: unknown;
+      /** Places of JSON pointers, in their order; of the nearest thing around where there is none. */
+      readonly locate: (pointers: readonly string[]) => readonly Place[];
+    }
+  | { readonly kind: 'mistakes'; readonly problems: readonly DocumentProblem[] };
+
+export interface DocumentLimits {
+  readonly maxProblems: number;
+}
+
+const maxDepth = 200;
+const tooDeep = 'it is nested too deeply';
+
+/** @returns JSON for names that end in `.json`, YAML for all others */
+export function formatOf(path: string): DocumentFormat {
+  return path.endsWith('.json') ? 'json' : 'yaml';
+}
+
+/** @param bytes the whole file; never throws for what is in it */
+export function readPolicyDocument(
+  bytes: Uint8Array,
+  format: DocumentFormat,
+  limits: DocumentLimits,
+): PolicyDocument {
+  const text = decode(bytes);
+  if (text === undefined) return mistake('it is not UTF-8');
+  return format === 'json' ? readJson(text, limits) : readYaml(text, limits);
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function mistake(text: string): PolicyDocument {
+  return { kind: 'mistakes', problems: [{ line: 1, column: 1, text }] };
+}
+
+function readJson(text: string, { maxProblems }: DocumentLimits): PolicyDocument {
+  const { problems } = scanJson(text, { maxDepth, maxProblems });
+  if (problems.length > 0) {
+    const placed = problems.map((problem) => ({ ...placeOf(text, problem.offset), text: problem.text }));
+    return { kind: 'mistakes', problems: placed };
+  }
+  const locate = (pointers: readonly string[]): Place[] => {
+    const { offsets } = scanJson(text, { maxDepth, maxProblems, wanted: new Set(pointers) });
+    return pointers.map((pointer) => placeOf(text, offsets.get(pointer) ?? 0));
+  };
+  return { kind: 'data', data: JSON.parse(text), locate };
+}
+
+function placeOf(text: string, offset: number): Place {
+  const before = text.slice(0, offset);
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
+}
+
+function readYaml(text: string, limits: DocumentLimits): PolicyDocument {
+  const lines = new LineCounter();
+  const parsed = parseYaml(text, lines);
+  return parsed.kind === 'document' ? fromYaml(parsed.document, lines, limits) : mistake(tooDeep);
+}
+
+function fromYaml(
+  document: Document.Parsed,
+  lines: LineCounter,
+  { maxProblems }: DocumentLimits,
+): PolicyDocument {
+  const place = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  // A warning is an unknown tag or directive: another reader may make other data of it.
+  const problems = [...document.errors, ...document.warnings].slice(0, maxProblems);
+  if (problems.length > 0) {
+    const placed = problems.map(({ message, pos }) => ({ ...place(pos[0]), text: message }));
+    return { kind: 'mistakes', problems: placed };
+  }
+  const value = yamlData(document);
+  if (value.kind !== 'data') {
+    return mistake(value.kind === 'aliases' ? 'it has too many or unknown aliases' : tooDeep);
+  }
+  return {
+    kind: 'data',
+    data: value.data,
+    locate: (pointers) => pointers.map((pointer) => place(yamlOffset(partsOf(pointer), 'value', document))),
+  };
+}
+
+function partsOf(pointer: string): string[] {
+  if (pointer === '') return [];
+  const parts = pointer.slice(1).split('/');
+  return parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}

@@ -1,0 +1,128 @@
+// A canary that is a worker of its own: started on the candidate, asked by a probe until that says yes or the time is
+// over, and ended with all its children. Decides nothing about bundles; what it says is a hook's report.
+
+import { join } from 'node:path';
+import type { CanaryConfig, HookConfig } from '../../core/config/config.js';
+import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
+import { isWritError } from '../../core/errors.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
+import { type HookOptions, type HookReport, runHook } from '../hooks/run-hook.js';
+
+export type StartedCanary = Extract<CanaryConfig, { readonly kind: 'start' }>;
+
+export interface StartedCanaryOptions extends Omit<HookOptions, 'hook' | 'scratch'> {
+  readonly clock: Clock;
+}
+
+/** Between two questions: a worker that has to read a policy first is not asked a hundred times. */
+const askAgainMs = 200;
+
+/**
+ * Starts, asks, ends. Both commands see one `{scratch}`, where they can meet on a socket.
+ * @returns `ok` only for a worker that lived when its probe had said yes
+ * @throws WritError DISK_* when their directory cannot be made
+ */
+export async function runStartedCanary(
+  canary: StartedCanary,
+  options: StartedCanaryOptions,
+): Promise<HookReport> {
+  const { clock, scratchRoot, durable } = options;
+  const begunMs = clock.monotonicMs();
+  const scratch = durable.makeScratch('canary.scratch', join(scratchRoot, 'canary-'));
+  const ending = new AbortController();
+  using joined = joinSignals(ending.signal, options.signal);
+  const worker = follow(runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) }));
+  try {
+    const { verdict, text } = await askUntilYes(canary, { ...options, scratch, worker });
+    return { verdict, text, durationMs: clock.monotonicMs() - begunMs };
+  } finally {
+    // Its whole group, and under the sandbox everything that it has started.
+    ending.abort();
+    await worker.end;
+    removeScratch(durable, scratch);
+  }
+}
+
+/** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
+function removeScratch(durable: DurableFs, scratch: string): void {
+  try {
+    durable.removeTree('canary.remove', scratch);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+  }
+}
+
+/** Its own deadline comes after the last question's: who is ended by us has not died. */
+function outliving({ start, timeoutMs }: StartedCanary): HookConfig {
+  return { ...start, timeoutMs: 2 * timeoutMs + askAgainMs };
+}
+
+interface Followed {
+  readonly end: Promise<HookReport | undefined>;
+  /** Its report once it has ended. */
+  ended(): HookReport | undefined;
+}
+
+function follow(run: Promise<HookReport>): Followed {
+  let report: HookReport | undefined;
+  const end = run.then(
+    (value) => {
+      report = value;
+      return value;
+    },
+    (error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      report = { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
+      return report;
+    },
+  );
+  return { end, ended: () => report };
+}
+
+type Asking = StartedCanaryOptions & { readonly scratch: string; readonly worker: Followed };
+
+async function askUntilYes(
+  canary: StartedCanary,
+  options: Asking,
+): Promise<Pick<HookReport, 'verdict' | 'text'>> {
+  const { clock, worker, signal } = options;
+  const endMs = clock.monotonicMs() + canary.timeoutMs;
+  let last: Pick<HookReport, 'verdict' | 'text'> = neverAsked;
+  for (;;) {
+    const leftMs = endMs - clock.monotonicMs();
+    if (leftMs <= 0 || signal?.aborted) return last;
+    const { worker: _, clock: __, ...hookOptions } = options;
+    last = await runHook({ ...hookOptions, hook: { ...canary.probe, timeoutMs: leftMs } });
+    const isYes = last.verdict.kind === 'ok' || last.verdict.kind === 'warned';
+    // A yes of a worker that is dead by now is a yes of somebody else, or was its last word.
+    if (isYes) await clock.sleep(askAgainMs, signal);
+    const ended = worker.ended();
+    if (ended !== undefined) return { verdict: verdictOfTheDead(ended.verdict), text: ended.text };
+    if (isYes || last.verdict.kind === 'deferred') return last;
+    await clock.sleep(Math.min(askAgainMs, Math.max(endMs - clock.monotonicMs(), 0)), signal);
+  }
+}
+
+const neverAsked: Pick<HookReport, 'verdict' | 'text'> = {
+  verdict: { kind: 'broken', reason: 'no time was left to ask it' },
+  text: '',
+};
+
+/** It had to stay: an exit code of its own choosing is a no, unless it says that it could not even begin. */
+function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {
+  switch (kind) {
+    case 'refused':
+    case 'warned':
+      return { kind: 'refused', reason: `it ended by itself: ${reason}` };
+    case 'ok':
+      return {
+        kind: 'broken',
+        reason: 'it ended by itself without a complaint: it must stay in the foreground',
+      };
+    case 'deferred':
+    case 'broken':
+      return { kind, reason: `it ended: ${reason}` };
+  }
+}

@@ -1,0 +1,87 @@
+// Whether a command that judges a candidate has changed it: the candidate is compared with itself. Only where nothing
+// keeps the command from it; changes nothing itself.
+import * as fs from 'node:fs';
+import { isWritError, WritError } from '../../core/errors.js';
+import { walkTree } from '../generations/walk-tree.js';
+import type { HookSandbox } from '../hooks/run-hook.js';
+
+export interface WatchOptions {
+  /** The candidate generation directory. */
+  readonly candidatePath: string;
+  readonly bundles: readonly { readonly config: { readonly name: string }; readonly treePath: string }[];
+  readonly confine?: Pick<HookSandbox, 'sandbox'>;
+}
+
+export interface CandidateWatch {
+  /** @returns CANDIDATE_CHANGED by bundle: what was judged are no longer the signed bytes */
+  changes(): Promise<ReadonlyMap<string, WritError>>;
+}
+
+export async function watchCandidate(options: WatchOptions): Promise<CandidateWatch> {
+  if (!(await canBeChanged(options))) return { changes: async () => new Map() };
+  const before = await fingerprints(options);
+  return { changes: async () => new Map(changes(before, await fingerprints(options), options)) };
+}
+
+/** Not in the sandbox, where trees are mounted read-only; nor where it is missing and no command is run at all. */
+async function canBeChanged({ confine }: WatchOptions): Promise<boolean> {
+  if (confine === undefined) return true;
+  try {
+    return (await confine.sandbox.open()) === undefined;
+  } catch (error) {
+    if (isWritError(error)) return false;
+    throw error;
+  }
+}
+
+type Fingerprint = ReadonlyMap<string, string>;
+
+/** By root: the candidate generation and every tree. */
+async function fingerprints({
+  bundles,
+  candidatePath,
+}: WatchOptions): Promise<ReadonlyMap<string, Fingerprint>> {
+  const all = new Map<string, Fingerprint>();
+  for (const root of [candidatePath, ...bundles.map(({ treePath }) => treePath)]) {
+    all.set(root, await fingerprint(root));
+  }
+  return all;
+}
+
+async function fingerprint(root: string): Promise<Fingerprint> {
+  const nodes = new Map<string, string>();
+  const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
+  if (own === undefined) return nodes;
+  nodes.set('.', identityOf(own));
+  for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
+  return nodes;
+}
+
+// Whoever puts the size and mtime back cannot put the ctime back.
+function identityOf({ size, mtimeNs, ctimeNs, mode, ino }: fs.BigIntStats): string {
+  return `${size} ${mtimeNs} ${ctimeNs} ${mode} ${ino}`;
+}
+
+function* changes(
+  before: ReadonlyMap<string, Fingerprint>,
+  after: ReadonlyMap<string, Fingerprint>,
+  { bundles, candidatePath }: WatchOptions,
+): Generator<[bundle: string, problem: WritError]> {
+  const inGeneration = firstChange(before.get(candidatePath), after.get(candidatePath));
+  for (const { config, treePath } of bundles) {
+    const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
+    if (path === undefined) continue;
+    // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
+    const message = `${config.name}: a check or a canary changed ${path} in the candidate`;
+    yield [
+      config.name,
+      new WritError('CANDIDATE_CHANGED', message, { facts: { bundle: config.name, path } }),
+    ];
+  }
+}
+
+function firstChange(before: Fingerprint = new Map(), after: Fingerprint = new Map()): string | undefined {
+  for (const [path, identity] of before) if (after.get(path) !== identity) return path;
+  for (const path of after.keys()) if (!before.has(path)) return path;
+  return undefined;
+}

@@ -1,0 +1,137 @@
+// The agent's side of the control socket (0600): reads a request a connection, streams what it answers.
+// Owns connections and their bounds; the meaning of a request is the handler's.
+import type { Socket } from 'node:net';
+import { toWritError, WritError } from '../../core/errors.js';
+import {
+  boundAnswer,
+  type ControlAnswer,
+  type ControlRequest,
+  controlError,
+  parseControlRequest,
+} from '../../core/protocol/control-protocol.js';
+import {
+  createLineReader,
+  encodeLine,
+  helloLine,
+  parseHello,
+  type SocketMessage,
+} from '../../core/protocol/socket-protocol.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { closeWhenIdle, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+
+/** Answers a request through `send`; what it throws is sent as an error. `gone`: who asked has hung up. */
+export type ControlHandler = (request: ControlRequest, send: SendAnswer, gone: AbortSignal) => Promise<void>;
+
+/** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
+export type SendAnswer = (answer: ControlAnswer) => Promise<void>;
+
+export interface ControlSocketOptions {
+  readonly path: string;
+  readonly version: string;
+  readonly log: Logger;
+  readonly durable: DurableFs;
+  readonly handle: ControlHandler;
+}
+
+export interface ControlSocket {
+  /** Stops listening and ends the connections that are open. */
+  close(): Promise<void>;
+}
+
+const maxConnections = 64;
+/** A client that does not read its answers is cut off before they fill the memory. */
+const maxBufferedBytes = 4_000_000;
+const requestTimeoutMs = 10_000;
+/** For the last answer to be read when the agent ends. */
+const goodbyeMs = 1000;
+
+/** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
+export async function openControlSocket(options: ControlSocketOptions): Promise<ControlSocket> {
+  const sockets = new Set<Socket>();
+  const listener: UnixListener = await listenUnix({
+    path: options.path,
+    mode: 0o600,
+    durable: options.durable,
+    onConnection: (socket) => {
+      if (sockets.size >= maxConnections) {
+        socket.destroy();
+        return;
+      }
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+      serve(socket, options);
+    },
+  });
+  return {
+    close: async () => {
+      // The listener is closed when its last connection is: who does not hang up by itself is cut off.
+      const closing = listener.close();
+      for (const socket of sockets) {
+        closeWhenIdle(socket, goodbyeMs);
+        socket.end();
+      }
+      await closing;
+    },
+  };
+}
+
+function serve(socket: Socket, options: ControlSocketOptions): void {
+  const reader = createLineReader();
+  let greeted = false;
+  let asked = false;
+  closeWhenIdle(socket, requestTimeoutMs);
+  socket.write(helloLine(options.version));
+  socket.on('data', (chunk) => {
+    try {
+      for (const message of reader.push(chunk)) {
+        if (!greeted) {
+          parseHello(message);
+          greeted = true;
+        } else if (!asked) {
+          asked = true;
+          closeWhenIdle(socket, 0);
+          answer(socket, message, options);
+        } else throw new WritError('MESSAGE_MALFORMED', 'one request a connection');
+      }
+    } catch (error) {
+      options.log.warn({ err: error }, 'a connection to the control socket was refused');
+      refuse(socket, error);
+    }
+  });
+}
+
+function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
+  const send = async (one: ControlAnswer): Promise<void> => {
+    if (socket.writableLength > maxBufferedBytes) socket.destroy();
+    if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
+    await drained(socket);
+  };
+  const gone = new AbortController();
+  socket.once('close', () => gone.abort());
+  const work = async (): Promise<void> => options.handle(parseControlRequest(message), send, gone.signal);
+  work().then(
+    () => socket.end(),
+    (error: unknown) => {
+      options.log.warn({ err: error }, 'a request on the control socket failed');
+      refuse(socket, error);
+    },
+  );
+}
+
+function refuse(socket: Socket, error: unknown): void {
+  if (!socket.destroyed) socket.end(encodeLine(controlError(toWritError(error))));
+}
+
+/** Resolves when what was written has been read, or nobody is there to read it. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done);
+      socket.off('close', done);
+      resolve();
+    };
+    socket.on('drain', done);
+    socket.on('close', done);
+  });
+}

@@ -1,0 +1,212 @@
+// `writ diff`: two kept generations, or what is active and what the server lists now. Reads the policy of this host and
+// changes nothing of it: what it downloads lies in a directory of its own, with a copy of this host's trust, so that it neither
+// waits for the agent nor is in its way.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AgentConfig, BundleConfig } from '../../core/config/config.js';
+import { WritError } from '../../core/errors.js';
+import { type Digest, digestHex } from '../../core/names.js';
+import {
+  type BundleDifference,
+  type DiffSide,
+  diffPolicies,
+  maxTextBytes,
+  type ReadSide,
+} from '../../core/status/policy-diff.js';
+import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { silentLog } from '../../platform/telemetry/log.js';
+import { systemClock } from '../../platform/time/clock.js';
+import type { RepositoryClient } from '../../trust/repository-client.js';
+import { loadConfig } from '../config/load-config.js';
+import { bundlesOf } from '../generations/generation-contents.js';
+import {
+  activeGenerationNumber,
+  listDirectories,
+  listGenerations,
+  readGeneration,
+} from '../generations/generations.js';
+import { fetchArchive } from '../staging/fetch-archive.js';
+import { stageBundle } from '../staging/stage-bundle.js';
+import { openClient } from '../startup/open-host.js';
+import { openLedger } from '../state/ledger.js';
+import { type HostPaths, hostPaths } from '../state/paths.js';
+
+export interface DiffPolicyOptions {
+  readonly configPath: string;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  /** Generations; left out: the previous and the active one. */
+  readonly from?: number;
+  readonly to?: number;
+  /** `server`: what the active generation and the newest listed releases differ in. */
+  readonly against: 'generations' | 'server';
+  /** `no`: names and sizes only. */
+  readonly texts: 'yes' | 'no';
+}
+
+export interface PolicyDifference {
+  readonly from: number | 'nothing';
+  readonly to: number | 'server';
+  readonly bundles: readonly BundleDifference[];
+  /** Configured bundles that the server does not list: they stay as they are. */
+  readonly notListed: readonly string[];
+}
+
+/**
+ * @throws WritError USAGE for a generation that is not kept; STATE_DAMAGED; CONFIG_*; against the server also what
+ *   a refresh, a download and staging throw
+ */
+export async function diffPolicy(options: DiffPolicyOptions): Promise<PolicyDifference> {
+  const { config } = loadConfig(options.configPath);
+  const paths = hostPaths(config);
+  if (options.against === 'server') return diffServer(config, paths, options);
+  const from = options.from ?? previousOf(paths);
+  const to = options.to ?? activeOf(paths);
+  const [old, now] = [policyOf(paths, from), policyOf(paths, to)];
+  return { from, to, bundles: compare(old, now, options), notListed: [] };
+}
+
+/** A bundle of one side. */
+interface PolicyPart extends DiffSide {
+  /** Of its manifest. */
+  readonly digest: Digest;
+  readonly tree: string;
+}
+
+/** By bundle. */
+type Policy = Map<string, PolicyPart>;
+
+function compare(from: Policy, to: Policy, { texts }: DiffPolicyOptions): BundleDifference[] {
+  const read = texts === 'no' ? {} : { read: { from: readerOf(from), to: readerOf(to) } };
+  return diffPolicies({ from, to, ...read });
+}
+
+/** What lies on disk is shown only where it is what was signed. */
+function readerOf(policy: Policy): ReadSide {
+  return (bundle, path) => {
+    const part = policy.get(bundle);
+    const file = part?.manifest.files.find((one) => one.path === path);
+    if (part === undefined || file === undefined) return undefined;
+    const verdict = readSmallFile(join(part.tree, path), { maxBytes: maxTextBytes, links: 'refused' });
+    if (verdict.kind !== 'read') return undefined;
+    const digest = createHash('sha256').update(verdict.bytes).digest('hex');
+    return digest === digestHex(file.digest) ? verdict.bytes : undefined;
+  };
+}
+
+function policyOf(paths: HostPaths, generation: number): Policy {
+  const kept = listGenerations(paths);
+  if (!kept.includes(generation)) {
+    throw new WritError('USAGE', `generation ${generation} is not kept on this host`, {
+      facts: { generation, kept },
+      hint: `Kept are ${kept.join(', ') || 'none'}.`,
+    });
+  }
+  const policy: Policy = new Map();
+  for (const [bundle, { entry, record, manifest }] of bundlesOf(paths, readGeneration(paths, generation))) {
+    const { serial, revision, manifest: signed } = record.release;
+    policy.set(bundle, { serial, revision, manifest, digest: signed.digest, tree: entry.treePath });
+  }
+  return policy;
+}
+
+function activeOf(paths: HostPaths): number {
+  const active = activeGenerationNumber(paths);
+  if (active !== undefined) return active;
+  throw new WritError('USAGE', 'no policy is active', { hint: 'Run `writ pull`, or `writ diff --server`.' });
+}
+
+function previousOf(paths: HostPaths): number {
+  const { previous } = openLedger(paths.ledger, createDurableFs()).read();
+  if (previous !== undefined) return previous;
+  throw new WritError('USAGE', 'this host has no previous generation', {
+    hint: 'Name two generations: `writ diff A B`.',
+  });
+}
+
+async function diffServer(
+  config: AgentConfig,
+  paths: HostPaths,
+  options: DiffPolicyOptions,
+): Promise<PolicyDifference> {
+  const durable = createDurableFs();
+  const directory = durable.makeScratch('diff.scratch', join(tmpdir(), 'writ-diff-'));
+  const trust = join(directory, 'trust');
+  copyTrust(durable, paths.trust, trust);
+  const parts = { clock: systemClock, log: silentLog(), version: options.version, durable };
+  const client = openClient(config, { ...parts, paths: { ...paths, trust } });
+  try {
+    await client.refresh({ signal: options.signal });
+    const active = activeGenerationNumber(paths);
+    const old: Policy = active === undefined ? new Map() : policyOf(paths, active);
+    const context = { config, client, durable, directory, old, signal: options.signal };
+    const { policy, notListed } = await policyOfServer(context);
+    return { from: active ?? 'nothing', to: 'server', bundles: compare(old, policy, options), notListed };
+  } finally {
+    await client.close();
+    durable.removeTree('diff.remove', directory);
+  }
+}
+
+const maxTrustFileBytes = 16_000_000;
+
+/** With it the answer is held to what this host knows: an older repository is refused here too. */
+function copyTrust(durable: DurableFs, from: string, to: string): void {
+  durable.makeDirectory('diff.trust-directory', to, 0o700);
+  if (!fs.existsSync(from)) return;
+  for (const name of listDirectories(from)) copyTrust(durable, join(from, name), join(to, name));
+  for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const verdict = readSmallFile(join(from, entry.name), { maxBytes: maxTrustFileBytes, links: 'refused' });
+    if (verdict.kind === 'read') durable.createFile('diff.trust', join(to, entry.name), verdict.bytes, 0o600);
+  }
+}
+
+interface ServerContext {
+  readonly config: AgentConfig;
+  readonly client: RepositoryClient;
+  readonly durable: DurableFs;
+  readonly directory: string;
+  readonly old: Policy;
+  readonly signal: AbortSignal;
+}
+
+async function policyOfServer(
+  context: ServerContext,
+): Promise<{ readonly policy: Policy; readonly notListed: readonly string[] }> {
+  const { config, old } = context;
+  const policy: Policy = new Map();
+  const notListed: string[] = [];
+  for (const bundle of config.bundles) {
+    const listed = await takeListed(context, bundle);
+    if (listed === undefined) notListed.push(bundle.name);
+    const part = listed ?? old.get(bundle.name);
+    if (part !== undefined) policy.set(bundle.name, part);
+  }
+  return { policy, notListed };
+}
+
+/** @returns undefined for a bundle that the server does not list */
+async function takeListed(
+  { config, client, durable, directory, old, signal }: ServerContext,
+  { name, channel, mode }: BundleConfig,
+): Promise<PolicyPart | undefined> {
+  const target = await client.target(name, channel, { signal });
+  if (target === undefined) return undefined;
+  const { serial, revision, manifest: signed } = target.release;
+  const known = old.get(name);
+  // The same files under another serial, or the very same release: it is here already.
+  if (known?.digest === signed.digest) return { ...known, serial, revision };
+  const place = join(directory, `bundle-${name}`);
+  durable.makeDirectory('diff.bundle', place, 0o700);
+  const fetching = { client, target, directory: place, fs: durable, limits: config.limits, signal };
+  const archive = await fetchArchive(fetching);
+  const staged = await stageBundle({
+    ...{ archive, directory: join(place, 'tree'), fs: durable, limits: config.limits, mode, signal },
+    mtimeSeconds: Math.floor(systemClock.nowMs() / 1000),
+  });
+  return { serial, revision, manifest: staged.manifest, digest: signed.digest, tree: staged.treePath };
+}

@@ -1,0 +1,74 @@
+// `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
+// nothing, and loads nothing that speaks to a network.
+import type { HistoryEntry, StatusReport } from '../../core/protocol/control-protocol.js';
+import { stillVerifies } from '../../core/tuf/still-verifies.js';
+import { recallFiles } from '../../core/tuf/trusted-set.js';
+import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { systemClock } from '../../platform/time/clock.js';
+import { knownTarget, recallRoles } from '../../trust/find-target.js';
+import { openTrustStore } from '../../trust/store/trust-store.js';
+import { describeTrust } from '../../trust/trust-report.js';
+import { loadConfig } from '../config/load-config.js';
+import { contactIn } from '../freshness/contact-memory.js';
+import { heldNow } from '../generations/collector.js';
+import { readHistory } from '../job/history.js';
+import { readStatusFile } from '../report/status-file.js';
+import { type HostView, statusReport } from '../report/status-report.js';
+import { openLedger } from '../state/ledger.js';
+import { hostPaths } from '../state/paths.js';
+import { openRefusals } from '../state/refusals-file.js';
+
+export interface OfflineOptions {
+  readonly configPath: string;
+  readonly version: string;
+  readonly nowMs: number;
+}
+
+/** @throws WritError CONFIG_*, STATE_DAMAGED */
+export async function readOfflineStatus(options: OfflineOptions): Promise<StatusReport> {
+  const { config } = loadConfig(options.configPath);
+  const paths = hostPaths(config);
+  const durable = createDurableFs();
+  const known = readStatusFile(paths);
+  const host = {
+    config,
+    paths,
+    clock: { nowMs: () => options.nowMs, monotonicMs: () => systemClock.monotonicMs() },
+    client: storedTrust(paths.trust, config.root),
+    ledger: openLedger(paths.ledger, durable),
+    refusals: openRefusals(paths.rejected, durable),
+  };
+  const report = statusReport(host, {
+    version: options.version,
+    state: 'stop',
+    contact: { contact: contactIn(known) },
+    held: await heldNow(host),
+    problems: known?.problems ?? [],
+  });
+  return {
+    ...report,
+    ...(known?.last ? { last: known.last } : {}),
+    ...(known?.mirrors ? { mirrors: known.mirrors } : {}),
+  };
+}
+
+/** The part of a repository client that needs no repository. */
+function storedTrust(directory: string, bootstrapRoot: string): HostView['client'] {
+  const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
+  const load = (): ReturnType<typeof recallFiles> => recallFiles(store.loadRoot(), store.loadFiles());
+  return {
+    status: () => (store.isEmpty() ? undefined : describeTrust(recallRoles(load(), store.loadDelegated))),
+    knownTarget: (bundle, channel) =>
+      store.isEmpty() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
+    stillVerifies: (proof) =>
+      store.isEmpty() ? undefined : stillVerifies(load(), proof, store.loadDelegated),
+  };
+}
+
+/** @returns entries, newest first. @throws WritError CONFIG_* */
+export async function readOfflineHistory(
+  options: OfflineOptions & { readonly limit: number; readonly cycle?: string },
+): Promise<readonly HistoryEntry[]> {
+  const { config } = loadConfig(options.configPath);
+  return readHistory(hostPaths(config), options);
+}

@@ -1,0 +1,69 @@
+// What a person tells a host to do from now on, and takes back: `writ pause` and `writ resume`, each noted in the history
+// with who and why; and the end of a pause that nobody has to take back.
+import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import { recordEvent } from '../job/record.js';
+import { endWaitsThatAreOver } from '../select/pacing.js';
+import { endPauseWhenOver, type PauseRequest, pause } from '../select/pause.js';
+import { resume } from '../select/resume.js';
+import type { Host } from '../state/host.js';
+import type { RequestDoors } from './answer-request.js';
+
+/** @throws WritError as pause */
+export function orderPause(host: Host, request: PauseRequest): PauseResult {
+  const result = pause(host, request);
+  const { by, reason, untilMs } = request;
+  const end = untilMs === undefined ? 'until it is resumed' : `until ${new Date(untilMs).toISOString()}`;
+  recordEvent(host, { trigger: 'pause', by, reason: `paused ${end}: ${reason}`, problems: [] });
+  return result;
+}
+
+/** @throws WritError STATE_DAMAGED, DISK_* */
+export function orderResume(host: Host, by: string): ResumeResult {
+  const result = resume(host);
+  const ended = result.ended.map((one) => `${one.kind} of ${one.what}`).join(', ');
+  if (ended !== '') recordEvent(host, { trigger: 'pause', by, reason: `ended: ${ended}`, problems: [] });
+  return result;
+}
+
+export interface OrderOptions {
+  readonly host: () => Host;
+  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
+  /** Called first: throws when no order is taken any more. */
+  readonly admit: () => void;
+  readonly onChanged: () => void;
+}
+
+/** The two doors of a running agent. */
+export function openOrders({
+  host,
+  exclusive,
+  admit,
+  onChanged,
+}: OrderOptions): Pick<RequestDoors, 'pause' | 'resume'> {
+  const take = <T>(order: () => T): Promise<T> =>
+    exclusive(async () => {
+      admit();
+      const result = order();
+      onChanged();
+      return result;
+    });
+  return {
+    pause: (request) => take(() => orderPause(host(), request)),
+    resume: ({ by }) => take(() => orderResume(host(), by)),
+  };
+}
+
+/** @returns true when something that waited for a time may be tried now: a cycle is to look at it anew */
+export function isWaitOver(host: Host): boolean {
+  const over = endPauseWhenOver(host);
+  const isSettled = endWaitsThatAreOver(host);
+  if (over === undefined) return isSettled;
+  const { by, reason } = over;
+  recordEvent(host, {
+    trigger: 'pause',
+    by: 'writ',
+    reason: `the pause by ${by} is over: ${reason}`,
+    problems: [],
+  });
+  return true;
+}

@@ -1,0 +1,137 @@
+// One job at a time on a host, and who waits for which.
+//
+// INVARIANTS
+// - At most one job runs; polls, pulls, rollbacks and tells of due workers never overlap.
+// - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
+//   follow-up that waits; a cycle already running never answers it.
+// - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
+import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
+import type { Step } from '../../core/cycle/sync-machine.js';
+import { isWritError } from '../../core/errors.js';
+
+export interface PullRequest {
+  readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
+  /** The person who asked; left out for the agent's own. */
+  readonly by?: string;
+  readonly onEvent?: (event: CycleEventLine) => void;
+}
+
+/** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
+export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
+export type Hear = (event: CycleEventLine) => void;
+
+/** For a command that holds the lock: nothing else runs, and nobody watches. */
+export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
+
+export interface CycleRunner {
+  /** Asks for a cycle and waits for the one that answers. */
+  pull(request: PullRequest): Promise<CycleResult>;
+  /** Runs another job alone, after what runs and waits now. */
+  readonly exclusive: Exclusive;
+  /** Resolves when nothing runs and nothing waits. */
+  idle(): Promise<void>;
+}
+
+export interface RunOptions {
+  readonly trigger: PullRequest['trigger'];
+  readonly by?: string;
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+/** That the one job at a time goes on. */
+export type Work =
+  | { readonly kind: 'began' | 'ended' }
+  /** What comes next may take as long as this step. */
+  | { readonly kind: 'step'; readonly step: Step | 'restore' };
+
+interface FollowUp {
+  trigger: PullRequest['trigger'];
+  by?: string;
+  readonly listeners: Set<(event: CycleEventLine) => void>;
+  readonly answer: Promise<CycleResult>;
+}
+
+/**
+ * @param run performs one cycle; it never rejects for what a cycle meets
+ * @param onWork must neither throw nor delay
+ */
+export function createCycleRunner(
+  run: (options: RunOptions) => Promise<CycleResult>,
+  onWork: (work: Work) => void = () => undefined,
+): CycleRunner {
+  let tail: Promise<unknown> = Promise.resolve();
+  let waiting: FollowUp | undefined;
+
+  const hear: Hear = (event) => {
+    if ('step' in event) onWork({ kind: 'step', step: event.step });
+  };
+  const exclusive: Exclusive = (job) => {
+    const mine = tail.then(async () => {
+      onWork({ kind: 'began' });
+      try {
+        return await job(hear);
+      } finally {
+        onWork({ kind: 'ended' });
+      }
+    });
+    // The next job runs whatever became of this one; its own caller hears of the failure.
+    tail = mine.catch(() => undefined);
+    return mine;
+  };
+  const queue = (request: PullRequest): FollowUp => {
+    const listeners = new Set<(event: CycleEventLine) => void>();
+    const answer = exclusive(() => {
+      // From here on the refresh begins: who comes now needs another cycle.
+      waiting = undefined;
+      const { trigger, by } = followUp;
+      const onEvent = (event: CycleEventLine): void => {
+        hear(event);
+        for (const listener of listeners) listener(event);
+      };
+      return run({ trigger, onEvent, ...(by === undefined ? {} : { by }) });
+    });
+    const followUp: FollowUp = { trigger: request.trigger, listeners, answer };
+    return followUp;
+  };
+  return {
+    exclusive,
+    idle: async () => {
+      for (let last: unknown; last !== tail; ) {
+        last = tail;
+        await tail;
+      }
+    },
+    pull: (request) => {
+      waiting ??= queue(request);
+      if (isStronger(request.trigger, waiting.trigger)) waiting.trigger = request.trigger;
+      if (request.by !== undefined) waiting.by ??= request.by;
+      if (request.onEvent !== undefined) waiting.listeners.add(request.onEvent);
+      return waiting.answer;
+    },
+  };
+}
+
+const strength: Readonly<Record<PullRequest['trigger'], number>> = {
+  start: 0,
+  poll: 0,
+  reload: 1,
+  pull: 2,
+  force: 3,
+};
+
+function isStronger(one: PullRequest['trigger'], other: PullRequest['trigger']): boolean {
+  return strength[one] > strength[other];
+}
+
+/** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
+export async function pullUnlessStopping(
+  runner: Pick<CycleRunner, 'pull'>,
+  trigger: 'start' | 'poll' | 'reload',
+): Promise<CycleResult | undefined> {
+  try {
+    return await runner.pull({ trigger });
+  } catch (error) {
+    if (isWritError(error) && error.code === 'AGENT_STOPPING') return undefined;
+    throw error;
+  }
+}

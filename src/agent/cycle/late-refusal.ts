@@ -1,0 +1,132 @@
+// A worker says no to what is active, apart from the cycle that brought it: it was away then, or slow. The generation is
+// left as in that cycle: remembered, the previous one back, everybody told. Where nothing can be gone back to, or going
+// back would not help this worker, the policy stays and the worker is reported.
+import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, type WritError } from '../../core/errors.js';
+import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { Move, MoveResult } from '../activation/move.js';
+import { putBack } from '../activation/restore.js';
+import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
+import { releasesBrought } from '../generations/generation-releases.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import type { CycleStory } from '../job/progress.js';
+import { groupsIn, resultsIn } from '../notify/refusal.js';
+import { workerKey } from '../notify/worker-groups.js';
+import { groupOf } from '../notify/worker-ledger.js';
+import { isPaused } from '../select/pause.js';
+import type { Host } from '../state/host.js';
+import { rememberBlamed } from '../state/refusals.js';
+
+export interface Left {
+  /** The generation that was refused. */
+  readonly from: number;
+  readonly moved: MoveResult;
+  readonly bundles: readonly BundleResult[];
+}
+
+/**
+ * Leaves what is active for the generation before it.
+ * @param options.force `yes`: in a pause too
+ * @returns undefined where it stays: paused, blocked, nothing to go back to, or a worker that has used it before
+ */
+export async function leaveRefused(
+  host: Host,
+  story: CycleStory,
+  options: { readonly refusal: WritError; readonly staging: () => string; readonly force: 'yes' | 'no' },
+): Promise<Left | undefined> {
+  const { refusal, force } = options;
+  const active = readActivePolicy(host.paths);
+  if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
+  // As it is in a pause, the policy stays: what is to be done about the worker is a person's.
+  if (force === 'no' && isPaused(host)) return undefined;
+  const groups = groupsIn(refusal);
+  if (hasUsedIt(host, refusal, active.generation.number)) return undefined;
+  const target = await targetOrNone(host, active);
+  if (target === undefined) return undefined;
+  const releases = releasesBrought(host.paths, {
+    from: target.generation.number,
+    to: active.generation.number,
+  });
+  const uses = new Set(
+    host.config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses),
+  );
+  if (!releases.some((one) => uses.has(one.bundle))) return undefined;
+  const move = moveFrom(host, { active, target, releases, groups, staging: options.staging() });
+  const moved = await putBack(host, story, move, { error: refusal });
+  forgetPrevious(host, target.generation.number);
+  return { from: active.generation.number, moved, bundles: resultsOf({ target, releases, moved }) };
+}
+
+/** Who has used it before and says no now has a trouble of its own; so has a group of which somebody uses it. */
+function hasUsedIt(host: Host, refusal: WritError, generation: number): boolean {
+  const refused = resultsIn(refusal)
+    .filter((one) => one.state === 'refused' || one.state === 'unreachable')
+    .map((one) => workerKey(one.group, one.worker));
+  const groups = groupsIn(refusal);
+  const asked = Object.entries(host.ledger.read().workers).filter(([key]) =>
+    refused.length > 0 ? refused.includes(key) : groups.includes(groupOf(key)),
+  );
+  const confirmed = asked.filter(([, one]) => one.confirmed === generation);
+  return refused.length > 0 ? confirmed.length === asked.length && asked.length > 0 : confirmed.length > 0;
+}
+
+async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
+  try {
+    return await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.warn({ err: error }, 'a worker refuses what is active, and there is nothing to go back to');
+    return undefined;
+  }
+}
+
+interface Leaving {
+  readonly active: ActivePolicy;
+  readonly target: ActivePolicy;
+  readonly releases: readonly ReleaseInfo[];
+  /** Those that say no. */
+  readonly groups: readonly string[];
+  readonly staging: string;
+}
+
+function moveFrom(host: Host, { active, target, releases, groups, staging }: Leaving): Move {
+  const changed = changedPaths(target.bundles, active.bundles);
+  return {
+    kind: 'update',
+    from: { generation: target.generation.number, path: target.generation.path },
+    to: { generation: active.generation.number, path: active.generation.path },
+    groups: host.groups.filter(
+      ({ config }) => groups.includes(config.name) || concernsGroup(config, changed),
+    ),
+    releases,
+    staging,
+    signal: new AbortController().signal,
+    ledger: (ledger) => ledger,
+    onRefused: (error, refusing) => void rememberBlamed(host, releases, error, refusing),
+  };
+}
+
+/** A backup of itself is none. */
+function forgetPrevious(host: Host, generation: number): void {
+  const { previous, ...ledger } = host.ledger.read();
+  // A way back that failed before its link has left everything as it was.
+  if (previous === generation && activeGenerationNumber(host.paths) === generation) host.ledger.write(ledger);
+}
+
+function resultsOf({
+  target,
+  releases,
+  moved,
+}: Pick<Leaving, 'target' | 'releases'> & { readonly moved: MoveResult }): BundleResult[] {
+  const [problem] = moved.problems;
+  return releases.map(({ bundle, channel, serial, revision }) => {
+    const fromSerial = target.bundles.get(bundle)?.record.release.serial;
+    return {
+      ...{ bundle, channel, outcome: moved.outcome, toSerial: serial, revision },
+      ...(fromSerial === undefined ? {} : { fromSerial }),
+      ...(problem === undefined ? {} : { problem }),
+    };
+  });
+}

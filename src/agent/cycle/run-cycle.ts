@@ -1,0 +1,44 @@
+// Names a cycle and runs it: what the agent and a command without an agent have in common.
+import { randomBytes } from 'node:crypto';
+import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { Host } from '../state/host.js';
+import type { RunOptions } from './cycle-runner.js';
+import { rollBack } from './rollback.js';
+import { type CycleEnd, syncCycle } from './sync-cycle.js';
+
+/** An id for one cycle, as `c-7f20c1`; long enough that history has no two. */
+export function newCycleId(): string {
+  return `c-${randomBytes(4).toString('hex')}`;
+}
+
+/** One cycle under a new id. @throws WritError as syncCycle */
+export function runSync(
+  host: Host,
+  options: RunOptions & { readonly signal: AbortSignal },
+): Promise<CycleEnd> {
+  const { trigger, onEvent, signal } = options;
+  return syncCycle(host, {
+    cycle: newCycleId(),
+    trigger,
+    force: trigger === 'force' ? 'yes' : 'no',
+    signal,
+    onEvent,
+  });
+}
+
+export interface RollbackOptions {
+  readonly generation?: number;
+  readonly force?: boolean;
+  readonly by: string;
+  readonly reason?: string;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+/** One rollback under a new id, by default to the previous generation. @throws WritError as rollBack */
+export function runRollback(host: Host, options: RollbackOptions): Promise<CycleEnd> {
+  const { generation, by, reason = 'no reason given', signal, onEvent } = options;
+  const force = options.force === true ? 'yes' : 'no';
+  const wanted = { force, ...(generation === undefined ? {} : { generation }) } as const;
+  return rollBack(host, { cycle: newCycleId(), by, reason, signal, onEvent, ...wanted });
+}

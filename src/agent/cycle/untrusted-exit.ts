@@ -1,0 +1,49 @@
+// `untrusted: rollback`: leaves an active release that keys of today no longer vouch for, to the newest kept generation
+// that still verifies. With none such the policy stays, for no policy at all may be worse; the alarm stays in any case.
+import { isWritError } from '../../core/errors.js';
+import { readActivePolicy } from '../generations/generation-contents.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import { isPaused } from '../select/pause.js';
+import type { Host } from '../state/host.js';
+import { runRollback } from './run-cycle.js';
+import type { CycleEnd } from './sync-cycle.js';
+
+export interface UntrustedExit {
+  /**
+   * Called after every cycle.
+   * @returns the end of the rollback; undefined when there was nothing to leave, or nowhere to go
+   */
+  afterCycle(host: Host, end: CycleEnd, signal: AbortSignal): Promise<CycleEnd | undefined>;
+}
+
+/** @returns an exit that tries each generation once: workers that refuse the way back are not asked at every poll */
+export function createUntrustedExit(): UntrustedExit {
+  let triedToLeave: number | undefined;
+  return {
+    afterCycle: async (host, { result }, signal) => {
+      const alarm = result.problems.find((one) => one.code === 'UNTRUSTED_ACTIVE');
+      if (alarm === undefined || host.config.untrusted === 'keep' || signal.aborted) return undefined;
+      // A pause leaves the workers alone; the alarm is said, and what is to be done about it is a person's.
+      if (isPaused(host)) return undefined;
+      if (result.generation === triedToLeave) return undefined;
+      triedToLeave = result.generation;
+      const generation = await whereTo(host);
+      if (generation === undefined) return undefined;
+      const reason = alarm.message.slice(0, 200);
+      return runRollback(host, { generation, by: 'writ', reason, signal, onEvent: () => undefined });
+    },
+  };
+}
+
+async function whereTo(host: Host): Promise<number | undefined> {
+  try {
+    return (await chooseTarget(host, readActivePolicy(host.paths), { force: 'no' })).generation.number;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error(
+      { err: error },
+      'an untrusted release is active, and no kept generation can take its place',
+    );
+    return undefined;
+  }
+}

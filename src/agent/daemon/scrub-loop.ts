@@ -1,0 +1,87 @@
+// Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
+// when somebody asks. Owns the times; what a look finds and mends is scrub's.
+
+import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import { isWritError } from '../../core/errors.js';
+import { nextLookMs } from '../../core/status/scrub-state.js';
+import type { VerifyResult } from '../../core/status/verify-report.js';
+import { maxTimerMs } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
+import { boundedPace } from '../../platform/time/rate-limit.js';
+import type { Exclusive } from '../cycle/cycle-runner.js';
+import { newCycleId } from '../cycle/run-cycle.js';
+import { type Look, scrub } from '../integrity/scrub.js';
+import { verifyPolicy } from '../integrity/verify-policy.js';
+import { repairNow } from '../select/pause.js';
+import type { Host } from '../state/host.js';
+
+export interface ScrubberOptions {
+  /** Asked before each look: a reload may have replaced it. */
+  readonly host: () => Host;
+  readonly exclusive: Exclusive;
+  /** Told of each look that came to its end. */
+  readonly onLook: (look: Look) => void;
+  readonly stop: AbortSignal;
+}
+
+export interface Scrubber {
+  /** Looks at its times until the agent is told to end; never rejects. */
+  run(): Promise<void>;
+  /** `writ verify`. @throws WritError as verifyPolicy */
+  verify(
+    wanted: { readonly repair: boolean; readonly by: string },
+    onEvent: (event: CycleEventLine) => void,
+  ): Promise<VerifyResult>;
+  /** The configuration is another one: the next time is another one too. */
+  reloaded(): void;
+}
+
+export function createScrubber(options: ScrubberOptions): Scrubber {
+  const { stop, host } = options;
+  let waiting = new AbortController();
+  return {
+    run: async () => {
+      while (!stop.aborted) {
+        waiting = new AbortController();
+        const { clock } = host();
+        using sooner = joinSignals(stop, waiting.signal);
+        await clock.sleep(untilNextLook(host()), sooner.signal);
+        if (!stop.aborted && !waiting.signal.aborted) await lookOnce(options);
+      }
+    },
+    verify: ({ repair, by }, onEvent) =>
+      verifyPolicy({ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent }),
+    reloaded: () => waiting.abort(),
+  };
+}
+
+function untilNextLook({ clock, config, ledger }: Host): number {
+  const { everyMs } = config.scrub;
+  if (everyMs === undefined) return maxTimerMs;
+  return nextLookMs(ledger.read().scrub, { everyMs, nowMs: clock.nowMs() });
+}
+
+/** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */
+async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Promise<void> {
+  const { clock, config, log } = host();
+  const { everyMs, bytesPerSecond } = config.scrub;
+  if (everyMs === undefined) return;
+  try {
+    const look = await scrub(host, {
+      cycle: newCycleId(),
+      contents: 'digests',
+      pace: boundedPace({ clock, bytesPerSecond, signal: stop }),
+      repair: repairNow(host()),
+      download: 'yes',
+      signal: stop,
+      exclusive,
+    });
+    log.info({ outcome: look.outcome, found: look.damage.length }, 'looked over the policy on disk');
+    onLook(look);
+  } catch (error) {
+    if (isWritError(error) && error.code === 'INTERRUPTED') return;
+    log.error({ err: error }, 'the policy on disk could not be looked over');
+    // A disk that cannot be read is not read again without a pause.
+    await clock.sleep(everyMs, stop);
+  }
+}

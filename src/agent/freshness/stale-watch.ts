@@ -1,0 +1,208 @@
+// What happens when policy is older than `maxStale`, and when it is fresh again: an event in log and history, and the
+// operator's command. Level, not edge: a command that failed stays due, later and later, until it exits with 0; one
+// that succeeded is run once for a stale period and boot, for what it did may not outlive the boot. The period is in
+// the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
+import type { HookConfig } from '../../core/config/config.js';
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { toWritError, WritError } from '../../core/errors.js';
+import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
+import { newCycleId } from '../cycle/run-cycle.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { runHook } from '../hooks/run-hook.js';
+import { problemOf } from '../job/progress.js';
+import { recordEvent } from '../job/record.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { Host } from '../state/host.js';
+import type { StalePeriod } from '../state/ledger.js';
+import { type ContactKeeper, freshnessOf } from './contact-memory.js';
+
+export interface StaleWatch {
+  /**
+   * Acts on what freshness is now; called after each attempt to refresh, and from time to time between them. Never
+   * rejects: what a command did is in log and history, and changes no outcome.
+   * @returns whether the ledger changed, so that status has something new to say
+   */
+  check(host: Host, contact: ContactKeeper, signal: AbortSignal): Promise<'changed' | 'same'>;
+}
+
+/** @param bootId the kernel's id of this boot */
+export function createStaleWatch(bootId: string): StaleWatch {
+  const retries: Retries = { failed: 0, notBeforeMs: 0 };
+  return {
+    check: async (host, contact, signal) => {
+      const before = host.ledger.read().stale;
+      const isConfigured = host.config.freshness.maxStaleMs !== undefined;
+      if (!contact.isSettled() || (!isConfigured && before === undefined)) return 'same';
+      try {
+        const freshness = freshnessOf(host, contact.read());
+        const context = { host, freshness, signal, bootId, retries };
+        if (isOver(freshness, host)) await endPeriod(context);
+        else if (freshness.overdueSinceMs !== undefined) await keepPeriod(context);
+      } catch (error) {
+        host.log.error({ err: error }, 'the age of the policy could not be acted on');
+      }
+      return host.ledger.read().stale === before ? 'same' : 'changed';
+    },
+  };
+}
+
+/** How often the command that is due has failed; a restart tries at once. */
+interface Retries {
+  failed: number;
+  /** By the monotonic clock. */
+  notBeforeMs: number;
+}
+
+interface Context {
+  readonly host: Host;
+  readonly freshness: FreshnessReport;
+  readonly signal: AbortSignal;
+  readonly bootId: string;
+  readonly retries: Retries;
+}
+
+/** By a verified answer, or by an operator who wants no limit any more. */
+function isOver({ failing, verifiedAtMs, ageMs }: FreshnessReport, { ledger, config }: Host): boolean {
+  const period = ledger.read().stale;
+  if (period === undefined) return false;
+  const { maxStaleMs } = config.freshness;
+  if (maxStaleMs === undefined || period.phase === 'over') return true;
+  // The age alone is not enough: a clock that is set back makes everything young.
+  return failing === undefined && verifiedAtMs !== undefined && ageMs !== undefined && ageMs <= maxStaleMs;
+}
+
+async function keepPeriod(context: Context): Promise<void> {
+  const { host, freshness, bootId } = context;
+  const known = host.ledger.read().stale;
+  const period = known ?? beginPeriod(host, freshness);
+  const hook = host.config.freshness.onStale;
+  const error = staleError(freshness, host.config.freshness.maxStaleMs);
+  if (hook === undefined) {
+    if (known === undefined)
+      recordEvent(host, { trigger: 'stale', problems: [problemOf(error)], reason: 'no onStale command' });
+    return;
+  }
+  if (period.ranBootId === bootId) return;
+  const run = await runDue(context, 'onStale', hook);
+  if (run === undefined) return;
+  if (run.problem === undefined) notePeriod(host, { ...period, ranBootId: bootId });
+  const problems = [problemOf(error), ...(run.problem ? [run.problem] : [])];
+  if (known === undefined || run.problem === undefined || context.retries.failed === 1)
+    recordEvent(host, { trigger: 'stale', problems, reason: run.text });
+}
+
+/** Written before the command is run: a crash in it finds the period begun. */
+function beginPeriod(host: Host, { overdueSinceMs, failing }: FreshnessReport): StalePeriod {
+  const nowMs = host.clock.nowMs();
+  const period: StalePeriod = {
+    phase: 'stale',
+    sinceMs: overdueSinceMs ?? nowMs,
+    ...(failing === undefined ? {} : { code: failing.code }),
+  };
+  notePeriod(host, period);
+  return period;
+}
+
+async function endPeriod(context: Context): Promise<void> {
+  const { host, retries } = context;
+  const period = host.ledger.read().stale;
+  if (period === undefined) return;
+  // What failed so far was the other command.
+  if (period.phase === 'stale') Object.assign(retries, { failed: 0, notBeforeMs: 0 });
+  const { onFresh: hook } = host.config.freshness;
+  const since = new Date(period.sinceMs).toISOString();
+  if (hook === undefined || period.ranBootId === undefined) {
+    notePeriod(host, undefined);
+    return recordEvent(host, {
+      trigger: 'stale',
+      problems: [],
+      reason: `fresh again; older than maxStale since ${since}`,
+    });
+  }
+  if (period.phase === 'stale') notePeriod(host, { ...period, phase: 'over' });
+  const run = await runDue(context, 'onFresh', hook);
+  if (run === undefined) return;
+  if (run.problem === undefined) notePeriod(host, undefined);
+  if (run.problem === undefined || retries.failed === 1) {
+    const reason = `fresh again; older than maxStale since ${since}; ${run.text}`;
+    recordEvent(host, { trigger: 'stale', problems: run.problem ? [run.problem] : [], reason });
+  }
+}
+
+function notePeriod(host: Host, stale: StalePeriod | undefined): void {
+  const { stale: _, ...ledger } = host.ledger.read();
+  host.ledger.write(stale === undefined ? ledger : { ...ledger, stale });
+}
+
+interface Run {
+  /** Of the command, in one line and what it wrote. */
+  readonly text: string;
+  readonly problem?: Problem;
+}
+
+const firstRetryMs = 30_000;
+const maxRetryMs = 3_600_000;
+const maxShownCharacters = 2000;
+
+/** @returns undefined while a failed command waits for its next try, or when we are told to end */
+async function runDue(
+  { host, freshness, signal, retries }: Context,
+  name: 'onStale' | 'onFresh',
+  hook: HookConfig,
+): Promise<Run | undefined> {
+  if (signal.aborted || host.clock.monotonicMs() < retries.notBeforeMs) return undefined;
+  const area = openStagingArea(host.paths, host.durable, newCycleId());
+  try {
+    const { verdict, text } = await runHook({
+      hook,
+      places: placesOf(host),
+      scratchRoot: area.path(),
+      durable: host.durable,
+      env: environmentOf(host, freshness),
+      signal,
+    });
+    if (signal.aborted) return undefined;
+    const shown = `${name}: ${verdict.reason}${text === verdict.reason ? '' : `\n${text.slice(0, maxShownCharacters)}`}`;
+    if (verdict.kind === 'ok') {
+      Object.assign(retries, { failed: 0, notBeforeMs: 0 });
+      host.log.warn({ command: name, output: shown }, 'the command for the age of policy was run');
+      return { text: shown };
+    }
+    return failedRun(
+      { host, retries },
+      new WritError('STALE_COMMAND_FAILED', shown, { facts: { command: name } }),
+    );
+  } catch (error) {
+    return failedRun({ host, retries }, toWritError(error));
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+function failedRun({ host, retries }: Pick<Context, 'host' | 'retries'>, error: WritError): Run {
+  retries.failed += 1;
+  const delayMs = Math.min(firstRetryMs * 2 ** (retries.failed - 1), maxRetryMs);
+  retries.notBeforeMs = host.clock.monotonicMs() + delayMs;
+  host.log.error({ err: error, tries: retries.failed, delayMs }, 'the command for the age of policy failed');
+  return { text: error.message, problem: problemOf(error) };
+}
+
+function placesOf({ paths }: Host): { generation?: string; current?: string } {
+  const generation = activeGenerationNumber(paths);
+  if (generation === undefined) return {};
+  const current = `${paths.generations}/${generation}`;
+  return { generation: current, current };
+}
+
+function environmentOf({ config }: Host, freshness: FreshnessReport): Record<string, string> {
+  const { state, ageMs = 0, failing, refused, expired } = freshness;
+  const code = refused?.code ?? failing?.code;
+  const role = refused?.role ?? expired?.role ?? failing?.role;
+  return {
+    WRIT_STALE_STATE: state,
+    WRIT_STALE_AGE_SECONDS: String(Math.floor(ageMs / 1000)),
+    WRIT_MAX_STALE_SECONDS: String(Math.floor((config.freshness.maxStaleMs ?? 0) / 1000)),
+    ...(code === undefined ? {} : { WRIT_STALE_CODE: code }),
+    ...(role === undefined ? {} : { WRIT_STALE_ROLE: role }),
+  };
+}

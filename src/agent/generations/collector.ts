@@ -1,0 +1,84 @@
+// When a host collects apart from its commits: at a start, when a grace has run out, and again some time after a
+// removal that failed or was kept off by a holder. Never throws: a collection that fails is a warning.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { toWritError } from '../../core/errors.js';
+import type { HeldStatus } from '../../core/status/status.js';
+import { findHolders } from '../../platform/process/find-processes.js';
+import { newCycleId } from '../cycle/run-cycle.js';
+import { problemOf } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { Host } from '../state/host.js';
+import { collectGarbage } from './collect-garbage.js';
+import { type CollectableView, type FindHolders, lookForCollectable } from './collectable.js';
+
+export interface Collector {
+  /**
+   * Collects when something may be due, at the first call in any case; the caller sees to it that no cycle runs.
+   * @param onChanged called when a report says something else than before
+   */
+  collectWhenDue(host: Host, onChanged?: () => void): Promise<void>;
+  /** What is kept for its holders alone, and what could not be removed, as of the last look. */
+  report(): CollectionReport;
+}
+
+export interface CollectionReport {
+  readonly held: readonly HeldStatus[];
+  readonly problems: readonly Problem[];
+}
+
+/** A look costs a few directories; a search of all processes, only where something is to be removed. */
+const lookAgainMs = 300_000;
+
+/** @param find who holds what; /proc says by default */
+export function createCollector(find: FindHolders = findHolders): Collector {
+  let nextMs = Number.NEGATIVE_INFINITY;
+  let last: CollectionReport = { held: [], problems: [] };
+  return {
+    collectWhenDue: async (host, onChanged) => {
+      const nowMs = host.clock.monotonicMs();
+      if (nowMs < nextMs) return;
+      const before = JSON.stringify(last);
+      const { report, afterMs } = await collect(host, find);
+      nextMs = nowMs + afterMs;
+      last = report;
+      if (JSON.stringify(last) !== before) onChanged?.();
+    },
+    report: () => last,
+  };
+}
+
+async function collect(
+  host: Host,
+  find: FindHolders,
+): Promise<{ report: CollectionReport; afterMs: number }> {
+  const area = openStagingArea(host.paths, host.durable, newCycleId());
+  try {
+    const { removed, more, held, nextDueMs } = await collectGarbage(host, {
+      staging: () => area.path(),
+      find,
+    });
+    if (removed > 0 || held.length > 0) host.log.info({ removed, held }, 'old generations collected');
+    const dueInMs = nextDueMs === undefined ? lookAgainMs : nextDueMs - host.clock.nowMs();
+    const afterMs = more === 'yes' ? 0 : Math.min(Math.max(dueInMs, 0), lookAgainMs);
+    return { report: { held, problems: [] }, afterMs };
+  } catch (error) {
+    host.log.warn({ err: error }, 'old generations could not be removed');
+    return { report: { held: [], problems: [problemOf(toWritError(error))] }, afterMs: lookAgainMs };
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+/** @returns what is kept for its holders alone just now; never throws, as no report may fail for it */
+export async function heldNow(
+  host: CollectableView,
+  find: FindHolders = findHolders,
+): Promise<readonly HeldStatus[]> {
+  try {
+    return (await lookForCollectable(host, find)).held;
+  } catch (error) {
+    // What cannot be read is told by the report itself.
+    if (error instanceof Error) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+// When each generation stopped being current: the ledger's part from which its grace is counted. Owns the entries
+// and their bound; writes nothing by itself.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { listGenerations } from './generations.js';
+
+/** More generations than anybody keeps; of more, the newest count. */
+const maxRetired = 4096;
+
+export interface Change {
+  /** Stops being current; absent at a first activation. */
+  readonly left: number | undefined;
+  /** Becomes current; absent when there is none any more. */
+  readonly current: number | undefined;
+}
+
+/** @returns the ledger with the change noted; entries of generations that are gone are left out */
+export function withRetired(
+  host: Pick<Host, 'paths' | 'clock'>,
+  ledger: Ledger,
+  { left, current }: Change,
+): Ledger {
+  const noted: Record<string, number> = {
+    ...ledger.retired,
+    ...(left === undefined ? {} : { [left]: host.clock.nowMs() }),
+  };
+  const known = new Set(listGenerations(host.paths).slice(-maxRetired));
+  const entries = Object.entries(noted).filter(([key]) => known.has(Number(key)) && Number(key) !== current);
+  return { ...ledger, retired: Object.fromEntries(entries) };
+}
+
+/** @returns epoch milliseconds: when it stopped being current; when it was made, for one that never was */
+export function leftAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, generation: number): number {
+  const noted = ledger.read().retired?.[generation];
+  // ctime, not mtime: nothing sets it but the making.
+  return noted ?? Math.round(fs.statSync(join(paths.generations, String(generation))).ctimeMs);
+}
+
+/** Clocks of the kernel's files and of this process are not read at the same instant. */
+const toleranceMs = 60_000;
+
+/**
+ * A time ahead of the clock is of a clock that was wrong, and would be kept for years: its grace begins anew.
+ * @param generations those whose grace matters
+ * @returns the same ledger when there is none
+ */
+export function withoutFuture(
+  host: Pick<Host, 'paths' | 'ledger' | 'clock'>,
+  generations: readonly number[],
+): Ledger {
+  const ledger = host.ledger.read();
+  const nowMs = host.clock.nowMs();
+  const ahead = generations.filter((one) => leftAtMs(host, one) > nowMs + toleranceMs);
+  if (ahead.length === 0) return ledger;
+  return {
+    ...ledger,
+    retired: { ...ledger.retired, ...Object.fromEntries(ahead.map((one) => [one, nowMs])) },
+  };
+}

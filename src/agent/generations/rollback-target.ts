@@ -1,0 +1,117 @@
+// Which generation a rollback goes to: whole on disk, vouched for by the keys of today, and not withdrawn unless a
+// person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
+import { isWritError, orUndefined, WritError } from '../../core/errors.js';
+import type { Host } from '../state/host.js';
+import { findDamage } from './damage.js';
+import { damagedTree } from './damage-error.js';
+import { type ActivePolicy, bundlesOf } from './generation-contents.js';
+import { listGenerations, readGeneration } from './generations.js';
+import { untrustedIn } from './vouching.js';
+
+export interface Wish {
+  /** Left out: the newest suitable one, the previous generation first. */
+  readonly generation?: number;
+  /** `yes`: also one with a withdrawn release; never one that does not verify. */
+  readonly force: 'yes' | 'no';
+  /** `skipped`: never one with a release that is remembered as refused. */
+  readonly refused?: 'skipped';
+}
+
+/**
+ * @returns the generation to go back to
+ * @throws WritError NO_PREVIOUS, STATE_DAMAGED when a tree of it is not whole, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN;
+ *   where nobody named one, that of the first that was looked at
+ */
+export async function chooseTarget(
+  host: Host,
+  active: ActivePolicy | undefined,
+  { generation: wanted, force, refused }: Wish,
+): Promise<ActivePolicy> {
+  const candidates = wanted === undefined ? candidatesOf(host, active) : [wanted];
+  let first: WritError | undefined;
+  for (const number of candidates) {
+    try {
+      const target = await requireSuitable(host, active, { number, force });
+      if (refused === undefined || !isRefused(host, target)) return target;
+      first ??= noPrevious(host, number);
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      first ??= error;
+    }
+  }
+  throw first ?? noPrevious(host, undefined);
+}
+
+/** The previous one, then the older ones from the newest down. */
+function candidatesOf(host: Host, active: ActivePolicy | undefined): number[] {
+  const { previous } = host.ledger.read();
+  const older = listGenerations(host.paths)
+    .filter((number) => active !== undefined && number < active.generation.number)
+    .reverse();
+  return previous === undefined ? older : [previous, ...older.filter((number) => number !== previous)];
+}
+
+function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
+  const { refusals } = host.refusals.read();
+  return refusals.some(
+    ({ bundle, manifestDigest }) => bundles.get(bundle)?.record.release.manifest.digest === manifestDigest,
+  );
+}
+
+async function requireSuitable(
+  host: Host,
+  active: ActivePolicy | undefined,
+  { number, force }: { readonly number: number; readonly force: 'yes' | 'no' },
+): Promise<ActivePolicy> {
+  if (!listGenerations(host.paths).includes(number) || number === active?.generation.number)
+    throw noPrevious(host, number);
+  const generation = readGeneration(host.paths, number);
+  requireTrusted(host, generation);
+  const target = { generation, bundles: bundlesOf(host.paths, generation) };
+  if (force === 'no') requireNotWithdrawn(host, target);
+  const [damage] = await findDamage(host, target);
+  if (damage === undefined) return target;
+  throw damagedTree(number, damage);
+}
+
+function noPrevious(host: Host, number: number | undefined): WritError {
+  const what =
+    number === undefined
+      ? 'no generation before this one is kept'
+      : `generation ${number} is not kept, or is active already`;
+  return new WritError('NO_PREVIOUS', what, {
+    facts: { wanted: number, kept: listGenerations(host.paths) },
+  });
+}
+
+function requireTrusted(host: Host, generation: ActivePolicy['generation']): void {
+  const [found] = untrustedIn(host, generation);
+  if (found === undefined) return;
+  const { bundle, serial, reason } = found;
+  throw new WritError('RELEASE_UNTRUSTED', `generation ${generation.number}: ${bundle} ${serial} ${reason}`, {
+    facts: { generation: generation.number, bundle, serial },
+  });
+}
+
+function requireNotWithdrawn(host: Host, { generation, bundles }: ActivePolicy): void {
+  for (const [bundle, { record }] of bundles) {
+    const { serial, channel } = record.release;
+    if (!withdrawnSerials(host, bundle, channel).includes(serial)) continue;
+    throw new WritError(
+      'RELEASE_WITHDRAWN',
+      `generation ${generation.number}: ${bundle} ${serial} was withdrawn`,
+      {
+        facts: { generation: generation.number, bundle, serial },
+      },
+    );
+  }
+}
+
+/** Of the channel that the release came by, and of the one that is followed now. */
+function withdrawnSerials(host: Host, bundle: string, channel: string): readonly number[] {
+  const followed = host.config.bundles.find((one) => one.name === bundle)?.channel ?? channel;
+  return [...new Set([channel, followed])].flatMap((one) => {
+    // An entry that cannot be read says nothing about what it withdrew.
+    return orUndefined(() => host.client.knownTarget(bundle, one))?.release.withdrawn ?? [];
+  });
+}

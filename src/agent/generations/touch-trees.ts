@@ -1,0 +1,34 @@
+// Gives the trees that become active again a new modification time: BIND, NSD, CoreDNS and nginx skip files that
+// are not newer than what they loaded. Changes times only, and never those of a tree that is in use.
+import { join } from 'node:path';
+import type { Host } from '../state/host.js';
+import { nextMtimeSeconds } from '../state/ledger.js';
+import { type Generation, readGeneration } from './generations.js';
+import { walkTree } from './walk-tree.js';
+
+/**
+ * Takes the next time out of the ledger and sets it, before the swap, on the files of the generation that is to
+ * come back, those of trees that `inUse` contains too left out.
+ * @throws WritError STATE_DAMAGED; DISK_* for a file that cannot be touched
+ */
+export async function touchTrees(
+  host: Host,
+  options: { readonly comingBack: number; readonly inUse: number | undefined },
+): Promise<void> {
+  const { comingBack, inUse } = options;
+  const kept = inUse === undefined ? [] : treesOf(readGeneration(host.paths, inUse));
+  const trees = treesOf(readGeneration(host.paths, comingBack)).filter((path) => !kept.includes(path));
+  if (trees.length === 0) return;
+  const ledger = host.ledger.read();
+  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
+  host.ledger.write({ ...ledger, lastMtimeSeconds: mtimeSeconds });
+  for (const tree of trees) {
+    for await (const { path, stats } of walkTree(tree)) {
+      if (stats.isFile()) host.durable.touch('touch.file', join(tree, path), mtimeSeconds);
+    }
+  }
+}
+
+function treesOf(generation: Generation): string[] {
+  return generation.entries.map((entry) => entry.treePath);
+}

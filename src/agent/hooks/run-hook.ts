@@ -1,0 +1,243 @@
+// Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
+// empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
+// caller says which paths to show, and what lies at the live policy path.
+
+import { join } from 'node:path';
+import type { HookConfig } from '../../core/config/config.js';
+import { type HookVerdict, judgeHook } from '../../core/cycle/hook-verdict.js';
+import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
+import { maxHookOutputBytes } from '../../core/limits.js';
+import { boundedPattern } from '../../platform/bounded-pattern.js';
+import { type DiskGuardOptions, guardDisk } from '../../platform/disk/disk-guard.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { BoxResult } from '../../platform/process/bubblewrap.js';
+import { type CommandOptions, type CommandResult, runCommand } from '../../platform/process/run-command.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
+import { type Confinement, type ConfineOptions, confine } from './confine.js';
+import type { Sandbox } from './sandbox.js';
+
+/** What a command is shown. */
+export interface HookPlaces {
+  /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
+  readonly generation?: string;
+  /** For `{candidate}`. */
+  readonly candidate?: string;
+  /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
+  readonly current?: string;
+  /** For `{bundle}` and WRIT_BUNDLE_DIR; left out where there is not one bundle alone. */
+  readonly bundle?: string;
+}
+
+/** How a command is to be confined. */
+export interface HookSandbox extends Omit<ConfineOptions, 'hook'> {
+  readonly sandbox: Sandbox;
+  /** Paths that hold inside of it (confinedTo makes them); left out: the same as outside. */
+  readonly places?: HookPlaces;
+}
+
+export interface HookOptions {
+  readonly hook: HookConfig;
+  /** As they are on the host: for a command that is not confined. */
+  readonly places: HookPlaces;
+  /**
+   * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
+   * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
+   */
+  readonly confine?: HookSandbox;
+  /** An existing private directory; what the command gets in it is removed afterwards. */
+  readonly scratchRoot: string;
+  readonly durable: DurableFs;
+  /** An existing directory in place of a private one, for commands that must meet; its maker removes it. */
+  readonly scratch?: string;
+  /** Beside the places. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Of the disk that a confined command writes to; left out: as statfs says. */
+  readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
+}
+
+export interface HookReport {
+  readonly verdict: HookVerdict;
+  /** Output of both streams, bounded, without control characters. */
+  readonly text: string;
+  readonly durationMs: number;
+  /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
+  readonly code?: ErrorCode;
+  /** What a person may want to change. */
+  readonly hint?: string;
+}
+
+/** Never rejects for what the command does. @throws WritError DISK_* when its directory cannot be made */
+export async function runHook(options: HookOptions): Promise<HookReport> {
+  const { hook, scratchRoot, durable } = options;
+  const confined = await openConfinement(options);
+  if (isWritError(confined)) return unconfined(confined.code, confined.message);
+  const home = durable.makeScratch('hook.home', join(scratchRoot, 'hook-'));
+  try {
+    const places = (confined && options.confine?.places) ?? options.places;
+    const values = placeholderValues(places, home, options);
+    // Its home stays ours, and out of reach of anybody else who runs as that user.
+    if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
+    const argv = expand(hook.run, values);
+    if (typeof argv === 'string') return unset(argv);
+    const env = { ...environmentOf(places, values.scratch), ...options.env };
+    const result = await runEither(options, { argv, env, scratch: values.scratch, confined });
+    if (result.kind === 'not-boxed') {
+      options.confine?.sandbox.forget();
+      return unconfined('SANDBOX_BROKEN', `the sandbox could not be set up: ${result.reason}`);
+    }
+    return withHint(rejectOutput(hook, reportOf(result)), argv, confined);
+  } finally {
+    removeHome(durable, home);
+  }
+}
+
+/** @returns undefined for a command that runs as it is, or why it must not */
+async function openConfinement({
+  hook,
+  confine: wanted,
+}: HookOptions): Promise<Confinement | WritError | undefined> {
+  if (wanted === undefined || hook.sandbox === 'off') return undefined;
+  try {
+    const means = await wanted.sandbox.open();
+    return means === undefined ? undefined : confine(means, { ...wanted, hook });
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
+}
+
+interface Run {
+  readonly argv: [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+  readonly scratch: string;
+  readonly confined: Confinement | undefined;
+}
+
+async function runEither(options: HookOptions, { argv, env, scratch, confined }: Run): Promise<BoxResult> {
+  const { hook, signal, readFree } = options;
+  const command: Omit<CommandOptions, 'argv' | 'env' | 'cwd'> = {
+    timeoutMs: hook.timeoutMs,
+    maxOutputBytes: maxHookOutputBytes,
+    ...(signal === undefined ? {} : { signal }),
+  };
+  if (confined === undefined) return runCommand({ ...command, argv, env, cwd: scratch });
+  const guard = guardDisk({ path: scratch, ...(readFree === undefined ? {} : { readFree }) });
+  using ending = joinSignals(signal, guard.signal);
+  try {
+    // The one place it can write: what would be in /tmp goes there.
+    const confinedEnv = { TMPDIR: scratch, ...env };
+    const result = await confined.run(scratch, { ...command, signal: ending.signal, argv, env: confinedEnv });
+    // A command that met a full disk may have said no because of it.
+    return guard.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
+  } finally {
+    guard.stop();
+  }
+}
+
+const diskReason = 'half of the free space of the disk was used up while it ran';
+
+interface PlaceholderValues {
+  readonly candidate: string | undefined;
+  readonly current: string;
+  readonly bundle: string | undefined;
+  readonly scratch: string;
+}
+
+function placeholderValues(
+  places: HookPlaces,
+  home: string,
+  { durable, scratch: shared }: HookOptions,
+): PlaceholderValues {
+  const { candidate, current, bundle } = places;
+  const privateDirectory = (name: string): string => {
+    const path = join(home, name);
+    durable.makeDirectory('hook.scratch', path, 0o700);
+    return path;
+  };
+  const scratch = shared ?? privateDirectory('scratch');
+  return { candidate, bundle, scratch, current: current ?? privateDirectory('nothing-active') };
+}
+
+/** One pass, so that a path with braces in it is not expanded again. @returns the name of a placeholder without value */
+function expand(run: HookConfig['run'], values: PlaceholderValues): [string, ...string[]] | string {
+  let missing: string | undefined;
+  const expandOne = (text: string): string =>
+    text.replace(/\{(candidate|current|bundle|scratch)\}/g, (whole, name: keyof PlaceholderValues) => {
+      const value = values[name];
+      if (value === undefined) missing = whole;
+      return value ?? whole;
+    });
+  const [program, ...args] = run;
+  const argv: [string, ...string[]] = [expandOne(program), ...args.map(expandOne)];
+  return missing ?? argv;
+}
+
+function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Record<string, string> {
+  return {
+    LANG: 'C.UTF-8',
+    WRIT_SCRATCH_DIR: scratch,
+    ...(generation === undefined ? {} : { WRIT_GENERATION_DIR: generation }),
+    ...(bundle === undefined ? {} : { WRIT_BUNDLE_DIR: bundle }),
+  };
+}
+
+function unset(placeholder: string): HookReport {
+  const reason = `${placeholder} stands for nothing here`;
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
+}
+
+/** Our failure, and no verdict on anybody's policy. */
+function unconfined(code: ErrorCode, reason: string): HookReport {
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code };
+}
+
+function reportOf(result: CommandResult): HookReport {
+  const verdict = judgeHook(result);
+  if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0 };
+  const output = `${result.stdout}\n${result.stderr}`.replace(notPrintable, '').trim();
+  const isCut = result.truncated || output.length > maxHookOutputBytes;
+  const text = isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more was written]` : output;
+  return { verdict, text: text === '' ? verdict.reason : text, durationMs: result.durationMs };
+}
+
+/** Output is shown on terminals: escape sequences and characters that turn the reading direction stay out. */
+const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+
+/** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
+const rejectTimeoutMs = 500;
+
+/** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
+function rejectOutput({ reject }: HookConfig, report: HookReport): HookReport {
+  const { kind } = report.verdict;
+  if (reject === undefined || (kind !== 'ok' && kind !== 'warned')) return report;
+  const found = boundedPattern(reject, { timeoutMs: rejectTimeoutMs }).find(report.text);
+  if (found === undefined) return report;
+  if (found === 'no-verdict')
+    return { ...report, verdict: { kind: 'broken', reason: '`reject` took too long on its output' } };
+  return { ...report, verdict: { kind: 'refused', reason: `it wrote "${found.line}"` } };
+}
+
+/** Of a command's output, searched for paths; a path in its arguments is found in any case. */
+const maxHintCharacters = 4000;
+
+/** What is hidden looks as if it were missing: who reads "No such file" looks in the wrong place. */
+function withHint(
+  report: HookReport,
+  argv: readonly string[],
+  confined: Confinement | undefined,
+): HookReport {
+  if (confined === undefined || report.verdict.kind === 'ok') return report;
+  const hidden = confined.hiddenIn([...argv, report.text.slice(0, maxHintCharacters)].join('\n'));
+  if (hidden === undefined) return report;
+  return { ...report, hint: `The sandbox hides ${hidden}: name it in \`binds\` of this command.` };
+}
+
+/** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
+function removeHome(durable: DurableFs, home: string): void {
+  try {
+    durable.removeTree('hook.remove', home);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+  }
+}

@@ -1,0 +1,144 @@
+// Whether commands can be confined on this host, found out by trying, and what is to happen where they cannot. Keeps
+// what it found; where the sandbox is not there it looks again, for somebody may have installed it meanwhile.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { SandboxMode } from '../../core/config/config.js';
+import { defaultHookBox } from '../../core/config/hook-box.js';
+import { WritError } from '../../core/errors.js';
+import type { SandboxStatus } from '../../core/status/status.js';
+import { type BoxPrograms, runBoxed } from '../../platform/process/bubblewrap.js';
+import { type ControlGroups, findControlGroups } from '../../platform/process/control-group.js';
+import { readProcessLimits } from '../../platform/process/process-limits.js';
+import { defaultPath } from '../../platform/process/run-command.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import { boxOf, type Means } from './confine.js';
+
+export interface Sandbox {
+  /** As of the last look. */
+  status(): SandboxStatus;
+  /**
+   * Looks, unless it was found before.
+   * @returns undefined where commands run as they are: `off`, or `auto` without one
+   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required, and where one was there before
+   */
+  open(): Promise<Means | undefined>;
+  /** What was found may hold no more: a run could not be set up. */
+  forget(): void;
+}
+
+export interface SandboxOptions {
+  readonly mode: SandboxMode;
+  readonly log: Logger;
+  /** Where its programs are looked for, as a PATH. */
+  readonly searchPath?: string;
+  readonly findGroups?: () => Promise<ControlGroups | undefined>;
+}
+
+/** Nothing is looked for before it is asked. */
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
+  let found: Means | undefined;
+  let hasWorked = false;
+  let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
+  const look = async (): Promise<Means | undefined> => {
+    const result = await findMeans(searchPath, findGroups);
+    const before = status.state;
+    status = { mode, ...('lack' in result ? shown(result.lack) : inForce(result.means)) };
+    if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
+    if (!('lack' in result)) {
+      found = result.means;
+      hasWorked = true;
+    } else if (mode === 'required' || hasWorked || result.lack.certain === 'no') {
+      // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
+      throw lackError(result.lack);
+    }
+    return found;
+  };
+  return {
+    status: () => status,
+    open: async () => (mode === 'off' ? undefined : (found ?? (await look()))),
+    forget: () => {
+      found = undefined;
+    },
+  };
+}
+
+interface Lack {
+  readonly state: 'missing' | 'unusable';
+  readonly reason: string;
+  /** `no`: a trial had no end of its own; a busy host is no host without a sandbox. */
+  readonly certain: 'yes' | 'no';
+}
+
+function shown({ state, reason }: Lack): Omit<SandboxStatus, 'mode'> {
+  return { state, reason };
+}
+
+function lackError({ state, reason }: Lack): WritError {
+  const code = state === 'missing' ? 'SANDBOX_MISSING' : 'SANDBOX_BROKEN';
+  return new WritError(code, `no command can be confined: ${reason}`, { facts: { reason } });
+}
+
+/** How each bound is really kept, for people who have to know. */
+function inForce({ isRoot, userNamespace, groups }: Means): Omit<SandboxStatus, 'mode'> {
+  return {
+    state: 'on',
+    user: isRoot ? 'nobody' : 'agent',
+    userNamespace,
+    memory: groups === undefined ? 'each-process' : 'each-command',
+    processes: groups !== undefined || userNamespace === 'yes' ? 'each-command' : 'each-user',
+  };
+}
+
+async function findMeans(
+  searchPath: string,
+  findGroups: NonNullable<SandboxOptions['findGroups']>,
+): Promise<{ means: Means } | { lack: Lack }> {
+  const programs: BoxPrograms = {
+    bwrap: findProgram('bwrap', searchPath),
+    prlimit: findProgram('prlimit', searchPath),
+    setpriv: findProgram('setpriv', searchPath),
+  };
+  const missing = Object.values(programs).filter((path) => !path.startsWith('/'));
+  if (missing.length > 0) {
+    return { lack: { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` } };
+  }
+  const isRoot = process.getuid?.() === 0;
+  const known = { programs, isRoot, limits: readProcessLimits() };
+  const tried = await tryBoth({ ...known, userNamespace: 'yes' });
+  if ('lack' in tried) return tried;
+  const groups = await findGroups();
+  return { means: { ...tried.means, ...(groups === undefined ? {} : { groups }) } };
+}
+
+/** Root can confine a command without: it sees other users then, and its processes are counted with theirs. */
+async function tryBoth(whole: Means): Promise<{ means: Means } | { lack: Lack }> {
+  const failure = await tryOnce(whole);
+  if (failure === undefined) return { means: whole };
+  const plain: Means = { ...whole, userNamespace: 'no' };
+  if (whole.isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
+  return { lack: failure };
+}
+
+/** @returns its absolute path, or its name where it is not there */
+function findProgram(name: string, searchPath: string): string {
+  const paths = searchPath.split(':').map((directory) => join(directory, name));
+  return paths.find((path) => fs.existsSync(path)) ?? name;
+}
+
+const trialMs = 10_000;
+
+/** @returns why a command that does nothing could not be run, or undefined */
+async function tryOnce(means: Means): Promise<Lack | undefined> {
+  const lack = (reason: string, certain: Lack['certain']): Lack => ({ state: 'unusable', reason, certain });
+  try {
+    const box = boxOf(means, defaultHookBox, { mounts: [], directory: '/' });
+    const { programs } = means;
+    const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
+    if (end.kind === 'not-boxed') return lack(end.reason, 'yes');
+    if (end.kind !== 'exited') return lack(`a trial ended otherwise: ${end.kind}`, 'no');
+    return end.exitCode === 0 ? undefined : lack(`a trial ended otherwise: exit ${end.exitCode}`, 'yes');
+  } catch (error) {
+    return lack(error instanceof Error ? error.message : String(error), 'yes');
+  }
+}

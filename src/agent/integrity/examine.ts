@@ -1,0 +1,248 @@
+// A generation on disk against what it must be: its links, the tree of each bundle, and what is kept to make that tree
+// anew (manifest, record, archive). Reads only, as fast as its pace allows. Whatever is wrong is in the findings: what
+// cannot be read does not keep the rest from being looked at.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, isWritError } from '../../core/errors.js';
+import { digestHex, isName } from '../../core/names.js';
+import type { Manifest } from '../../core/release/manifest.js';
+import type { DamageFound, DamageKind } from '../../core/status/scrub-state.js';
+import { diskError } from '../../platform/disk/durable-fs.js';
+import type { Pace } from '../../platform/time/rate-limit.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
+import { notedLinks } from '../generations/generation-notes.js';
+import { recordedTarget } from '../generations/recorded-target.js';
+import { type ReleaseRecord, readManifest, readRecord, releasePath } from '../generations/release-records.js';
+import { createDigester, isBadDisk, verifyTree } from '../generations/verify-tree.js';
+import type { Host } from '../state/host.js';
+import { bundleLink, parseTreeName } from '../state/paths.js';
+
+/** What looking needs of a host. */
+export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
+
+export interface ExamineOptions {
+  /** `digests` reads every byte; `sizes` is the quick look after a restart of the agent alone. */
+  readonly contents: 'digests' | 'sizes';
+  readonly pace: Pace;
+}
+
+export interface ExaminedBundle {
+  readonly bundle: string;
+  readonly treeDirectory: string;
+  readonly treePath: string;
+  /** Directory of the kept release. */
+  readonly release: string;
+  /** Left out when it cannot be read. */
+  readonly record?: ReleaseRecord;
+  /** Left out when it cannot be read; then nobody can say whether the tree is whole. */
+  readonly manifest?: Manifest;
+  /** Of the tree. */
+  readonly tree: readonly DamageFound[];
+  /** Of the kept record, manifest and archive. */
+  readonly kept: readonly DamageFound[];
+}
+
+export interface ExaminedGeneration {
+  readonly generation: number;
+  /** Of the links. */
+  readonly links: readonly DamageFound[];
+  readonly bundles: readonly ExaminedBundle[];
+}
+
+/** @throws WritError INTERRUPTED by the pace; DISK_* when the disk cannot be read for a reason of ours */
+export async function examineGeneration(
+  host: DiskView,
+  generation: number,
+  options: ExamineOptions,
+): Promise<ExaminedGeneration> {
+  const directory = readLinks(join(host.paths.generations, String(generation)));
+  const noted = notedLinks(host.ledger.read(), generation);
+  const expected = new Map(noted === undefined ? ourLinks(directory.links) : Object.entries(noted));
+  const links = judgeLinks(directory, expected).map(
+    (one): DamageFound => ({ generation, part: 'generation', ...one }),
+  );
+  const bundles: ExaminedBundle[] = [];
+  for (const [bundle, treeDirectory] of expected) {
+    bundles.push(await examineBundle(host, { generation, bundle, treeDirectory }, options));
+  }
+  return { generation, links, bundles };
+}
+
+/** @returns everything that is wrong with it */
+export function damageIn({ links, bundles }: ExaminedGeneration): DamageFound[] {
+  return [...links, ...bundles.flatMap(({ tree, kept }) => [...tree, ...kept])];
+}
+
+interface LinkDirectory {
+  /** Of the directory itself. */
+  readonly kind?: DamageKind;
+  /** Text of each link by its name; undefined for what is no link. */
+  readonly links: ReadonlyMap<string, string | undefined>;
+}
+
+function readLinks(path: string): LinkDirectory {
+  const none = new Map<string, undefined>();
+  try {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return { kind: 'missing', links: none };
+    if (!stats.isDirectory()) return { kind: 'type', links: none };
+    const links = new Map(fs.readdirSync(path).map((name) => [name, readLink(join(path, name))]));
+    if ((stats.mode & 0o7777) !== 0o755) return { kind: 'mode', links };
+    return ownerIds().includes(stats.uid) ? { links } : { kind: 'owner', links };
+  } catch (error) {
+    if (isBadDisk(error)) return { kind: 'unreadable', links: none };
+    throw diskError(error, { op: 'verify.links', path });
+  }
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return fs.readlinkSync(path);
+  } catch (error) {
+    if (isSystemError(error, 'EINVAL') || isSystemError(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Trees belong to root or to the agent. */
+function ownerIds(): number[] {
+  return [0, process.geteuid?.() ?? 0];
+}
+
+/** Of a generation that nobody noted, its own links are all that is known. */
+function ourLinks(links: LinkDirectory['links']): [string, string][] {
+  return [...links].flatMap(([bundle, text = '']): [string, string][] => {
+    const name = text.slice(text.lastIndexOf('/') + 1);
+    const isOurs = isName(bundle) && parseTreeName(name) !== undefined && text === bundleLink(bundle, name);
+    return isOurs ? [[bundle, name]] : [];
+  });
+}
+
+type LinkProblem = Pick<DamageFound, 'kind' | 'path' | 'bundle'>;
+
+function judgeLinks({ kind, links }: LinkDirectory, expected: ReadonlyMap<string, string>): LinkProblem[] {
+  if (kind === 'missing' || kind === 'type' || kind === 'unreadable') return [{ kind, path: '.' }];
+  const wrong = [...expected].flatMap(([bundle, tree]): LinkProblem[] => {
+    if (!links.has(bundle)) return [{ kind: 'missing', path: bundle, bundle }];
+    const text = links.get(bundle);
+    if (text === bundleLink(bundle, tree)) return [];
+    return [{ kind: text === undefined ? 'type' : 'changed', path: bundle, bundle }];
+  });
+  const extra = [...links.keys()].filter((name) => !expected.has(name));
+  return [
+    ...(kind === undefined ? [] : [{ kind, path: '.' }]),
+    ...wrong,
+    ...extra.map((path): LinkProblem => ({ kind: 'extra', path })),
+  ];
+}
+
+interface BundlePlace {
+  readonly generation: number;
+  readonly bundle: string;
+  readonly treeDirectory: string;
+}
+
+async function examineBundle(
+  host: DiskView,
+  { generation, bundle, treeDirectory }: BundlePlace,
+  options: ExamineOptions,
+): Promise<ExaminedBundle> {
+  const release = parseTreeName(treeDirectory)?.release ?? treeDirectory;
+  const treePath = join(host.paths.bundles, bundle, treeDirectory);
+  const of = (part: DamageFound['part'], kind: DamageKind, path = '.'): DamageFound => {
+    return { generation, part, kind, bundle, tree: treeDirectory, path };
+  };
+  const place = releasePath(host.paths, bundle, release);
+  const record = orUndefined(() => readTrueRecord(host.paths, { bundle, release }, options));
+  const manifest = record && orUndefined(() => readManifest(host.paths, bundle, release, record));
+  const archive = record && (await judgeArchive(record, options));
+  const kept = [
+    ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),
+    ...(record && !manifest ? [of('manifest', kindOf(join(place, 'manifest.json')))] : []),
+    ...(archive === undefined ? [] : [of('archive', archive)]),
+  ];
+  const problems =
+    manifest === undefined
+      ? treeThere(treePath)
+      : await verifyTree(treePath, manifest, { ...options, ...rightsOf(host, bundle) });
+  return {
+    ...{ bundle, treeDirectory, treePath, release, kept },
+    ...(record === undefined ? {} : { record }),
+    ...(manifest === undefined ? {} : { manifest }),
+    tree: problems.map(({ kind, path }) => of('tree', kind, path)),
+  };
+}
+
+/** In the quick look the signed part of the record stays unread. */
+function readTrueRecord(
+  paths: DiskView['paths'],
+  { bundle, release }: { readonly bundle: string; readonly release: string },
+  { contents }: ExamineOptions,
+): ReleaseRecord {
+  if (contents === 'digests') recordedTarget(paths, bundle, release);
+  return readRecord(paths, bundle, release);
+}
+
+/** What is to be compared with cannot be read: it is damage like any other. */
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isWritError(error) && error.code === 'STATE_DAMAGED') return undefined;
+    throw error;
+  }
+}
+
+function kindOf(path: string): DamageKind {
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 'missing';
+  return stats.isFile() ? 'changed' : 'type';
+}
+
+function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
+  const stats = fs.lstatSync(treePath, { throwIfNoEntry: false });
+  if (stats?.isDirectory() === true) return [];
+  return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
+}
+
+/** Of a bundle that is not configured any more. */
+const defaultMode = 0o644;
+
+/** @returns the modes and owners that the tree of a bundle must have */
+export function rightsOf(
+  { config }: Pick<DiskView, 'config'>,
+  name: string,
+): { mode: number; ownerIds: number[]; groupId?: number } {
+  const bundle = config.bundles.find((one) => one.name === name);
+  const rights = { mode: bundle?.mode ?? defaultMode, ownerIds: ownerIds() };
+  const groupId = bundle?.group === undefined ? undefined : knownGroup(bundle.group);
+  return groupId === undefined ? rights : { ...rights, groupId };
+}
+
+/** A group that was taken off the host is no damage of a tree. */
+function knownGroup(group: string | number): number | undefined {
+  try {
+    return lookUpGroup(group);
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function judgeArchive(
+  { archive }: ReleaseRecord,
+  { contents, pace }: ExamineOptions,
+): Promise<DamageKind | undefined> {
+  const { path, length, digest } = archive;
+  try {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return 'missing';
+    if (!stats.isFile()) return 'type';
+    if (stats.size !== length) return 'changed';
+    if (contents === 'sizes') return undefined;
+    return (await createDigester(pace).digest(path)) === digestHex(digest) ? undefined : 'changed';
+  } catch (error) {
+    if (isBadDisk(error)) return 'unreadable';
+    throw diskError(error, { op: 'verify.archive', path });
+  }
+}

@@ -1,0 +1,115 @@
+// Makes a damaged backup whole: the generation that a rollback would go to, built anew under a number of its own and
+// named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
+// `current` does not move, and nobody is told.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { isWritError } from '../../core/errors.js';
+import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { placeCandidate } from '../activation/place-candidate.js';
+import type { Hear } from '../cycle/cycle-runner.js';
+import { newCycleId } from '../cycle/run-cycle.js';
+import { noteLinks } from '../generations/generation-notes.js';
+import { reserveGeneration } from '../generations/reserve-generation.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import { openStory, problemOf } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { examineGeneration } from './examine.js';
+import { stageDamaged } from './repair.js';
+import { failuresIn, keepRecords, partsOf, repairCandidate } from './repair-plan.js';
+
+export type BackupEnd =
+  /** The generation that is the backup now: the same one where only what is kept was damaged. */
+  | { readonly kind: 'made'; readonly generation: number }
+  /** It could not be made anew this time, or a rollback can go to it as it is. */
+  | { readonly kind: 'kept'; readonly generation: number; readonly problem: Problem }
+  | { readonly kind: 'given-up'; readonly problem: Problem };
+
+/** The caller has the host for itself. @throws WritError INTERRUPTED; what is in the way is in the end */
+export async function repairBackup(
+  host: Host,
+  generation: number,
+  { signal, onEvent }: { readonly signal: AbortSignal; readonly onEvent: Hear },
+): Promise<BackupEnd> {
+  const { clock } = host;
+  const story = openStory({ cycle: newCycleId(), trigger: 'repair', clock, firstStep: 'fetch', onEvent });
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  try {
+    const wanted = await examineGeneration(host, generation, {
+      contents: 'digests',
+      pace: unboundedPace(signal),
+    });
+    const parts = partsOf(host, wanted);
+    const reserved = reserveGeneration(host);
+    const staging = area.directory(String(reserved.generation));
+    const options = { cycle: story.cycle, download: 'yes', signal } as const;
+    const made = await stageDamaged({ host, story, options, staging, ...reserved }, parts);
+    const failures = failuresIn(made.selections);
+    const [problem] = failures;
+    if (problem !== undefined) {
+      host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
+      if (!(await isLostForGood(host, generation, { failures, signal })))
+        return { kind: 'kept', generation, problem };
+      giveUp(host, generation);
+      return { kind: 'given-up', problem };
+    }
+    const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+    keepRecords(host, records, staging);
+    if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
+    await placeCandidate(host, candidate, { staging, generation: reserved.generation });
+    const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
+    host.ledger.write(noteLinks(host.paths, named, reserved.generation));
+    host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
+    return { kind: 'made', generation: reserved.generation };
+  } catch (error) {
+    if (!isWritError(error) || error.code === 'INTERRUPTED') throw error;
+    host.log.warn({ err: error, generation }, 'a damaged backup could not be made anew');
+    return { kind: 'kept', generation, problem: problemOf(error) };
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+/** Under each of the names that the old one has. */
+function inPlaceOf(old: number, made: number, ledger: Ledger): Ledger {
+  return {
+    ...ledger,
+    ...(ledger.previous === old ? { previous: made } : {}),
+    ...(ledger.lastKnownGood === old ? { lastKnownGood: made } : {}),
+  };
+}
+
+/** What nobody knows the signed digests of, or vouches for any more: no repository that comes back mends that. */
+const lostForGood: ReadonlySet<string> = new Set(['STATE_DAMAGED', 'RELEASE_UNTRUSTED']);
+
+/** Only fresh metadata can say so; and a backup that a rollback could go to is one still. */
+async function isLostForGood(
+  host: Host,
+  generation: number,
+  { failures, signal }: { readonly failures: readonly Problem[]; readonly signal: AbortSignal },
+): Promise<boolean> {
+  if (!failures.some(({ code }) => lostForGood.has(code))) return false;
+  try {
+    await host.client.refresh({ signal });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return false;
+  }
+  try {
+    await chooseTarget(host, undefined, { generation, force: 'yes' });
+    return false;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return lostForGood.has(error.code);
+  }
+}
+
+/** From here on it is as any old generation: collected when its time has come. */
+function giveUp(host: Host, generation: number): void {
+  const { previous, lastKnownGood, ...ledger } = host.ledger.read();
+  host.ledger.write({
+    ...ledger,
+    ...(previous === undefined || previous === generation ? {} : { previous }),
+    ...(lastKnownGood === undefined || lastKnownGood === generation ? {} : { lastKnownGood }),
+  });
+}

@@ -1,0 +1,100 @@
+// The last resort of a repair: an older generation that is whole, vouched for and not withdrawn takes the damaged one's
+// place. No hold is put on what is left: as soon as its release can be had again, a cycle brings it back.
+import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import { performMove } from '../activation/activate.js';
+import type { MoveResult } from '../activation/move.js';
+import type { ActivePolicy } from '../generations/generation-contents.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import { touchTrees } from '../generations/touch-trees.js';
+import { type CycleStory, skipSteps } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import { parseTreeName } from '../state/paths.js';
+import type { ExaminedActive } from './examine-active.js';
+import { planRepair } from './repair-plan.js';
+
+export interface GoingBack {
+  readonly host: Host;
+  /** At the step behind `stage`. */
+  readonly story: CycleStory;
+  readonly active: ExaminedActive;
+  /** Why the damaged releases cannot be had. */
+  readonly failures: readonly Problem[];
+  readonly staging: string;
+  readonly signal: AbortSignal;
+}
+
+export interface WentBack {
+  readonly moved: MoveResult;
+  readonly bundles: readonly BundleResult[];
+  readonly problem: Problem;
+}
+
+/** @throws WritError REPAIR_FAILED when there is no such generation */
+export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
+  const { host, story, active, failures, staging, signal } = back;
+  const target = await choose(back);
+  await skipSteps(story, ['verify', 'check', 'canary', 'flush']);
+  const { number, path } = target.generation;
+  await makeNewer(host, { comingBack: number, inUse: active.current });
+  const replaced = [...target.bundles.keys()];
+  const to = { generation: number, path };
+  const moved = await performMove(host, story, planRepair(host, { active, to, replaced, staging, signal }));
+  const error = new WritError(
+    'REPAIRED_BY_PREVIOUS',
+    `generation ${number} took the place of the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,
+    { facts: { generation: number, damaged: active.wanted.generation } },
+  );
+  const { code, message, hint, facts } = error;
+  return { moved, bundles: resultsOf(active, target, moved), problem: { code, message, hint, facts } };
+}
+
+async function choose({ host, active, failures }: GoingBack): Promise<ActivePolicy> {
+  const { generation } = active.wanted;
+  const damaged = { number: generation, path: `${host.paths.generations}/${generation}`, entries: [] };
+  try {
+    return await chooseTarget(host, { generation: damaged, bundles: new Map() }, { force: 'no' });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    const text = `generation ${generation} is damaged and cannot be made anew: ${reasons(failures)}; no older one can take its place: ${error.message}`;
+    const facts = { because: failures.map(({ code }) => code), previous: error.code };
+    throw new WritError('REPAIR_FAILED', text, { facts, cause: error });
+  }
+}
+
+function reasons(failures: readonly Problem[]): string {
+  return failures.map(({ message }) => message).join('; ');
+}
+
+/** Best effort: the links of a damaged generation need not be readable. */
+async function makeNewer(host: Host, move: Parameters<typeof touchTrees>[1]): Promise<void> {
+  try {
+    await touchTrees(host, move);
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    await touchTrees(host, { ...move, inUse: undefined });
+  }
+}
+
+function resultsOf(
+  active: ExaminedActive,
+  target: ActivePolicy,
+  { outcome, problems }: MoveResult,
+): BundleResult[] {
+  const [problem] = isActivation(outcome) ? [] : problems;
+  return [...target.bundles].map(([bundle, { entry, record }]): BundleResult => {
+    const before = active.wanted.bundles.find((one) => one.bundle === bundle);
+    const fromSerial = parseTreeName(before?.treeDirectory ?? '')?.serial;
+    const { channel, serial, revision } = record.release;
+    return {
+      bundle,
+      channel,
+      outcome: before?.treeDirectory === entry.treeDirectory ? 'unchanged' : outcome,
+      ...(fromSerial === undefined ? {} : { fromSerial }),
+      toSerial: serial,
+      revision,
+      ...(problem === undefined ? {} : { problem }),
+    };
+  });
+}

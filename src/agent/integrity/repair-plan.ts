@@ -1,0 +1,226 @@
+// What a repair is made of: which releases are staged again, which trees stay, who is told. Decides from what was
+// found on disk; only `keepRecords` writes.
+import type { BundleConfig } from '../../core/config/config.js';
+import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { Manifest } from '../../core/release/manifest.js';
+import { isOfLinks } from '../../core/status/scrub-state.js';
+import type { SignedTarget } from '../../trust/signed-target.js';
+import type { Move, MoveResult } from '../activation/move.js';
+import { targetToRepair } from '../generations/recorded-target.js';
+import { keepRelease } from '../generations/release-records.js';
+import { verifyTree } from '../generations/verify-tree.js';
+import { outcomeOf, problemOf } from '../job/progress.js';
+import type { TellTarget } from '../notify/notify-steps.js';
+import { dueGroups } from '../notify/worker-ledger.js';
+import type { Selection } from '../select/select-releases.js';
+import type { CandidateBundle } from '../staging/fetch-and-stage.js';
+import type { StagedBundle } from '../staging/stage-bundle.js';
+import type { Host } from '../state/host.js';
+import { parseTreeName } from '../state/paths.js';
+import { type ExaminedBundle, type ExaminedGeneration, rightsOf } from './examine.js';
+import type { ExaminedActive } from './examine-active.js';
+
+/** One bundle that ought to be active, and is configured: others leave with the next generation. */
+export interface PolicyPart {
+  readonly bundle: BundleConfig;
+  readonly found: ExaminedBundle;
+}
+
+/** @returns the bundles that the next generation has */
+export function partsOf(host: Host, wanted: ExaminedGeneration): PolicyPart[] {
+  const parts = host.config.bundles.flatMap((bundle) => {
+    const found = wanted.bundles.find((one) => one.bundle === bundle.name);
+    return found === undefined ? [] : [{ bundle, found }];
+  });
+  if (parts.length > 0) return parts;
+  throw new WritError('STATE_DAMAGED', `nothing of generation ${wanted.generation} is known and configured`, {
+    facts: { generation: wanted.generation },
+  });
+}
+
+/**
+ * As the `select` step of a cycle: damaged bundles take the very release that they have.
+ * @param ask brings the trusted metadata up to date, where a record is lost; called at most once
+ */
+export async function selectDamaged(
+  host: Host,
+  parts: readonly PolicyPart[],
+  ask: () => Promise<void>,
+): Promise<Selection[]> {
+  let asked = false;
+  const askOnce = async (): Promise<void> => {
+    if (!asked) await ask();
+    asked = true;
+  };
+  const selections: Selection[] = [];
+  for (const { bundle, found } of parts) {
+    const result = resultOf(bundle, found);
+    if (found.tree.length + found.kept.length === 0) {
+      selections.push({ kind: 'keep', bundle, result });
+      continue;
+    }
+    try {
+      const target = await findTarget(host, { bundle, found }, askOnce);
+      selections.push({
+        kind: 'take',
+        bundle,
+        target,
+        result: { ...result, revision: target.release.revision },
+      });
+    } catch (error) {
+      selections.push({
+        kind: 'keep',
+        bundle,
+        result: { ...result, outcome: outcomeOf(error), problem: problemOf(error) },
+      });
+    }
+  }
+  return selections;
+}
+
+async function findTarget(
+  host: Host,
+  { bundle, found }: PolicyPart,
+  ask: () => Promise<void>,
+): Promise<SignedTarget> {
+  const wish = { bundle: bundle.name, channel: bundle.channel, release: found.release };
+  try {
+    return targetToRepair(host, wish);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
+    await ask();
+    return targetToRepair(host, wish);
+  }
+}
+
+function resultOf({ name, channel }: BundleConfig, { treeDirectory, record }: ExaminedBundle): BundleResult {
+  const serial = parseTreeName(treeDirectory)?.serial;
+  return {
+    bundle: name,
+    channel,
+    outcome: 'unchanged',
+    ...(serial === undefined ? {} : { fromSerial: serial, toSerial: serial }),
+    ...(record === undefined ? {} : { revision: record.release.revision }),
+  };
+}
+
+/** @returns what could not be had again */
+export function failuresIn(selections: readonly Selection[]): Problem[] {
+  return selections.flatMap(({ kind, result }) =>
+    kind === 'keep' && result.problem !== undefined ? [result.problem] : [],
+  );
+}
+
+export interface RepairCandidate {
+  readonly candidate: readonly CandidateBundle[];
+  /** Whole trees whose kept release was damaged: only that is written anew. */
+  readonly records: readonly StagedBundle[];
+  /** Names of the bundles that get a new tree. */
+  readonly replaced: readonly string[];
+}
+
+export async function repairCandidate(
+  host: Host,
+  parts: readonly PolicyPart[],
+  {
+    selections,
+    staged,
+  }: { readonly selections: readonly Selection[]; readonly staged: ReadonlyMap<string, StagedBundle> },
+): Promise<RepairCandidate> {
+  const candidate: CandidateBundle[] = [];
+  const records: StagedBundle[] = [];
+  for (const { bundle, found } of parts) {
+    const selection = selections.find((one) => one.bundle.name === bundle.name);
+    if (selection === undefined) continue;
+    const made = staged.get(bundle.name);
+    const { treePath } = found;
+    const manifest = found.manifest ?? made?.manifest;
+    if (manifest === undefined) throw new WritError('INTERNAL', `${bundle.name} was not made again`);
+    if (made !== undefined && !(await isTreeWhole(host, found, manifest))) {
+      candidate.push({ selection, treePath: made.treePath, manifest, staged: made });
+      continue;
+    }
+    candidate.push({ selection, treePath, manifest });
+    if (made !== undefined) records.push(made);
+  }
+  const replaced = candidate.flatMap(({ staged: made }) => (made === undefined ? [] : [made.bundle]));
+  return { candidate, records, replaced };
+}
+
+/** Where the manifest was lost, nobody could say so before. */
+async function isTreeWhole(host: Host, found: ExaminedBundle, manifest: Manifest): Promise<boolean> {
+  if (found.manifest !== undefined || found.tree.length > 0) return found.tree.length === 0;
+  const rights = rightsOf(host, found.bundle);
+  return (await verifyTree(found.treePath, manifest, { contents: 'digests', ...rights })).length === 0;
+}
+
+/** Writes what is kept of these releases anew; their trees stay as they are. */
+export function keepRecords(host: Host, records: readonly StagedBundle[], staging: string): void {
+  for (const { target, archivePath, manifestBytes } of records) {
+    keepRelease(host.paths, host.durable, {
+      target,
+      archivePath,
+      manifestBytes,
+      staging,
+      stagedAtMs: host.clock.nowMs(),
+    });
+  }
+}
+
+export interface RepairMove {
+  readonly active: ExaminedActive;
+  readonly to: TellTarget;
+  /** Names of the bundles that get another tree. */
+  readonly replaced: readonly string[];
+  readonly staging: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The move to what takes the damaged generation's place. Nothing is remembered when a worker says no: the release is
+ * the one that it uses already.
+ */
+export function planRepair(host: Host, { active, to, replaced, staging, signal }: RepairMove): Move {
+  const { current } = active;
+  return {
+    kind: 'repair',
+    ...(current === undefined
+      ? {}
+      : { from: { generation: current, path: `${host.paths.generations}/${current}` } }),
+    to,
+    groups: concernedGroups(host, active, replaced),
+    releases: [],
+    staging,
+    signal,
+    ledger: (ledger) => ledger,
+  };
+}
+
+/** Whoever may have read what was damaged; `when` is not asked, for nobody knows what they have read. */
+function concernedGroups(
+  host: Host,
+  { damage }: ExaminedActive,
+  replaced: readonly string[],
+): Move['groups'] {
+  const links = damage.filter(isOfLinks);
+  if (links.some(({ bundle }) => bundle === undefined)) return host.groups;
+  const names = new Set([...replaced, ...links.flatMap(({ bundle = '' }) => bundle)]);
+  const due = dueGroups(host.ledger.read());
+  return host.groups.filter(
+    ({ config }) => config.uses.some((name) => names.has(name)) || due.has(config.name),
+  );
+}
+
+/** @returns the result of each bundle that the move replaced */
+export function movedResults(
+  selections: readonly Selection[],
+  replaced: readonly string[],
+  { outcome, problems }: MoveResult,
+): BundleResult[] {
+  const [problem] = isActivation(outcome) ? [] : problems;
+  return selections.map(({ result }) =>
+    replaced.includes(result.bundle) ? { ...result, outcome, ...(problem ? { problem } : {}) } : result,
+  );
+}

@@ -1,0 +1,189 @@
+// Makes a damaged policy whole: new trees of the very same releases, a new generation, and the ordinary swap with all
+// that follows. Each release comes from its kept archive, else from the repository; when one cannot be had, an older
+// generation that is whole takes over. Nothing is ever written into a tree that exists. Checks are not run again: the
+// bytes are those that passed them.
+import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
+import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isWritError, toWritError, WritError } from '../../core/errors.js';
+import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/scrub-state.js';
+import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { performMove } from '../activation/activate.js';
+import { placeCandidate } from '../activation/place-candidate.js';
+import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { reserveGeneration } from '../generations/reserve-generation.js';
+import { touchTrees } from '../generations/touch-trees.js';
+import { type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { type CycleStory, openStory, problemOf, skipSteps } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { Selection } from '../select/select-releases.js';
+import { fetchAll, type StagingOptions, stageAll } from '../staging/fetch-and-stage.js';
+import { keptFirst } from '../staging/kept-archives.js';
+import type { StagedBundle } from '../staging/stage-bundle.js';
+import { countText } from '../staging/step-text.js';
+import type { Host } from '../state/host.js';
+import { type ExaminedActive, examineActive } from './examine-active.js';
+import { goBackToWhole } from './repair-by-previous.js';
+import {
+  failuresIn,
+  keepRecords,
+  movedResults,
+  type PolicyPart,
+  partsOf,
+  planRepair,
+  repairCandidate,
+  selectDamaged,
+} from './repair-plan.js';
+
+export interface RepairOptions {
+  readonly cycle: string;
+  /** `no`: only what lies on this host is used, and an older generation rather than the network. */
+  readonly download: 'yes' | 'no';
+  readonly signal: AbortSignal;
+  readonly onEvent?: (event: CycleEventLine) => void;
+}
+
+export interface RepairEnd extends CycleEnd {
+  /** What was damaged when the repair began. */
+  readonly damage: readonly DamageFound[];
+}
+
+/**
+ * Looks over the active policy and mends what is damaged. The caller has the host for itself.
+ * @returns undefined when it is whole. Never rejects for what the repair meets: REPAIR_FAILED, REPAIRED_BY_PREVIOUS
+ *   and what workers said are in the result
+ * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when not even looking is possible
+ */
+export async function repairActive(host: Host, options: RepairOptions): Promise<RepairEnd | undefined> {
+  const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(options.signal) });
+  if (active === undefined || active.damage.length === 0) return undefined;
+  const story = openStory({ ...options, trigger: 'repair', clock: host.clock, firstStep: 'fetch' });
+  const findings = emptyFindings(active.current);
+  findings.warnings.push(damageWarning(active.damage));
+  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  try {
+    // A link that Writ did not make is never replaced, and never followed.
+    activeGenerationNumber(host.paths);
+    const reserved = reserveGeneration(host);
+    const staging = area.directory(String(reserved.generation));
+    await mend({ host, story, findings, active, options, ...reserved, staging });
+  } catch (error) {
+    findings.error = repairError(error, active.damage);
+    host.log.error({ cycle: story.cycle, err: error }, 'the damaged policy could not be repaired');
+  } finally {
+    area.remove(host.log);
+  }
+  const result = finishCycle(host, story, findings, 'repair.result');
+  return { result, story, damage: active.damage };
+}
+
+/** Said of what was found: the result's problems are what is wrong still. */
+function damageWarning(damage: readonly DamageFound[]): Problem {
+  return problemOf(
+    new WritError('STATE_DAMAGED', damageSummary(damage), { facts: { found: damage.length } }),
+  );
+}
+
+function repairError(error: unknown, damage: readonly DamageFound[]): WritError {
+  const cause = toWritError(error);
+  if (cause.code === 'INTERRUPTED' || cause.code === 'REPAIR_FAILED') return cause;
+  const text = `${damageSummary(damage)}; it could not be repaired: ${cause.message}`;
+  return new WritError('REPAIR_FAILED', text, { facts: { because: cause.code }, cause });
+}
+
+export interface Repair {
+  readonly host: Host;
+  readonly story: CycleStory;
+  readonly findings: CycleFindings;
+  readonly active: ExaminedActive;
+  readonly options: RepairOptions;
+  readonly generation: number;
+  readonly mtimeSeconds: number;
+  readonly staging: string;
+}
+
+async function mend(repair: Repair): Promise<void> {
+  const { host, story, findings, active, options, staging } = repair;
+  const { signal } = options;
+  const parts = partsOf(host, active.wanted);
+  const made = await stageDamaged(repair, parts);
+  if (signal.aborted) throw new WritError('INTERRUPTED', 'the repair was ended before its swap');
+  const failures = failuresIn(made.selections);
+  if (failures.length > 0) {
+    const back = await goBackToWhole({ host, story, active, failures, staging, signal });
+    findings.moves.push(back.moved);
+    if (isActivation(back.moved.outcome)) findings.problems.push(back.problem);
+    for (const result of back.bundles) findings.bundles.set(result.bundle, result);
+    return;
+  }
+  const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+  await skipSteps(story, ['verify', 'check', 'canary']);
+  if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
+    keepRecords(host, records, staging);
+    for (const { result } of made.selections) findings.bundles.set(result.bundle, result);
+    story.note({ type: 'nothing', outcome: 'unchanged' });
+    return;
+  }
+  const to = await story.step('flush', async () => {
+    makePlaces(host);
+    const value = await placeCandidate(host, candidate, repair);
+    keepRecords(host, records, staging);
+    return { value, text: `generation ${repair.generation}` };
+  });
+  await makeNewer(host, active);
+  const moved = await performMove(host, story, planRepair(host, { active, to, replaced, staging, signal }));
+  findings.moves.push(moved);
+  for (const result of movedResults(made.selections, replaced, moved))
+    findings.bundles.set(result.bundle, result);
+}
+
+/** The steps fetch and stage, each release from this host if it can be. */
+export async function stageDamaged(
+  { host, story, options, staging, mtimeSeconds }: Omit<Repair, 'findings' | 'active'>,
+  parts: readonly PolicyPart[],
+): Promise<{ selections: readonly Selection[]; staged: ReadonlyMap<string, StagedBundle> }> {
+  const { signal, download } = options;
+  const stagingOptions: StagingOptions = { staging, mtimeSeconds, signal, active: new Map() };
+  const fetched = await story.step('fetch', async () => {
+    const selections = await selectDamaged(host, parts, () => refreshIfAllowed(host, options));
+    const keepers = { ...host, client: keptFirst(host, { download }) };
+    const value = await fetchAll(keepers, story, selections, stagingOptions);
+    return { value, text: countText(value.archives.size, 'archive'), verdict: verdictOf(value.selections) };
+  });
+  return story.step('stage', async () => {
+    const value = await stageAll(host, fetched.selections, fetched.archives, stagingOptions);
+    const text = `${countText(value.staged.size, 'bundle')} unpacked`;
+    return { value, text, verdict: verdictOf(value.selections) };
+  });
+}
+
+/** A release whose record is lost is known from fresh metadata alone. */
+async function refreshIfAllowed(host: Host, { download, signal }: RepairOptions): Promise<void> {
+  if (download === 'no') return;
+  try {
+    await host.client.refresh({ signal });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.warn({ err: error }, 'no fresh metadata for the repair');
+  }
+}
+
+function verdictOf(selections: readonly Selection[]): 'ok' | 'fail' {
+  return failuresIn(selections).length > 0 ? 'fail' : 'ok';
+}
+
+/** Somebody may have removed all of the public side. */
+function makePlaces({ paths, durable }: Host): void {
+  durable.ensureDirectory('repair.bundles', paths.bundles, 0o755);
+  durable.ensureDirectory('repair.generations', paths.generations, 0o755);
+}
+
+/** Trees that the link does not lead to just now come back with a newer time, as after a rollback. Best effort. */
+async function makeNewer(host: Host, { current, wanted }: ExaminedActive): Promise<void> {
+  if (current === undefined || current === wanted.generation) return;
+  try {
+    await touchTrees(host, { comingBack: wanted.generation, inUse: current });
+  } catch (error) {
+    host.log.warn({ err: error }, 'the trees of the repaired generation keep their time');
+  }
+}

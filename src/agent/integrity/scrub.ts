@@ -1,0 +1,126 @@
+// One look over the active policy, and what follows when it is damaged: a repair, an event in log and history, and what
+// status says from then on. Reading needs nobody's leave; what was found is looked at again while nothing else runs, for
+// a cycle may have moved on meanwhile, and only then mended.
+import { isWritError } from '../../core/errors.js';
+import {
+  afterLook,
+  type DamageFound,
+  damageSummary,
+  type ScrubState,
+} from '../../core/status/scrub-state.js';
+import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
+import type { Exclusive, Hear } from '../cycle/cycle-runner.js';
+import { damageError } from '../generations/damage-error.js';
+import { noteLinks } from '../generations/generation-notes.js';
+import { problemOf } from '../job/progress.js';
+import { recordEvent, recordRepair } from '../job/record.js';
+import type { Host } from '../state/host.js';
+import { examineActive } from './examine-active.js';
+import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
+
+export interface LookOptions extends RepairOptions {
+  readonly contents: 'digests' | 'sizes';
+  readonly pace: Pace;
+  readonly repair: 'yes' | 'no';
+  /** The person who asked; left out for the agent's own. */
+  readonly by?: string;
+  readonly exclusive: Exclusive;
+}
+
+export interface Look {
+  /** What was damaged; the repair may have mended it. */
+  readonly damage: readonly DamageFound[];
+  readonly repair?: RepairEnd;
+  readonly outcome: 'whole' | 'damaged' | 'repaired';
+}
+
+/**
+ * Looks, and mends if it may.
+ * @param host asked each time: a reload may have replaced it
+ * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when looking itself is not possible
+ */
+export async function scrub(host: () => Host, options: LookOptions): Promise<Look> {
+  const first = await examineActive(host(), options);
+  if (first === undefined) return { damage: [], outcome: 'whole' };
+  if (first.damage.length === 0) return note(host(), { damage: [] }, options);
+  return options.exclusive(async (hear) => {
+    const onEvent: Hear = (event) => {
+      hear(event);
+      options.onEvent?.(event);
+    };
+    return note(host(), await lookAgain(host(), { ...options, onEvent }), options);
+  });
+}
+
+type Found = Pick<Look, 'damage' | 'repair'>;
+
+/** Nobody else writes now: what is damaged is damaged. */
+async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
+  if (options.repair === 'yes') {
+    const repair = await repairActive(host, options);
+    return repair === undefined ? { damage: [] } : { damage: repair.damage, repair };
+  }
+  const { contents, signal } = options;
+  const again = await examineActive(host, { contents, pace: unboundedPace(signal) });
+  return { damage: again?.damage ?? [] };
+}
+
+function note(host: Host, found: Found, options: LookOptions): Look {
+  const { damage, repair } = found;
+  const before = host.ledger.read().scrub;
+  const state = afterLook(before, {
+    atMs: host.clock.nowMs(),
+    damage,
+    repair: repair === undefined ? 'none' : didSucceed(repair) ? 'succeeded' : 'failed',
+    ...behindOf(repair),
+  });
+  // A quick look that finds nothing is no news of what only a full one has found.
+  if (damage.length > 0 || options.contents === 'digests') writeState(host, state);
+  tell(host, { before, state, found }, options);
+  return { ...found, outcome: state.outcome };
+}
+
+function didSucceed({ result }: RepairEnd): boolean {
+  return ['activated', 'degraded', 'unchanged'].includes(result.outcome);
+}
+
+function behindOf(repair: RepairEnd | undefined): Pick<ScrubState, 'behind'> {
+  const problem = repair?.result.problems.find((one) => one.code === 'REPAIRED_BY_PREVIOUS');
+  const { generation } = repair?.result ?? {};
+  if (problem === undefined || generation === undefined) return {};
+  return { behind: { generation, text: problem.message.slice(0, 1000) } };
+}
+
+/** A disk that cannot take it has worse to tell; what was found is in the log, and found again at the next look. */
+function writeState(host: Host, state: ScrubState): void {
+  try {
+    const ledger = host.ledger.read();
+    const { settled } = ledger;
+    const noted = settled === undefined || state.found > 0 ? ledger : noteLinks(host.paths, ledger, settled);
+    host.ledger.write({ ...noted, scrub: state });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'the end of a look over the policy could not be noted');
+  }
+}
+
+interface News {
+  readonly before: ScrubState | undefined;
+  readonly state: ScrubState;
+  readonly found: Found;
+}
+
+/** The same damage again is no news. */
+function tell(host: Host, { before, state, found }: News, { by }: LookOptions): void {
+  const { damage, repair } = found;
+  if (damage.length === 0) return;
+  const reason = `damage on disk: ${damageSummary(damage)}`;
+  const isNews = before === undefined || JSON.stringify(before.damage) !== JSON.stringify(state.damage);
+  if (repair !== undefined) {
+    const isSame = !didSucceed(repair) && !isNews && by === undefined;
+    if (!isSame) recordRepair(host, repair, { reason, ...(by === undefined ? {} : { by }) });
+    return;
+  }
+  host.log.error({ damage: state.damage, found: state.found }, 'the policy on disk is damaged');
+  if (isNews) recordEvent(host, { trigger: 'repair', problems: [problemOf(damageError(damage))], reason });
+}

@@ -1,0 +1,166 @@
+// The story of one cycle while it happens: which step it is in (by the machine's table), how long each took,
+// and the events that watchers see. Decides nothing and touches no file.
+import type { CycleEventLine, Problem, Trigger } from '../../core/cycle/cycle-report.js';
+import {
+  type CycleEvent,
+  type CycleState,
+  firstStep,
+  type Outcome,
+  type Step,
+  transition,
+} from '../../core/cycle/sync-machine.js';
+import { toWritError, WritError } from '../../core/errors.js';
+import type { Clock } from '../../platform/time/clock.js';
+
+export interface StepRecord {
+  readonly step: Step | 'restore';
+  readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
+  readonly text: string;
+  readonly durationMs: number;
+}
+
+/** What a step says when it is done: its value for the next one, and a line for people. */
+export interface StepAnswer<T> {
+  readonly value: T;
+  readonly text: string;
+  readonly verdict?: 'ok' | 'warn' | 'fail' | 'skip';
+}
+
+export interface CycleStory {
+  readonly cycle: string;
+  readonly trigger: Trigger;
+  readonly startedAtMs: number;
+  readonly steps: readonly StepRecord[];
+  /** Runs the step the machine is in, tells watchers, and moves on; an error leaves the machine in the step. */
+  step<T>(step: Step, act: () => Promise<StepAnswer<T>> | StepAnswer<T>): Promise<T>;
+  /** Putting the previous generation back; not a step of the way forward. */
+  restore<T>(act: () => Promise<StepAnswer<T>>): Promise<T>;
+  /** Tells the machine what a step's end means. */
+  note(event: CycleEvent): CycleState;
+  progress(step: Step, doneBytes: number, totalBytes: number): void;
+  /** @returns an id for one tell of one worker; no other tell ever has it */
+  readonly nextTell: () => string;
+  durationMs(): number;
+  /** Bytes of archives that came so far. */
+  fetchedBytes(): number;
+}
+
+export interface StoryOptions {
+  readonly cycle: string;
+  readonly trigger: Trigger;
+  readonly clock: Clock;
+  readonly onEvent?: (event: CycleEventLine) => void;
+  /** Where the machine stands: a rollback begins at the swap, a recovery behind it. `refresh` by default. */
+  readonly firstStep?: Step;
+}
+
+const progressEveryMs = 100;
+
+/** Opens the story of a cycle; the first event is out when this returns. */
+export function openStory(options: StoryOptions): CycleStory {
+  const { cycle, trigger, clock } = options;
+  const emit = (event: CycleEventLine): void => options.onEvent?.(event);
+  const startedAtMs = clock.nowMs();
+  const startedMonotonicMs = clock.monotonicMs();
+  const steps: StepRecord[] = [];
+  let state: CycleState = { name: 'running', step: options.firstStep ?? firstStep };
+  let lastProgressMs = Number.NEGATIVE_INFINITY;
+  const fetched = { before: 0, now: 0 };
+
+  const note = (event: CycleEvent): CycleState => {
+    const following = transition(state, event);
+    if (following === undefined) throw impossible(state, event);
+    state = following;
+    return state;
+  };
+  const run = async <T>(
+    step: Step | 'restore',
+    act: () => Promise<StepAnswer<T>> | StepAnswer<T>,
+  ): Promise<T> => {
+    const begunMs = clock.monotonicMs();
+    const finish = (verdict: StepRecord['verdict'], text: string): void => {
+      const record = { step, verdict, text, durationMs: Math.round(clock.monotonicMs() - begunMs) };
+      steps.push(record);
+      emit({ type: 'step.finished', cycle, ...record });
+    };
+    emit({ type: 'step.started', cycle, step });
+    try {
+      const answer = await act();
+      finish(answer.verdict ?? 'ok', answer.text);
+      return answer.value;
+    } catch (error) {
+      finish('fail', toWritError(error).message);
+      throw error;
+    }
+  };
+
+  emit({ type: 'cycle.started', cycle, trigger, atMs: startedAtMs });
+  return {
+    cycle,
+    trigger,
+    startedAtMs,
+    steps,
+    note,
+    step: async (step, act) => {
+      if (state.name !== 'running' || state.step !== step) throw impossible(state, { type: 'done' }, step);
+      const value = await run(step, act);
+      note({ type: 'done' });
+      return value;
+    },
+    restore: (act) => run('restore', act),
+    nextTell: tellIds(cycle),
+    progress: (step, doneBytes, totalBytes) => {
+      // It begins anew where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
+      if (doneBytes < fetched.now) fetched.before += fetched.now;
+      fetched.now = doneBytes;
+      const nowMs = clock.monotonicMs();
+      if (nowMs - lastProgressMs < progressEveryMs && doneBytes < totalBytes) return;
+      lastProgressMs = nowMs;
+      emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
+    },
+    durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),
+    fetchedBytes: () => fetched.before + fetched.now,
+  };
+}
+
+/** @returns ids for the tells of this cycle, in their order: a cycle's own id is never used again */
+export function tellIds(cycle: string): () => string {
+  let count = 0;
+  return () => {
+    count += 1;
+    return `${cycle}.${count}`;
+  };
+}
+
+function impossible(state: CycleState, event: CycleEvent, step?: Step): WritError {
+  return new WritError('INTERNAL', `the cycle cannot take ${event.type} now`, {
+    facts: { state, event, step },
+  });
+}
+
+/** Passes steps that this cycle has no work for. */
+export async function skipSteps(story: Pick<CycleStory, 'step'>, steps: readonly Step[]): Promise<void> {
+  for (const step of steps) await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
+}
+
+/** An error as results and history carry it. */
+export function problemOf(error: unknown): Problem {
+  const { code, message, hint, facts } = toWritError(error);
+  return { code, message, hint, facts };
+}
+
+const outcomeOfKind = {
+  rejected: 'rejected',
+  'rolled-back': 'rolled-back',
+  degraded: 'degraded',
+  deferred: 'deferred',
+  blocked: 'blocked',
+  failed: 'failed',
+  usage: 'failed',
+  config: 'failed',
+} as const satisfies Record<string, Outcome>;
+
+/** The outcome that an error means for what it happened to. */
+export function outcomeOf(error: unknown): Outcome {
+  return outcomeOfKind[toWritError(error).kind];
+}

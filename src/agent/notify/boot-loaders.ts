@@ -1,0 +1,75 @@
+// The loaders at the first start after a boot: what a loader made for its workers in /run ended with the boot before,
+// though the generation is the same. Level, not edge: due until every loader has run. Never moves the link: the policy
+// was good before this boot, so a loader that fails now says something about the host.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { toWritError, WritError } from '../../core/errors.js';
+import { readBootId } from '../../platform/process/boot-id.js';
+import { readActive } from '../generations/generations.js';
+import { confineOn } from '../hooks/host-sandbox.js';
+import { problemOf, tellIds } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { runLoaders } from './notify-steps.js';
+import type { WorkerGroup } from './worker-groups.js';
+
+/** True when loaders have to run on what is active, since they have not in this boot. */
+function isLoadDue(host: Host, bootId: string): boolean {
+  const { loadedBootId, loadDue } = host.ledger.read();
+  return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadDue === true);
+}
+
+function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
+  return groups.filter((one) => one.config.load !== undefined);
+}
+
+/**
+ * Runs the loaders that are due.
+ * @returns LOADER_DUE with what a loader said that did not end well; undefined when none is due any more
+ */
+export async function loadAtBoot(
+  host: Host,
+  options: { readonly cycle: string; readonly signal: AbortSignal },
+): Promise<Problem | undefined> {
+  const bootId = readBootId();
+  if (!isLoadDue(host, bootId)) return undefined;
+  const area = openStagingArea(host.paths, host.durable, options.cycle);
+  try {
+    const active = readActive(host.paths);
+    if (active === undefined) return undefined;
+    const target = { generation: active.number, path: active.path };
+    const { groups, durable } = host;
+    const staging = area.path();
+    const { cycle, signal } = options;
+    const context = { target, staging, durable, signal, confine: confineOn(host), nextTell: tellIds(cycle) };
+    const lines = await runLoaders(host, { ...context, groups });
+    host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
+    const { loadDue: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, loadedBootId: bootId });
+    return undefined;
+  } catch (error) {
+    host.log.error({ err: error }, 'a loader did not run for this boot');
+    const { code, message } = toWritError(error);
+    return problemOf(new WritError('LOADER_DUE', message, { facts: { code } }));
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+/** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */
+export function noteLoadDue(host: Host): void {
+  host.ledger.write({ ...host.ledger.read(), loadDue: true });
+}
+
+/** Notes that the loaders of these groups have run in this boot, where they are all that there are. */
+export function noteLoaded(host: Host, groups: readonly WorkerGroup[]): void {
+  const loaded = loadedAtCommit(host, groups);
+  if (loaded.loadedBootId !== undefined) host.ledger.write({ ...host.ledger.read(), ...loaded });
+}
+
+/** As noteLoaded, for the ledger that a commit writes; empty where no group has a loader, or one has not run. */
+export function loadedAtCommit(host: Host, groups: readonly WorkerGroup[]): Pick<Ledger, 'loadedBootId'> {
+  const all = loading(host.groups);
+  const isComplete = all.every((one) => groups.includes(one));
+  return all.length > 0 && isComplete ? { loadedBootId: readBootId() } : {};
+}

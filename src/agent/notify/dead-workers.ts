@@ -1,0 +1,168 @@
+// Who lives, who has died of a generation, and who is started again on the way back. Sees only what drivers can see: a
+// worker of which nobody knows is neither.
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
+import { tellWorker } from '../../workers/contract/notify-worker.js';
+import { refusal } from './refusal.js';
+import {
+  type Member,
+  mapBounded,
+  maxParallelTells,
+  readMembers,
+  type WorkerGroup,
+  workerKey,
+  workerResult,
+} from './worker-groups.js';
+
+/** `unknown` where the driver cannot see it, or not just now. */
+export async function livenessOf(driver: Driver, worker: string): Promise<Liveness> {
+  try {
+    return (await driver.liveness?.(worker)) ?? 'unknown';
+  } catch (error) {
+    if (isWritError(error)) return 'unknown';
+    throw error;
+  }
+}
+
+/** @returns keys of the workers that live just now, as far as their drivers see it */
+export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<ReadonlySet<string>> {
+  const alive = new Set<string>();
+  for (const group of groups) {
+    const { config, driver } = group;
+    if (driver?.liveness === undefined) continue;
+    const members = await readMembers(group);
+    if (isWritError(members)) continue;
+    const known = await Promise.all(members.map(({ worker }) => livenessOf(driver, worker)));
+    for (const [index, { worker }] of members.entries())
+      if (known[index] === 'alive') alive.add(workerKey(config.name, worker));
+  }
+  return alive;
+}
+
+/** @returns the members but for those that are asked about and dead: who is killed leaves its socket or pid file behind */
+export async function withoutDead(
+  { driver }: WorkerGroup,
+  members: readonly Member[],
+  isAsked: (member: Member) => boolean,
+): Promise<readonly Member[]> {
+  if (driver?.liveness === undefined) return members;
+  const lives = await mapBounded(
+    members,
+    maxParallelTells,
+    async (one) => !isAsked(one) || (await livenessOf(driver, one.worker)) !== 'dead',
+  );
+  return members.filter((_, index) => lives[index]);
+}
+
+/** Daemons that say "ok" and then die of a policy do so while they read it: this long is looked after them. */
+const dyingMs = 500;
+
+/**
+ * Looks after workers that answered. One that proved the generation has read it; one that was only told may be about to.
+ * @returns the results, with those that are dead by now as unreachable
+ */
+export async function lookAfter(
+  groups: readonly WorkerGroup[],
+  results: readonly WorkerResult[],
+  { clock, signal }: { readonly clock: Pick<Clock, 'sleep' | 'nowMs'>; readonly signal: AbortSignal },
+): Promise<WorkerResult[]> {
+  const watched = (result: WorkerResult): Driver | undefined => {
+    const driver = groups.find((one) => one.config.name === result.group)?.driver;
+    const hasAnswered = result.state === 'told' || result.state === 'confirmed';
+    return hasAnswered && driver?.liveness !== undefined ? driver : undefined;
+  };
+  if (results.some((one) => one.state === 'told' && watched(one) !== undefined))
+    await clock.sleep(dyingMs, signal);
+  return Promise.all(
+    results.map(async (result): Promise<WorkerResult> => {
+      const driver = watched(result);
+      if (driver === undefined || (await livenessOf(driver, result.worker)) !== 'dead') return result;
+      const text = `answered, then died: ${result.text}`;
+      return { ...result, state: 'unreachable', text, atMs: clock.nowMs() };
+    }),
+  );
+}
+
+/**
+ * Looks whether those that answered are the same processes still, where no tell makes another one: one that came since has
+ * said nothing, and is told as soon as it is looked who is there.
+ * @returns the results, with those of the replaced as unreachable
+ */
+export async function doubtReplaced(
+  groups: readonly WorkerGroup[],
+  results: readonly WorkerResult[],
+): Promise<WorkerResult[]> {
+  const now = new Map<string, string>();
+  for (const group of groups) {
+    const members = group.driver?.keepsProcess === 'yes' ? await readMembers(group) : [];
+    if (isWritError(members)) continue;
+    for (const { worker, process } of members) now.set(workerKey(group.config.name, worker), process);
+  }
+  return results.map((result): WorkerResult => {
+    const { process, state } = result;
+    const known = now.get(workerKey(result.group, result.worker)) ?? process;
+    const hasAnswered = state === 'confirmed' || state === 'told';
+    if (!hasAnswered || process === undefined || known === process) return result;
+    return { ...result, state: 'unreachable', text: `answered, and is another process now: ${result.text}` };
+  });
+}
+
+/** @throws WritError WORKER_DIED for those that answered before and are dead after; `facts.results` has every answer */
+export function requireAlive(before: readonly WorkerResult[], after: readonly WorkerResult[]): void {
+  const died = after.filter(
+    (one, index) => one.state === 'unreachable' && before[index]?.state !== one.state,
+  );
+  if (died.length > 0) throw refusal('WORKER_DIED', died, after);
+}
+
+export interface ReviveOptions {
+  readonly groups: readonly WorkerGroup[];
+  readonly target: Target;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+/**
+ * On the way back: restarts who is dead, or refuses what it has used before, where `onDead` says so.
+ * @returns the results, with those of the restarted
+ * @throws WritError WORKER_DIED, WORKER_REFUSED when even that does not bring one back; WORKER_REFUSED where nobody is
+ *   to be restarted
+ */
+export async function revive(
+  results: readonly WorkerResult[],
+  { groups, target, clock }: ReviveOptions,
+): Promise<WorkerResult[]> {
+  const after: WorkerResult[] = [];
+  for (const result of results) {
+    const group = groups.find((one) => one.config.name === result.group);
+    after.push(
+      group !== undefined && (await isToRevive(group, result)) ? await restart(group, result) : result,
+    );
+  }
+  const refused = after.filter((one) => one.state === 'refused');
+  if (refused.length > 0) throw refusal('WORKER_REFUSED', refused, after);
+  const gone = after.filter((one, index) => one.state === 'unreachable' && one !== results[index]);
+  if (gone.length > 0) throw refusal('WORKER_DIED', gone, after);
+  return after;
+
+  async function restart(
+    { driver, config }: WorkerGroup,
+    { worker, text }: WorkerResult,
+  ): Promise<WorkerResult> {
+    if (driver === undefined) throw new WritError('INTERNAL', `group ${config.name} has no driver`);
+    const timeoutMs = config.reset?.timeoutMs ?? 0;
+    const answer = await tellWorker(driver, worker, { verb: 'restart', target, timeoutMs });
+    const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
+    return workerResult(config.name, worker, said, target.generation, clock.nowMs());
+  }
+}
+
+async function isToRevive(
+  { driver, config }: WorkerGroup,
+  { state, worker }: WorkerResult,
+): Promise<boolean> {
+  if (config.onDead !== 'restart' || driver?.restart === undefined) return false;
+  if (state === 'refused') return true;
+  return state === 'unreachable' && (await livenessOf(driver, worker)) === 'dead';
+}

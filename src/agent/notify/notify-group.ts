@@ -1,0 +1,232 @@
+// Tells the workers of a group about a generation: all at once, or rolling with the first one as canary; those that are to
+// be restarted one at a time. A no stops the telling, in every group. Reports what each worker said; what that means
+// for the policy is the caller's.
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
+import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.js';
+import { livenessOf } from './dead-workers.js';
+import type { VerbOf } from './notify-verbs.js';
+import {
+  type Member,
+  mapBounded,
+  maxParallelTells,
+  readMembers,
+  type WorkerGroup,
+  workerKey,
+  workerResult,
+} from './worker-groups.js';
+import { groupOf, workerOf } from './worker-ledger.js';
+
+export interface TellOptions {
+  readonly target: Target;
+  readonly clock: Clock;
+  /** Names each tell. */
+  readonly nextTell: () => string;
+  readonly signal?: AbortSignal;
+  /** Only these workers (their keys); everybody when it is left out. */
+  readonly only?: ReadonlySet<string>;
+  /** Says who keeps what it has. */
+  readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
+  /** These too, though nobody lists them any more: they may have died of what they were told. */
+  readonly also?: ReadonlySet<string>;
+  /** `reset` for everybody where it is left out. */
+  readonly verbOf?: VerbOf;
+  /** Who lived before anything was changed; left out: who lives when it is told. */
+  readonly alive?: ReadonlySet<string>;
+  /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
+  readonly restartDead?: 'yes';
+  /** Before each tell. */
+  readonly onTell?: (key: string, verb: TellVerb) => void;
+  /** Where more are told after these: asked of those that answered. @throws WritError a no */
+  readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
+}
+
+/** A worker that was told, and cannot live with it. */
+export interface No {
+  readonly code: 'WORKER_REFUSED' | 'WORKER_DIED';
+  readonly result: WorkerResult;
+}
+
+export interface GroupTelling {
+  readonly group: WorkerGroup;
+  /** Workers that exist just now, whether or not they were told. */
+  readonly members: readonly string[];
+  readonly results: readonly WorkerResult[];
+  readonly noes: readonly No[];
+  /** What the proof of a rolling step said. */
+  readonly failure?: WritError;
+  /** WORKER_UNREACHABLE: nobody could say who the workers are. */
+  readonly unlisted?: WritError;
+}
+
+/** @returns what was said in each group; who was not told because of a no is in no result */
+export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions): Promise<GroupTelling[]> {
+  const stop = new AbortController();
+  return Promise.all(groups.map((group) => tellGroup(group, { ...options, stop })));
+}
+
+type Telling = TellOptions & { readonly stop: AbortController };
+
+async function tellGroup(group: WorkerGroup, options: Telling): Promise<GroupTelling> {
+  const { driver, config } = group;
+  const silent = { group, members: [], results: [], noes: [] };
+  if (driver === undefined || config.reset === undefined) return silent;
+  const members = await readMembers(group);
+  if (members instanceof WritError) return { ...silent, unlisted: members };
+  const { deadlineMs } = config.reset;
+  const worker: OneWorker = {
+    ...{ group, driver, options },
+    ...(deadlineMs === undefined ? {} : { endMs: options.clock.monotonicMs() + deadlineMs }),
+  };
+  const told = await tellInSteps(worker, workersToTell(group, members, options));
+  return { group, members: members.map((one) => one.worker), ...told };
+}
+
+/** A worker that is told; one that nobody lists any more has no process that anybody can see. */
+type Told = Pick<Member, 'worker'> & Partial<Member>;
+
+function workersToTell(
+  group: WorkerGroup,
+  members: readonly Member[],
+  { only, also, isSpared }: Telling,
+): readonly Told[] {
+  const { name } = group.config;
+  const listed = members.filter(
+    (one) => (only?.has(workerKey(name, one.worker)) ?? true) && isSpared?.(group, one) !== true,
+  );
+  const lost = [...(also ?? [])]
+    .filter((key) => groupOf(key) === name)
+    .map((key) => ({ worker: workerOf(key) }))
+    .filter(({ worker }) => !members.some((one) => one.worker === worker));
+  return [...listed, ...lost];
+}
+
+async function tellInSteps(
+  worker: OneWorker,
+  workers: readonly Told[],
+): Promise<Pick<GroupTelling, 'results' | 'noes' | 'failure'>> {
+  const { group, options } = worker;
+  const left = inOrder(group, workers, options);
+  const all: Said[] = [];
+  let failure: WritError | undefined;
+  while (left.length > 0 && !options.stop.signal.aborted) {
+    const { rolling = Number.POSITIVE_INFINITY } = group.config;
+    const isCanary = Number.isFinite(rolling) && !all.some(hasAnswered);
+    const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
+    const said = await mapBounded(batch, maxParallelTells, (one) => tellOne(worker, one));
+    all.push(...said);
+    failure = said.some((one) => one.no !== undefined) ? undefined : await proofOf(worker, said, left.length);
+    // The next ones keep what they have.
+    if (failure !== undefined || said.some((one) => one.no !== undefined)) options.stop.abort();
+    else if (said.some((one) => one.lost === 'yes')) left.length = 0;
+  }
+  const noes = all.flatMap(({ no, result }) => (no === undefined ? [] : [{ code: no, result }]));
+  return { results: all.map((one) => one.result), noes, ...(failure === undefined ? {} : { failure }) };
+}
+
+interface Wanted extends Told {
+  readonly verb: TellVerb;
+}
+
+/** Rules are read in a moment: who is restarted comes last. */
+function inOrder(group: WorkerGroup, workers: readonly Told[], { verbOf }: Telling): Wanted[] {
+  const canRestart = group.driver?.restart !== undefined;
+  const wanted = workers.map((one): Wanted => {
+    return { ...one, verb: canRestart ? (verbOf?.(group, one.worker) ?? 'reset') : 'reset' };
+  });
+  return [...wanted.filter((one) => one.verb === 'reset'), ...wanted.filter((one) => one.verb === 'restart')];
+}
+
+/** One alone where it is restarted: as long as it is away, the others serve. */
+function stepSize([first, ...others]: readonly Wanted[], atMost: number): number {
+  if (first?.verb === 'restart') return 1;
+  return Math.min(1 + others.filter((one) => one.verb === 'reset').length, atMost);
+}
+
+function hasAnswered({ result }: Said): boolean {
+  return result.state === 'confirmed' || result.state === 'told';
+}
+
+async function proofOf(
+  { group, options }: OneWorker,
+  said: readonly Said[],
+  left: number,
+): Promise<WritError | undefined> {
+  const results = said.filter(hasAnswered).map((one) => one.result);
+  if (left === 0 || results.length === 0 || options.prove === undefined) return undefined;
+  try {
+    await options.prove(group, results);
+    return undefined;
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
+}
+
+interface OneWorker {
+  readonly group: WorkerGroup;
+  readonly driver: Driver;
+  readonly options: Telling;
+  /** Monotonic: when the time of the group is over. */
+  readonly endMs?: number;
+}
+
+interface Said {
+  readonly result: WorkerResult;
+  readonly no?: No['code'];
+  /** `yes`: we took it down, and nobody can say whether it is up again. */
+  readonly lost?: 'yes';
+}
+
+async function tellOne(one: OneWorker, { worker, verb, process }: Wanted): Promise<Said> {
+  const { group, driver, options } = one;
+  const key = workerKey(group.config.name, worker);
+  const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
+  const tell = options.nextTell();
+  const { answer, verb: done } = await ask(one, { worker, verb });
+  const { target, clock } = options;
+  const result = {
+    ...workerResult(group.config.name, worker, answer, target.generation, clock.nowMs()),
+    tell,
+    // A restart makes another process of it: who that is, the next reading of the set says.
+    ...(process === undefined || done === 'restart' ? {} : { process }),
+  };
+  if (answer.kind === 'refused') return { result, no: 'WORKER_REFUSED' };
+  if (answer.kind !== 'unreachable') return { result };
+  const liveness = await livenessOf(driver, worker);
+  const isDown = liveness === 'dead' || (done === 'restart' && liveness === 'alive');
+  if (lived && isDown) return { result, no: 'WORKER_DIED' };
+  return done === 'restart' ? { result, lost: 'yes' } : { result };
+}
+
+const retryMs = 500;
+
+/** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
+async function ask(
+  one: OneWorker,
+  { worker, verb }: Wanted,
+): Promise<{ answer: Answer; verb: TellVerb | 'none' }> {
+  const { group, driver, options } = one;
+  const { clock, signal, target } = options;
+  // Who is down reads the policy when it starts; to start it is not ours to decide.
+  const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
+  if (isDown && options.restartDead !== 'yes')
+    return { answer: unreachable('does not run: it is not restarted'), verb: 'none' };
+  const { timeoutMs = 0, retry = 0 } = group.config.reset ?? {};
+  options.onTell?.(workerKey(group.config.name, worker), verb);
+  for (let tries = 0; ; tries++) {
+    const leftMs = one.endMs === undefined ? timeoutMs : Math.min(timeoutMs, one.endMs - clock.monotonicMs());
+    if (leftMs <= 0) return { answer: unreachable('the time for its group is over'), verb: 'none' };
+    const ending = signal === undefined ? {} : { signal };
+    const answer = await tellWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
+    const isFinal = answer.kind !== 'unreachable' || verb === 'restart' || tries >= retry;
+    if (isFinal || (await livenessOf(driver, worker)) === 'dead') return { answer, verb };
+    await clock.sleep(retryMs, signal);
+  }
+}
+
+function unreachable(text: string): Answer {
+  return { kind: 'unreachable', text };
+}

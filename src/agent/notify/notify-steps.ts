@@ -1,0 +1,213 @@
+// The steps load and reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds:
+// what says no throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { WritError } from '../../core/errors.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { retryHook, withoutVerdict } from '../hooks/hook-retries.js';
+import type { HookSandbox } from '../hooks/run-hook.js';
+import { problemOf } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import { groupHook, requireVerdict } from './group-hook.js';
+import { type GroupTelling, type TellOptions, tellGroups } from './notify-group.js';
+import { verbsTo } from './notify-verbs.js';
+import { workersMissing, workerUnconfirmed } from './pending-problems.js';
+import { asksEach, probeEach } from './probe-workers.js';
+import { refusal } from './refusal.js';
+import { readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
+
+/** The generation that workers are moved to. */
+export interface TellTarget {
+  readonly generation: number;
+  /** Real path of the generation directory. */
+  readonly path: string;
+}
+
+/** What a move asks of its telling; a tell apart from it asks for nothing. */
+export interface TellManner
+  extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
+  /** `told`: who appears while the others are told is told behind them, once. */
+  readonly newcomers?: 'told';
+  /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
+  readonly proofs?: 'last';
+}
+
+export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
+  readonly groups: readonly WorkerGroup[];
+  readonly target: TellTarget;
+  /** The cycle's staging directory, for scratch directories. */
+  readonly staging: string;
+  readonly durable: DurableFs;
+  /** For loaders and probes: they find the live policy, for they run after the swap. */
+  readonly confine: Omit<HookSandbox, 'view' | 'places'>;
+  readonly signal: AbortSignal;
+  readonly manner?: TellManner;
+}
+
+/**
+ * Runs the loader of each group, one after the other: its exit code is the verdict.
+ * @returns one line per loader
+ * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
+ */
+export async function runLoaders({ clock }: Pick<Host, 'clock'>, context: TellContext): Promise<string[]> {
+  const lines: string[] = [];
+  for (const { config } of context.groups) {
+    if (config.load === undefined) continue;
+    const report = await retryHook(
+      config.load,
+      { clock, again: withoutVerdict, signal: context.signal },
+      (load) => groupHook(config, load, context),
+    );
+    lines.push(`${config.name}: ${report.verdict.kind}`);
+    requireVerdict(config.name, report, {
+      refused: 'LOADER_FAILED',
+      deferred: 'LOADER_DEFERRED',
+      broken: 'LOADER_BROKEN',
+    });
+  }
+  return lines;
+}
+
+export interface ResetReport {
+  readonly results: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Names of the groups of which nobody could say who is in them, with the reason. */
+  readonly unread: ReadonlyMap<string, string>;
+}
+
+/**
+ * Tells every worker of the groups, each in its way, and judges the answers.
+ * @throws WritError WORKER_REFUSED, WORKER_DIED naming each worker that cannot live with it, PROBE_FAILED and
+ *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
+ */
+export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
+  const first = await tellWorkers(host, context);
+  const firstResults = first.flatMap((one) => one.results);
+  requireNobodySaysNo(first, firstResults);
+  if (context.manner?.newcomers === undefined || context.signal.aborted)
+    return { results: firstResults, ...whoIsMissing(first, firstResults), unread: unreadOf(first) };
+  const tellings = await tellNewcomers(host, context, first);
+  const results = tellings.flatMap((one) => one.results);
+  requireNobodySaysNo(tellings, results);
+  return { results, ...whoIsMissing(tellings, results), unread: unreadOf(tellings) };
+}
+
+/** @returns names of the groups whose sets nobody could read, with the reason */
+export function unreadOf(tellings: readonly GroupTelling[]): ReadonlyMap<string, string> {
+  return new Map(
+    tellings.flatMap(({ group, unlisted }) =>
+      unlisted === undefined ? [] : [[group.config.name, unlisted.message] as const],
+    ),
+  );
+}
+
+/** A worker may have read the generation before the swap, and be listed only behind it: nobody has told it. */
+async function tellNewcomers(
+  host: Host,
+  context: TellContext,
+  first: readonly GroupTelling[],
+): Promise<readonly GroupTelling[]> {
+  const known = new Set(
+    first.flatMap(({ group, members }) => members.map((one) => workerKey(group.config.name, one))),
+  );
+  const only = new Set<string>();
+  for (const group of context.groups) {
+    const members = await readMembers(group);
+    if (members instanceof WritError) continue;
+    const keys = members.map(({ worker }) => workerKey(group.config.name, worker));
+    for (const key of keys) if (!known.has(key)) only.add(key);
+  }
+  if (only.size === 0) return first;
+  const second = await tellWorkers(host, { ...context, only });
+  return second.map((later, index): GroupTelling => {
+    const before = first[index];
+    if (before === undefined || later.unlisted !== undefined) return before ?? later;
+    return { ...later, results: [...before.results, ...later.results] };
+  });
+}
+
+/** As resetWorkers, without a judgement. */
+export function tellWorkers(host: Host, context: TellContext): Promise<GroupTelling[]> {
+  const { target, signal, nextTell, only } = context;
+  const { proofs, newcomers: _, ...manner } = context.manner ?? {};
+  const { workers } = host.ledger.read();
+  return tellGroups(context.groups, {
+    ...{ target, nextTell, signal, clock: host.clock },
+    verbOf: verbsTo(host, { to: target.generation, workers }),
+    prove: async ({ config }, results) => {
+      if (proofs !== 'last' && asksEach(config.probe))
+        await probeEach(host, config, { ...context, told: results });
+    },
+    ...(only === undefined ? {} : { only }),
+    ...manner,
+  });
+}
+
+/** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
+function requireNobodySaysNo(tellings: readonly GroupTelling[], results: readonly WorkerResult[]): void {
+  const noes = tellings.flatMap((one) => one.noes);
+  for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
+    const said = noes.filter((one) => one.code === code).map((one) => one.result);
+    if (said.length > 0) throw refusal(code, said, results);
+  }
+  const failure = tellings.find((one) => one.failure !== undefined)?.failure;
+  if (failure === undefined) return;
+  throw new WritError(failure.code, failure.message, {
+    facts: { ...failure.facts, results },
+    cause: failure,
+  });
+}
+
+/** @returns what the answers leave open: who could not be reached, and who is not there */
+export function whoIsMissing(
+  tellings: readonly GroupTelling[],
+  results: readonly WorkerResult[],
+): Pick<ResetReport, 'problems' | 'warnings'> {
+  const problems = results.filter((one) => one.state === 'unreachable').map(unreachable);
+  const warnings: Problem[] = [];
+  for (const { group, members, unlisted } of tellings) {
+    const { name, reset } = group.config;
+    if (unlisted !== undefined) {
+      problems.push(problemOf(unlisted));
+      continue;
+    }
+    if (reset === undefined || members.length >= Math.max(reset.min, 1)) continue;
+    const problem = problemOf(workersMissing(name, { expected: reset.min, actual: members.length }));
+    (members.length < reset.min ? problems : warnings).push(problem);
+  }
+  return { problems, warnings };
+}
+
+function unreachable(one: WorkerResult): Problem {
+  const name = workerKey(one.group, one.worker);
+  return problemOf(
+    new WritError('WORKER_UNREACHABLE', `${name}: ${one.text}`, {
+      facts: { group: one.group, worker: one.worker, generation: one.generation },
+    }),
+  );
+}
+
+function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): boolean {
+  return probed.has(group) || probed.has(workerKey(group, worker));
+}
+
+/**
+ * What the answers prove. A probe that saw the generation confirms the workers of its group that were told.
+ * @returns the results, and a problem for each group with `confirm: required` that nobody confirmed
+ */
+export function judgeProof(
+  groups: readonly WorkerGroup[],
+  results: readonly WorkerResult[],
+  probed: ReadonlySet<string>,
+): { results: WorkerResult[]; problems: Problem[]; confirmed: boolean } {
+  const proven = results.map((one): WorkerResult => {
+    return one.state === 'told' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one;
+  });
+  const unproven = proven.filter((one) => one.state === 'told');
+  const problems = groups
+    .filter(
+      ({ config }) => config.confirm === 'required' && unproven.some((one) => one.group === config.name),
+    )
+    .map(({ config }) => problemOf(workerUnconfirmed(config.name)));
+  return { results: proven, problems, confirmed: proven.every((one) => one.state === 'confirmed') };
+}

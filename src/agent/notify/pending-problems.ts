@@ -1,0 +1,86 @@
+// What is wrong with the workers just now, read from the ledger: who was not told, whose set nobody could read, and
+// where somebody is missing. Reads only; a cycle and the status say the same by it.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { WritError } from '../../core/errors.js';
+import { problemOf } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { dueWorkers, groupOf, nextTellAtMs, workerOf } from './worker-ledger.js';
+
+/** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING as they are now; none when all is well */
+export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
+  const read = ledger.read();
+  return [
+    ...unreadSets(read),
+    ...notTold(read),
+    ...refusing(read),
+    ...unproven(read, config.workers),
+    ...missing(read, config.workers),
+  ];
+}
+
+function unreadSets({ unreadSets: sets = {} }: Ledger): Problem[] {
+  return Object.entries(sets).map(([group, { text, sinceMs }]) => unreachable(text, { group, sinceMs }));
+}
+
+function notTold(ledger: Ledger): Problem[] {
+  return [...dueWorkers(ledger)].flatMap((key) => {
+    const entry = ledger.workers[key];
+    if (entry === undefined) return [];
+    const { wanted: generation, text, tries } = entry;
+    const when = { generation, tries, nextTellAtMs: nextTellAtMs(entry) };
+    const facts = { group: groupOf(key), worker: workerOf(key), ...when };
+    return [unreachable(`${key}: ${text}`, facts)];
+  });
+}
+
+/** Whoever says no to what is active, and could not be helped by going back. */
+function refusing({ workers }: Ledger): Problem[] {
+  return Object.entries(workers).flatMap(([key, { state, wanted, text, goneAtMs }]) => {
+    if (state !== 'refused' || goneAtMs !== undefined) return [];
+    const facts = { group: groupOf(key), worker: workerOf(key), generation: wanted };
+    return [problemOf(new WritError('WORKER_REFUSED', `${key}: ${text}`, { facts }))];
+  });
+}
+
+/** Where proof is required, a worker that was only told stays a problem: the next poll proves nothing. */
+function unproven({ workers }: Ledger, groups: Host['config']['workers']): Problem[] {
+  return groups.flatMap(({ name, confirm }) => {
+    const told = Object.entries(workers).some(
+      ([key, { state, goneAtMs }]) => groupOf(key) === name && state === 'told' && goneAtMs === undefined,
+    );
+    return confirm === 'required' && told ? [problemOf(workerUnconfirmed(name))] : [];
+  });
+}
+
+/** A group with `confirm: required` of which nobody proved the generation. */
+export function workerUnconfirmed(group: string): WritError {
+  const text = `group ${group}: workers were told, none proved that it uses the generation`;
+  return new WritError('WORKER_UNCONFIRMED', text, { facts: { group } });
+}
+
+function unreachable(message: string, facts: Record<string, unknown>): Problem {
+  return problemOf(new WritError('WORKER_UNREACHABLE', message, { facts }));
+}
+
+/** A set that nobody could read is another problem than one with too few workers. */
+function missing({ workers, unreadSets: unread = {} }: Ledger, groups: Host['config']['workers']): Problem[] {
+  const there = Object.entries(workers).filter(([, one]) => one.goneAtMs === undefined);
+  return groups.flatMap(({ name, reset }) => {
+    const actual = there.filter(([key]) => groupOf(key) === name).length;
+    if (reset === undefined || actual >= reset.min || unread[name] !== undefined) return [];
+    return [problemOf(workersMissing(name, { expected: reset.min, actual }))];
+  });
+}
+
+/** A group with fewer workers than its `min`, or with none where nobody must be there. */
+export function workersMissing(
+  group: string,
+  { expected, actual }: { readonly expected: number; readonly actual: number },
+): WritError {
+  const text =
+    actual === 0 && expected === 0
+      ? `group ${group} has no worker just now`
+      : `group ${group} has ${actual} workers just now, ${expected} must be there`;
+  return new WritError('WORKERS_MISSING', text, { facts: { group, expected, actual } });
+}

@@ -1,0 +1,80 @@
+// What those prove that were told apart from a move, when others of their group may have proved it before. A worker of which
+// a probe does not say yes stays due: nobody else will ever ask it again. Writes nothing.
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { toWritError, type WritError } from '../../core/errors.js';
+import { problemOf } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import { judgeProof, type TellContext } from './notify-steps.js';
+import { asksEach, runProbes } from './probe-workers.js';
+import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { groupOf } from './worker-ledger.js';
+
+export interface Told {
+  readonly results: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  /** The first no. */
+  readonly refusal?: WritError;
+}
+
+/** @returns the errors as problems, and the first of them that is a worker's no */
+export function problemsOf(errors: readonly WritError[]): Pick<Told, 'problems' | 'refusal'> {
+  const refusal = errors.find((one) => one.kind === 'rolled-back');
+  return { problems: errors.map(problemOf), ...(refusal === undefined ? {} : { refusal }) };
+}
+
+/**
+ * Asks the probes of the groups about those that were told.
+ * @returns what they proved; `unreachable` of whom a probe said no, or could say nothing
+ */
+export async function proveTold(
+  host: Host,
+  context: TellContext,
+  results: readonly WorkerResult[],
+): Promise<Told> {
+  const seen = new Set<string>();
+  const failed = new Map<string, WritError>();
+  for (const { group, told } of context.groups.flatMap((one) => questionsOf(one, results))) {
+    try {
+      const found = await runProbes(host, { ...context, groups: [group] }, told);
+      if (isAboutAll(host, group, told)) for (const one of found) seen.add(one);
+    } catch (error) {
+      const known = toWritError(error);
+      for (const one of told) failed.set(workerKey(one.group, one.worker), known);
+    }
+  }
+  const judged = judgeProof(context.groups, results, seen);
+  const errors = problemsOf([...new Set(failed.values())]);
+  return {
+    results: judged.results.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker)))),
+    problems: [...errors.problems, ...judged.problems],
+    ...(errors.refusal === undefined ? {} : { refusal: errors.refusal }),
+  };
+}
+
+interface Question {
+  readonly group: WorkerGroup;
+  readonly told: readonly WorkerResult[];
+}
+
+/** One answer is worth as much as it asks about: one worker, or all of them. */
+function questionsOf(group: WorkerGroup, results: readonly WorkerResult[]): Question[] {
+  const own = results.filter((one) => one.group === group.config.name && one.state !== 'unreachable');
+  if (group.config.probe === undefined || own.length === 0) return [];
+  return asksEach(group.config.probe) ? own.map((one) => ({ group, told: [one] })) : [{ group, told: own }];
+}
+
+/** A yes about the group may come from a worker that was not told now: then it says nothing about those that were. */
+function isAboutAll(host: Host, { config }: WorkerGroup, told: readonly WorkerResult[]): boolean {
+  if (asksEach(config.probe)) return true;
+  const asked = new Set(told.map((one) => workerKey(one.group, one.worker)));
+  return Object.entries(host.ledger.read().workers).every(
+    ([key, { state, goneAtMs }]) =>
+      groupOf(key) !== config.name || goneAtMs !== undefined || asked.has(key) || state === 'unreachable',
+  );
+}
+
+/** What a worker says of itself counts for nothing against its probe. */
+export function unproven(result: WorkerResult, error: WritError | undefined): WorkerResult {
+  if (error === undefined || (result.state !== 'told' && result.state !== 'confirmed')) return result;
+  return { ...result, state: 'unreachable', text: `${result.text}; ${error.message}` };
+}

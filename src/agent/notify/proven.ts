@@ -1,0 +1,21 @@
+// Whether everybody is known to use what is active: by the ledger, and not while a move is on its way, for workers that it
+// has not told yet may be in no ledger. Reads only.
+import { isWritError } from '../../core/errors.js';
+import type { Host } from '../state/host.js';
+import { readJournal } from '../state/journal.js';
+import { isConfirmed } from './worker-ledger.js';
+
+/** @returns true when everybody who is there proved what it is to use */
+export function isProven({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): boolean {
+  return isConfirmed(ledger.read()) && !isOnItsWay(paths);
+}
+
+/** Behind its swap and before its commit; of a move that ended on its way back the ledger knows all. */
+function isOnItsWay(paths: Host['paths']): boolean {
+  try {
+    return readJournal(paths)?.direction === 'forward';
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return true;
+  }
+}

@@ -1,0 +1,30 @@
+// A worker's no as an error, and what can be read from one: who said it, and what everybody else answered. Decides nothing
+// about what follows from it.
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { WritError } from '../../core/errors.js';
+import { workerKey } from './worker-groups.js';
+
+/**
+ * What workers that could not live with a generation mean for it.
+ * @param results every answer, theirs among them
+ */
+export function refusal(
+  code: 'WORKER_REFUSED' | 'WORKER_DIED',
+  workers: readonly WorkerResult[],
+  results: readonly WorkerResult[],
+): WritError {
+  const names = workers.map((one) => `${workerKey(one.group, one.worker)}: ${one.text}`);
+  return new WritError(code, names.join('; '), {
+    facts: { groups: [...new Set(workers.map((one) => one.group))], refused: names, results },
+  });
+}
+
+/** @returns names of the groups that said no; none where the error is nobody's no */
+export function groupsIn({ facts }: WritError): readonly string[] {
+  return (facts['groups'] ?? []) as readonly string[];
+}
+
+/** @returns every answer that was had when somebody said no; none where a loader or a probe of a whole group said it */
+export function resultsIn({ facts }: WritError): readonly WorkerResult[] {
+  return (facts['results'] ?? []) as readonly WorkerResult[];
+}

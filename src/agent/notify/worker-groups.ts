@@ -1,0 +1,144 @@
+// The groups of workers configured together: their drivers, and who is in them. Tells nobody (tell-group does), and never
+// touches `policy/`.
+import type { WorkerGroupConfig } from '../../core/config/config.js';
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { readBootId } from '../../platform/process/boot-id.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Answer, Driver, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
+
+export interface WorkerGroup {
+  readonly config: WorkerGroupConfig;
+  /** Absent for a group that only has a loader. */
+  readonly driver?: Driver;
+}
+
+export interface GroupOptions {
+  readonly kinds: readonly DriverKind[];
+  readonly runDirectory: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly durable: DurableFs;
+  /** A worker answered outside a tell: one that connected between cycles, or one that was late. */
+  readonly onLateAnswer: (result: WorkerResult) => void;
+}
+
+/**
+ * Makes the drivers of all groups; nothing is opened yet.
+ * @throws WritError CONFIG_INVALID when a driver refuses its options
+ */
+export function createWorkerGroups(
+  configs: readonly WorkerGroupConfig[],
+  options: GroupOptions,
+): WorkerGroup[] {
+  return configs.map((config): WorkerGroup => {
+    const { reset } = config;
+    if (reset === undefined) return { config };
+    const kind = options.kinds.find((one) => one.name === reset.driver);
+    if (kind === undefined)
+      throw new WritError('CONFIG_INVALID', `group ${config.name}: no driver ${reset.driver}`);
+    return { config, driver: kind.create(reset.options, driverContext(config, options)) };
+  });
+}
+
+function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {
+  const { log, runDirectory, clock, durable } = options;
+  return {
+    group: config.name,
+    log,
+    runDirectory,
+    clock,
+    durable,
+    onLateAnswer: (worker, generation, answer, identity) =>
+      options.onLateAnswer({
+        ...workerResult(config.name, worker, answer, generation, clock.nowMs()),
+        ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
+      }),
+  };
+}
+
+/** A worker's name in the ledger and in messages. */
+export function workerKey(group: string, worker: string): string {
+  return `${group}/${worker}`;
+}
+
+/** A worker that exists just now. */
+export interface Member {
+  readonly worker: string;
+  /** Its process in this boot; only of this boot where its driver cannot tell one process from another. */
+  readonly process: string;
+}
+
+/**
+ * Reads the set of a group anew.
+ * @returns its workers, or the reason why nobody can say who they are: then they are neither gone nor confirmed
+ */
+export async function readMembers({ driver, config }: WorkerGroup): Promise<readonly Member[] | WritError> {
+  if (driver === undefined) return [];
+  try {
+    const workers = await driver.members();
+    const bootId = readBootId();
+    return await mapBounded(workers, maxParallelTells, async (worker) => {
+      return { worker, process: processNamed((await driver.identity?.(worker)) ?? '', bootId) };
+    });
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'WORKER_UNREACHABLE') throw error;
+    return new WritError('WORKER_UNREACHABLE', `group ${config.name}: ${error.message}`, {
+      facts: { ...error.facts, group: config.name },
+      cause: error,
+    });
+  }
+}
+
+/** Pids and inodes are used again after a boot. */
+const bootCharacters = 8;
+
+function processNamed(identity: string, bootId: string): string {
+  return `${bootId.slice(0, bootCharacters)}:${identity}`;
+}
+
+/** So many workers are asked or told at a time. */
+export const maxParallelTells = 32;
+
+/** What one worker said, as results carry it. */
+export function workerResult(
+  group: string,
+  worker: string,
+  answer: Answer,
+  generation: number,
+  atMs: number,
+): WorkerResult {
+  return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
+}
+
+/** As Promise.all, so many at a time. */
+export async function mapBounded<A, B>(
+  items: readonly A[],
+  bound: number,
+  act: (item: A) => Promise<B>,
+): Promise<B[]> {
+  const results: B[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      results[index] = await act(items[index] as A);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(bound, items.length) }, lane));
+  return results;
+}
+
+export async function openGroups(groups: readonly WorkerGroup[]): Promise<void> {
+  for (const { driver } of groups) await driver?.open?.();
+}
+
+export async function closeGroups(groups: readonly WorkerGroup[]): Promise<void> {
+  for (const { driver } of groups) await driver?.close?.();
+}
+
+/** Says to drivers what a worker that connects later is to use. */
+export function announceActive(groups: readonly WorkerGroup[], target: Target | undefined): void {
+  for (const { driver } of groups) driver?.activeChanged?.(target);
+}

@@ -1,0 +1,192 @@
+// Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
+// failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { Host } from '../state/host.js';
+import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
+import type { VerbOf } from './notify-verbs.js';
+import { type WorkerGroup, workerKey } from './worker-groups.js';
+
+const maxTextCharacters = 500;
+const firstDelayMs = 5000;
+const maxDelayMs = 300_000;
+
+/** @returns milliseconds until a worker is told again after so many tries in vain: 5 s doubling to 5 min */
+export function dueDelayMs(tries: number): number {
+  return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
+}
+
+export interface Wanted {
+  readonly generation: number;
+  readonly nowMs: number;
+  /** How each takes it over from what it uses now: who needs a restart for it owes one until it answers. */
+  readonly verbOf: VerbOf;
+}
+
+/** @returns the ledger in which every known worker of the groups is to use this generation, from now on */
+export function wantGeneration(
+  ledger: Ledger,
+  groups: readonly WorkerGroup[],
+  { generation, nowMs, verbOf }: Wanted,
+): Ledger {
+  const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
+    const group = groups.find((one) => one.config.name === groupOf(key));
+    if (group === undefined || entry.wanted === generation) return [key, entry];
+    const next = waiting(entry, { wanted: generation, text: 'not told yet', nowMs });
+    return [key, verbOf(group, workerOf(key)) === 'restart' ? { ...next, owed: 'restart' } : next];
+  });
+  const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
+  const moved = Object.fromEntries(paced.map((one) => [one.config.name, nowMs]));
+  return {
+    ...ledger,
+    workers: Object.fromEntries(workers),
+    ...(paced.length === 0 ? {} : { movedAtMs: { ...ledger.movedAtMs, ...moved } }),
+  };
+}
+
+/** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */
+export function waiting(
+  known: WorkerLedger | undefined,
+  now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
+): WorkerLedger {
+  const { confirmed, process, goneAtMs, owed } = known ?? {};
+  return {
+    wanted: now.wanted,
+    state: 'waiting',
+    text: now.text,
+    atMs: now.nowMs,
+    ...(confirmed === undefined ? {} : { confirmed }),
+    ...(process === undefined ? {} : { process }),
+    ...(owed === undefined ? {} : { owed }),
+    ...(goneAtMs === undefined ? {} : { goneAtMs }),
+  };
+}
+
+/** Notes what workers said; a worker that was never seen before is added. */
+export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly WorkerResult[]): void {
+  if (results.length === 0) return;
+  const ledger = host.ledger.read();
+  const workers = { ...ledger.workers };
+  for (const result of results) {
+    const key = workerKey(result.group, result.worker);
+    workers[key] = entryOf(result, workers[key]);
+  }
+  host.ledger.write({ ...ledger, workers });
+}
+
+/** More than a set may have, with those that are gone. */
+const maxWorkersOfGroup = 2048;
+
+/** Notes the sets that a move could not read: until they are, nobody knows who uses what. */
+export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: ReadonlyMap<string, string>): void {
+  if (unread.size === 0) return;
+  const ledger = host.ledger.read();
+  const { unreadSets = {} } = ledger;
+  const found = [...unread].map(([name, text]): [string, UnreadSet] => {
+    return [name, { text, sinceMs: unreadSets[name]?.sinceMs ?? host.clock.nowMs() }];
+  });
+  host.ledger.write({ ...ledger, unreadSets: { ...unreadSets, ...Object.fromEntries(found) } });
+}
+
+/**
+ * Notes an answer that came outside a tell. One about another generation than the worker is to use by now says
+ * nothing: it must neither confirm what is active nor make an older generation the wanted one.
+ * @param active number of the active generation: what a worker that was never seen is to use
+ */
+export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
+  const { workers } = host.ledger.read();
+  const known = workers[workerKey(result.group, result.worker)];
+  // Who stays is found with its set, and told; whoever comes under ever new names must not fill the ledger.
+  const others = Object.keys(workers).filter((key) => groupOf(key) === result.group);
+  if (known === undefined && others.length >= maxWorkersOfGroup) return;
+  // A driver hands on the answer to its last tell alone, so that it is that one which is answered.
+  const { tell, process } = known ?? {};
+  const own = { ...(tell === undefined ? {} : { tell }), ...(process === undefined ? {} : { process }) };
+  // A worker whose group the last move did not concern is told what is active when it connects anew.
+  if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
+}
+
+function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
+  const { state, generation, atMs, tell, process } = result;
+  const confirmed = state === 'confirmed' ? generation : known?.confirmed;
+  const isSame = known?.state === state && known.wanted === generation;
+  const isTaken = state === 'confirmed' || state === 'told';
+  return {
+    wanted: generation,
+    state,
+    text: result.text.slice(0, maxTextCharacters),
+    atMs: isSame ? known.atMs : atMs,
+    ...(confirmed === undefined ? {} : { confirmed }),
+    ...(process === undefined ? {} : { process }),
+    ...(known?.owed === undefined || isTaken ? {} : { owed: known.owed }),
+    ...(tell === undefined ? {} : { tell, toldAtMs: atMs }),
+    ...(state === 'unreachable' ? inVain(result, known) : {}),
+  };
+}
+
+/** The same tell may be noted more than once, as by the step and by the commit: it was one try. */
+function inVain(
+  { atMs, generation, tell }: WorkerResult,
+  known: WorkerLedger | undefined,
+): Pick<WorkerLedger, 'tries' | 'toldAtMs'> {
+  const { tries = 0, toldAtMs = atMs, tell: before } = known?.wanted === generation ? known : {};
+  return tries > 0 && before === tell ? { tries, toldAtMs } : { tries: tries + 1, toldAtMs: atMs };
+}
+
+/** @returns when a worker is told again that was told in vain, epoch milliseconds; undefined for any other */
+export function nextTellAtMs({ tries, toldAtMs }: WorkerLedger): number | undefined {
+  return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + dueDelayMs(tries);
+}
+
+/** @returns keys of the workers that could not be told what they are to use; who is gone is told when it is back */
+export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
+  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one));
+  return new Set(due.map(([key]) => key));
+}
+
+/** @returns keys of the workers that refuse what no way back would take from them: they may have been mended */
+export function refusingInVain({ workers, previous }: Ledger): readonly string[] {
+  const refusing = Object.entries(workers).filter(
+    ([, { state, goneAtMs, confirmed, wanted }]) =>
+      state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined),
+  );
+  return refusing.map(([key]) => key);
+}
+
+export function isDue(worker: WorkerLedger): boolean {
+  return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
+}
+
+/** @returns those of them whose turn it is */
+export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
+  const isTurn = (entry: WorkerLedger): boolean => {
+    const atMs = nextTellAtMs(entry) ?? nowMs;
+    // A time further away than any wait was noted by a clock that was set back since.
+    return atMs <= nowMs || atMs > nowMs + maxDelayMs;
+  };
+  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one));
+  return new Set(due.map(([key]) => key));
+}
+
+/** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */
+export function dueGroups(ledger: Ledger): ReadonlySet<string> {
+  const due = Object.entries(ledger.workers).filter(
+    ([, one]) => one.state === 'unreachable' || one.state === 'waiting' || one.state === 'refused',
+  );
+  return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
+}
+
+/** True when everybody who is there proved what it is to use. Who is gone uses nothing; of a set that nobody can read nothing is known. */
+export function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
+  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
+  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
+}
+
+/** @returns the name of the group in a key of `workers` */
+export function groupOf(key: string): string {
+  return key.slice(0, key.indexOf('/'));
+}
+
+/** @returns the name of the worker in a key of `workers` */
+export function workerOf(key: string): string {
+  return key.slice(key.indexOf('/') + 1);
+}

@@ -1,0 +1,199 @@
+// What happens on a host, as events with stable names (docs/events.md): made from the end of a cycle and from what two status
+// reports differ in. Pure: one line of JSON an event, times as ISO 8601; who writes them is the caller's.
+import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import type { AgentState, StatusReport, WorkerStatus } from '../../core/status/status.js';
+
+/** Names are a promise: a name is never given another meaning, and new ones may come. */
+export const eventNames = [
+  'agent.state',
+  'cycle.ended',
+  'events.dropped',
+  'freshness.fresh',
+  'freshness.frozen',
+  'freshness.refused',
+  'freshness.stale',
+  'policy.activated',
+  'policy.blocked',
+  'policy.damaged',
+  'policy.paused',
+  'policy.repaired',
+  'policy.resumed',
+  'policy.rolled-back',
+  'policy.unblocked',
+  'problem.ended',
+  'problem.raised',
+  'release.held',
+  'release.refused',
+  'release.released',
+  'trust.changed',
+  'worker.gone',
+  'worker.told',
+  'worker.waiting',
+] as const;
+
+export type EventName = (typeof eventNames)[number];
+
+/** Name and members of its own; host and time are added by whoever writes it. */
+export interface HostEvent {
+  readonly event: EventName;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What one cycle or one change may say; of more, a count. */
+export const maxEventsAtOnce = 1000;
+const maxTextCharacters = 500;
+
+/** @returns the events of a cycle, rollback, repair or recovery that has ended; `cycle.ended` first */
+export function eventsOfCycle(result: CycleResult): HostEvent[] {
+  const { cycle, trigger, outcome, exitCode, confirmed, changed, durationMs, bundles } = result;
+  const { fromGeneration, generation, problems } = result;
+  const moved = compact({ cycle, fromGeneration, generation });
+  const code = problems[0]?.code;
+  const ended = { trigger, outcome, exitCode, confirmed, changed, ...moved, durationMs, code };
+  const parts = bundles.map(({ bundle, channel, outcome: own, fromSerial, toSerial, revision, problem }) =>
+    compact({ bundle, channel, outcome: own, fromSerial, toSerial, revision, code: problem?.code }),
+  );
+  return [
+    event('cycle.ended', { ...ended, bundles: parts }),
+    ...(changed && generation !== undefined ? [event('policy.activated', { ...moved, confirmed })] : []),
+    ...(outcome === 'rolled-back' ? [event('policy.rolled-back', { ...moved, code })] : []),
+    ...refusedIn(result),
+  ];
+}
+
+function refusedIn({ cycle, bundles }: CycleResult): HostEvent[] {
+  return bundles.flatMap(({ bundle, channel, outcome, remembered, toSerial, problem, retryAtMs }) => {
+    if ((outcome !== 'rejected' && outcome !== 'rolled-back') || remembered === true) return [];
+    const why = { code: problem?.code, message: problem?.message };
+    return event('release.refused', {
+      ...{ cycle, bundle, channel, serial: toSerial, ...why },
+      retryAt: retryAtMs === undefined ? undefined : isoTime(retryAtMs),
+    });
+  });
+}
+
+/** @returns the event of a state of the agent's process */
+export function eventOfState(state: AgentState, version: string): HostEvent {
+  return event('agent.state', { state, version });
+}
+
+/** @returns what has changed from one report to the next, apart from what the end of a cycle says */
+export function eventsOfChange(before: StatusReport, after: StatusReport): HostEvent[] {
+  return [freshness, trust, looks, problems, pauses, holds, workers].flatMap((part) => part(before, after));
+}
+
+function freshness(before: StatusReport, after: StatusReport): HostEvent[] {
+  const { state, failing, refused, expired } = after.freshness;
+  if (state === before.freshness.state) return [];
+  const attempt = refused ?? failing;
+  const role = expired?.role ?? attempt?.role;
+  const why = state === 'fresh' ? {} : { code: attempt?.code, role };
+  return [event(`freshness.${state}`, { from: before.freshness.state, ...why })];
+}
+
+function trust(before: StatusReport, after: StatusReport): HostEvent[] {
+  return after.trust.flatMap(({ role, version, expiresAtMs }) => {
+    const known = before.trust.find((one) => one.role === role)?.version;
+    if (known === version) return [];
+    return event('trust.changed', { role, fromVersion: known, version, expiresAt: isoTime(expiresAtMs) });
+  });
+}
+
+function looks(before: StatusReport, { scrub }: StatusReport): HostEvent[] {
+  if (scrub === undefined || scrub.outcome === 'whole' || scrub.atMs === before.scrub?.atMs) return [];
+  return [event(`policy.${scrub.outcome}`, { found: scrub.found })];
+}
+
+function problems(before: StatusReport, after: StatusReport): HostEvent[] {
+  const codesOf = (report: StatusReport): Set<string> => new Set(report.problems.map((one) => one.code));
+  const [known, now] = [codesOf(before), codesOf(after)];
+  const raised = [...now].filter((code) => !known.has(code));
+  const ended = [...known].filter((code) => !now.has(code));
+  return [
+    ...raised.flatMap((code) => {
+      const { message = '', hint = '' } = after.problems.find((one) => one.code === code) ?? {};
+      const also = code === blockedCode ? [event('policy.blocked', { message })] : [];
+      return [event('problem.raised', { code, message, hint }), ...also];
+    }),
+    ...ended.flatMap((code) => [
+      event('problem.ended', { code }),
+      ...(code === blockedCode ? [event('policy.unblocked', {})] : []),
+    ]),
+  ];
+}
+
+const blockedCode = 'ACTIVATION_BLOCKED';
+
+function pauses({ pause: before }: StatusReport, { pause }: StatusReport): HostEvent[] {
+  if (before?.atMs === pause?.atMs) return [];
+  if (pause === undefined) return [event('policy.resumed', {})];
+  const { by, reason, untilMs } = pause;
+  const until = untilMs === undefined ? undefined : isoTime(untilMs);
+  return [event('policy.paused', { by, reason, until })];
+}
+
+function holds(before: StatusReport, after: StatusReport): HostEvent[] {
+  const without = (report: StatusReport, other: StatusReport): StatusReport['holds'] =>
+    report.holds.filter(
+      (one) => !other.holds.some(({ bundle, serial }) => bundle === one.bundle && serial === one.serial),
+    );
+  return [
+    ...without(after, before).map(({ bundle, serial, by, reason }) =>
+      event('release.held', { bundle, serial, by, reason }),
+    ),
+    ...without(before, after).map(({ bundle, serial }) => event('release.released', { bundle, serial })),
+  ];
+}
+
+function workers(before: StatusReport, after: StatusReport): HostEvent[] {
+  const key = ({ group, worker }: WorkerStatus): string => `${group}/${worker}`;
+  const known = new Map(before.workers.map((one) => [key(one), one]));
+  const now = new Set(after.workers.map(key));
+  const told = after.workers.flatMap((one) => {
+    const old = known.get(key(one));
+    if (old !== undefined && isSame(old, one)) return [];
+    const { group, worker, state, wanted, confirmed, text } = one;
+    if (state === 'waiting') return event('worker.waiting', { group, worker, wanted, confirmed });
+    return event('worker.told', { group, worker, state, wanted, confirmed, text });
+  });
+  const gone = before.workers.filter((one) => !now.has(key(one)));
+  return [...told, ...gone.map(({ group, worker }) => event('worker.gone', { group, worker }))];
+}
+
+function isSame(one: WorkerStatus, other: WorkerStatus): boolean {
+  return one.state === other.state && one.wanted === other.wanted && one.confirmed === other.confirmed;
+}
+
+function event(name: EventName, fields: Readonly<Record<string, unknown>>): HostEvent {
+  return { event: name, fields: compact(fields) };
+}
+
+/** Without what is not known, and with texts cut to their bound. */
+function compact(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, maxTextCharacters) : value]),
+  );
+}
+
+function isoTime(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+/** @returns lines of JSON, each with its end, at most `maxEventsAtOnce` and a count of the others */
+export function eventLines(
+  events: readonly HostEvent[],
+  where: { readonly host: string; readonly atMs: number; readonly dropped?: number },
+): string {
+  const { host, atMs } = where;
+  const kept = events.slice(0, maxEventsAtOnce);
+  const dropped = events.length - kept.length + (where.dropped ?? 0);
+  const all = dropped === 0 ? kept : [...kept, event('events.dropped', { count: dropped })];
+  return all
+    .map(
+      ({ event: name, fields }) =>
+        `${JSON.stringify({ schema: 1, type: 'event', event: name, time: isoTime(atMs), host, ...fields })}\n`,
+    )
+    .join('');
+}

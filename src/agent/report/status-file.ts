@@ -1,0 +1,66 @@
+// /run/writ/status.json (0644): what everybody on the host may know, without a socket. Written only when it says
+// something new, so that a poll with nothing to do writes nothing. Hook output and workers' answers stay out.
+
+import { errorCodes } from '../../core/error-codes.js';
+import type { StatusReport } from '../../core/protocol/control-protocol.js';
+import type { HeldStatus } from '../../core/status/status.js';
+import { statusNews } from '../../core/status/status-news.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { Host } from '../state/host.js';
+import type { HostPaths } from '../state/paths.js';
+
+const maxStatusBytes = 1_000_000;
+
+/** Writes the public part of a report; a failure is logged, never an outcome. */
+export function writeStatusFile(host: Pick<Host, 'paths' | 'durable' | 'log'>, report: StatusReport): void {
+  const next = publicPart(report);
+  try {
+    const known = readStatusFile(host.paths);
+    if (known !== undefined && statusNews(known) === statusNews(next)) return;
+    host.durable.writeFile('status', host.paths.status, `${JSON.stringify(next)}\n`, 0o644);
+  } catch (error) {
+    host.log.warn({ err: error }, 'status.json could not be written');
+  }
+}
+
+function publicPart(report: StatusReport): StatusReport {
+  return {
+    ...report,
+    workers: report.workers.map((one) => ({ ...one, text: '' })),
+    refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
+    holds: report.holds.map((one) => ({ ...one, reason: '' })),
+    ...(report.pause === undefined ? {} : { pause: { ...report.pause, reason: '' } }),
+    // Which processes there are is nobody's business where /proc hides them.
+    ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
+    ...(report.scrub === undefined ? {} : { scrub: { ...report.scrub, damage: [] } }),
+    problems: report.problems.map(({ code, hint }) => ({
+      code,
+      message: errorCodes[code].meaning,
+      hint,
+      facts: {},
+    })),
+  };
+}
+
+function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStatus): HeldStatus {
+  return one;
+}
+
+/** @returns the last report, or undefined when there is none that can be read */
+export function readStatusFile(paths: Pick<HostPaths, 'status'>): StatusReport | undefined {
+  const verdict = readSmallFile(paths.status, { maxBytes: maxStatusBytes });
+  if (verdict.kind !== 'read') return undefined;
+  try {
+    const value: unknown = JSON.parse(verdict.bytes.toString('utf8'));
+    return isReport(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isReport(value: unknown): value is StatusReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { type, freshness } = value as { type?: unknown; freshness?: unknown };
+  return type === 'status.result' && typeof freshness === 'object' && freshness !== null;
+}

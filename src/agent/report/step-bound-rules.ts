@@ -1,0 +1,111 @@
+// How long a step of a job may take when everything takes until its deadline: what is silent for longer hangs. Pure; a
+// generous sum, for an agent that is killed amid honest work would have to recover from it.
+import type {
+  AgentConfig,
+  BundleConfig,
+  CanaryConfig,
+  HookConfig,
+  WorkerGroupConfig,
+} from '../../core/config/config.js';
+import type { Step } from '../../core/cycle/sync-machine.js';
+import { maxRedirects, maxResumptions, type TransportLimits } from '../../core/limits.js';
+import { maxVisitedRoles } from '../../core/tuf/target-search.js';
+
+const slackMs = 600_000;
+/** Workers of a group that are told one after another. */
+const maxInTurn = 256;
+
+/**
+ * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that tells no
+ *   steps, as a recovery or a look over the disk
+ * @returns milliseconds
+ */
+export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {
+  return slackMs + boundOf(step, config);
+}
+
+function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {
+  const checksMs = sum(config.bundles.flatMap(({ checks }) => checks.map(checkMs)));
+  const workersMs = sum(config.workers.map(groupMs));
+  switch (step) {
+    case 'refresh':
+      return refreshMs(config);
+    case 'select':
+      return rolesMs(config);
+    // A repair asks for fresh metadata within it.
+    case 'fetch':
+      return refreshMs(config) + fetchMs(config);
+    // A step that has ended is followed by the next one's work before its own first word.
+    case 'stage':
+    case 'verify':
+    case 'check':
+    case 'canary':
+    case 'flush':
+      return checksMs + workersMs;
+    case 'swap':
+    case 'load':
+    case 'reset':
+    case 'probe':
+    case 'restore':
+    case 'commit':
+      return 2 * workersMs + wayMs(config);
+    case 'none':
+      return wayMs(config) + checksMs + 2 * workersMs + staleMs(config);
+  }
+}
+
+function wayMs(config: AgentConfig): number {
+  return refreshMs(config) + rolesMs(config) + fetchMs(config);
+}
+
+function refreshMs({ repository, transport }: AgentConfig): number {
+  return repository.length * transport.refreshTimeoutMs;
+}
+
+/** The search for each bundle may need delegated roles that are not there yet. */
+function rolesMs({ repository, transport, bundles }: AgentConfig): number {
+  return bundles.length * maxVisitedRoles * repository.length * transport.metadataTimeoutMs;
+}
+
+/** Of every bundle at every mirror, none of which sends anything. */
+function fetchMs({ repository, transport, bundles }: AgentConfig): number {
+  return bundles.length * repository.length * stallMs(transport);
+}
+
+/** How long one mirror can hold a transfer up without a byte of it: each wait is ended when nothing comes. */
+function stallMs({ connectTimeoutMs, idleTimeoutMs, archiveTimeoutMs }: TransportLimits): number {
+  // For its head, and for the rest of a redirect.
+  const answerMs = (1 + maxRedirects) * (connectTimeoutMs + 2 * idleTimeoutMs);
+  return (1 + maxResumptions) * Math.min(answerMs + idleTimeoutMs, archiveTimeoutMs);
+}
+
+/** The operator's commands for the age of policy; the two of them never run in one job. */
+function staleMs({ freshness: { onStale, onFresh } }: AgentConfig): number {
+  return Math.max(...[onStale, onFresh].map((hook) => (hook === undefined ? 0 : triesMs(hook))));
+}
+
+function canaryMs(canary: CanaryConfig | undefined): number {
+  if (canary === undefined) return 0;
+  if (canary.kind === 'run') return triesMs(canary.hook);
+  const { start, probe, timeoutMs } = canary;
+  return (1 + (start.retry ?? 0)) * (start.timeoutMs + timeoutMs + probe.timeoutMs);
+}
+
+function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
+  // Told, and on the way back restarted where it died of it.
+  const tellMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
+  const probeMs = probe === undefined ? 0 : triesMs(probe);
+  return canaryMs(canary) + (load === undefined ? 0 : triesMs(load)) + maxInTurn * (tellMs + probeMs);
+}
+
+function checkMs(check: BundleConfig['checks'][number]): number {
+  return check.kind === 'run' ? triesMs(check) : check.timeoutMs;
+}
+
+function triesMs({ timeoutMs, retry = 0 }: HookConfig): number {
+  return timeoutMs * (retry + 1);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((one, other) => one + other, 0);
+}

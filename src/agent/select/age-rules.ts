@@ -1,0 +1,128 @@
+// Judges the age of an offered release against what this host has accepted before (docs/adr/0002).
+// Pure: the ledger's facts and the time go in, a verdict comes out. Never looks at signatures, holds or schedules.
+import type { ErrorCode } from '../../core/error-codes.js';
+import { maxCreatedAheadMs } from '../../core/limits.js';
+import type { Digest } from '../../core/names.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+
+/** How many accepted serials a ledger keeps per bundle and channel; older ones are forgotten. */
+export const maxAcceptedSerials = 1000;
+
+/** A release this host knows: its serial, and the manifest that stands for its content. */
+export interface KnownRelease {
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+}
+
+export interface AgeFacts {
+  readonly offered: ReleaseInfo;
+  /** The highest release ever accepted for this bundle and channel. */
+  readonly highest?: KnownRelease | undefined;
+  /** Serials accepted for this bundle and channel, as `rememberAccepted` keeps them. */
+  readonly accepted: readonly number[];
+  /** The release in use now, of whatever channel. */
+  readonly active?: KnownRelease | undefined;
+  /**
+   * The configuration names another channel than the active release came by: this once the offered serial may
+   * be below the active one. What was accepted on the new channel itself still binds.
+   */
+  readonly channelChanged: boolean;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+}
+
+export type AgeVerdict =
+  | { readonly kind: 'new' }
+  /** The offered release is the active one: nothing to do. */
+  | { readonly kind: 'current' }
+  | {
+      readonly kind: 'refused';
+      readonly code: Extract<ErrorCode, 'SERIAL_ROLLBACK' | 'SERIAL_REUSED' | 'CREATED_IN_FUTURE'>;
+      readonly message: string;
+      readonly facts: Readonly<Record<string, string | number>>;
+    };
+
+/** Judges one offered release. Serial before time: a replayed release is refused whatever the clock says. */
+export function judgeAge(facts: AgeFacts): AgeVerdict {
+  const { offered, active } = facts;
+  if (active?.serial === offered.serial && active.manifestDigest === offered.manifest.digest) {
+    return { kind: 'current' };
+  }
+  return reused(facts) ?? rolledBack(facts) ?? fromTheFuture(facts) ?? { kind: 'new' };
+}
+
+/** One serial, two contents: somebody signed twice, or mixes repositories. Serials are per bundle. */
+function reused({ offered, highest, active }: AgeFacts): AgeVerdict | undefined {
+  const other = [highest, active].find(
+    (known) => known?.serial === offered.serial && known.manifestDigest !== offered.manifest.digest,
+  );
+  if (other === undefined) return undefined;
+  return {
+    kind: 'refused',
+    code: 'SERIAL_REUSED',
+    message: `${offered.bundle}: serial ${offered.serial} came before with other content`,
+    facts: {
+      bundle: offered.bundle,
+      serial: offered.serial,
+      expected: other.manifestDigest,
+      actual: offered.manifest.digest,
+    },
+  };
+}
+
+/**
+ * A lower serial is a replay, unless every accepted release above it was taken back by a signed act: without
+ * the signed list, whoever holds an old repository could bring a known hole back.
+ */
+function rolledBack(facts: AgeFacts): AgeVerdict | undefined {
+  const { offered } = facts;
+  const withdrawn = new Set(offered.withdrawn);
+  const standing = serialsThatBind(facts).filter(
+    (serial) => serial > offered.serial && !withdrawn.has(serial),
+  );
+  if (standing.length === 0 && !isForgotten(facts)) return undefined;
+  const highest = standing.reduce((most, serial) => Math.max(most, serial), facts.highest?.serial ?? 0);
+  return {
+    kind: 'refused',
+    code: 'SERIAL_ROLLBACK',
+    message: `${offered.bundle}: serial ${offered.serial} is below ${highest}, which was accepted and not withdrawn`,
+    facts: {
+      bundle: offered.bundle,
+      channel: offered.channel,
+      expected: `above ${highest}`,
+      actual: offered.serial,
+    },
+  };
+}
+
+function serialsThatBind({ accepted, highest, active, channelChanged }: AgeFacts): number[] {
+  const serials = [...accepted];
+  if (highest !== undefined) serials.push(highest.serial);
+  if (active !== undefined && !channelChanged) serials.push(active.serial);
+  return serials;
+}
+
+/** Below the oldest serial of a full list nobody knows what was accepted, so nothing can vouch for it. */
+function isForgotten({ offered, accepted }: AgeFacts): boolean {
+  if (accepted.length < maxAcceptedSerials) return false;
+  return offered.serial < accepted.reduce((least, serial) => Math.min(least, serial));
+}
+
+function fromTheFuture({ offered, nowMs }: AgeFacts): AgeVerdict | undefined {
+  const aheadMs = offered.createdAtMs - nowMs;
+  if (aheadMs <= maxCreatedAheadMs) return undefined;
+  return {
+    kind: 'refused',
+    code: 'CREATED_IN_FUTURE',
+    message: `${offered.bundle}: serial ${offered.serial} was created ${Math.ceil(aheadMs / 1000)} s after this host's time`,
+    facts: { bundle: offered.bundle, serial: offered.serial, aheadMs, expected: maxCreatedAheadMs },
+  };
+}
+
+/**
+ * @param accepted the list so far
+ * @returns the list with the serial in it: ascending, without duplicates, the newest maxAcceptedSerials
+ */
+export function rememberAccepted(accepted: readonly number[], serial: number): number[] {
+  return [...new Set([...accepted, serial])].sort((a, b) => a - b).slice(-maxAcceptedSerials);
+}

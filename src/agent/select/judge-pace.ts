@@ -1,0 +1,78 @@
+// How long a release waits for `settle` and `minInterval` of the worker groups that it concerns, and the note of it in the
+// ledger. Judges one release; what a cycle holds back is pace-groups'.
+import type { WorkerGroupConfig } from '../../core/config/config.js';
+import type { WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { ActiveBundle } from '../generations/generation-contents.js';
+import type { Host } from '../state/host.js';
+import type { WaitingRelease } from '../state/ledger.js';
+import { waitsUntilMs } from './pace-rules.js';
+import { pacedError } from './pacing.js';
+
+/**
+ * Before anything of a release is fetched: a group that watches all of a bundle is concerned by any change of it.
+ * @param active its release just now; a host without this policy gets it at once
+ * @returns why it is not fetched yet; undefined too where only its files can say whom it concerns
+ */
+export function pacedUnseen(
+  host: Host,
+  release: ReleaseInfo,
+  active: ActiveBundle | undefined,
+): WritError | undefined {
+  if (active === undefined || active.record.release.manifest.digest === release.manifest.digest)
+    return undefined;
+  const groups = host.config.workers.filter(
+    (one) => hasPace(one) && one.when.length === 0 && one.uses.includes(release.bundle),
+  );
+  const wait = judgeWait(host, release, groups);
+  if (wait?.untilMs === undefined) return undefined;
+  noteWaits(host, { [release.bundle]: wait }, new Map([[release.bundle, active]]));
+  return pacedError(release.bundle, wait);
+}
+
+export function hasPace({ settleMs, minIntervalMs }: WorkerGroupConfig): boolean {
+  return settleMs !== undefined || minIntervalMs !== undefined;
+}
+
+/** @returns what is known of a release that changes what these groups use; without an end it may go on */
+export function judgeWait(
+  host: Host,
+  { bundle, serial, manifest }: ReleaseInfo,
+  groups: readonly WorkerGroupConfig[],
+): WaitingRelease | undefined {
+  if (groups.length === 0) return undefined;
+  const nowMs = host.clock.nowMs();
+  const { waiting = {}, movedAtMs = {} } = host.ledger.read();
+  const known = waiting[bundle];
+  const sinceMs = known?.sinceMs ?? nowMs;
+  const changedAtMs = known?.manifestDigest === manifest.digest ? known.changedAtMs : nowMs;
+  const ends = groups.flatMap((one) => {
+    const moved = movedAtMs[one.name];
+    const times = { sinceMs, changedAtMs, nowMs, ...(moved === undefined ? {} : { movedAtMs: moved }) };
+    const untilMs = waitsUntilMs(one, times);
+    return untilMs === undefined ? [] : [{ name: one.name, untilMs }];
+  });
+  const wait = { serial, manifestDigest: manifest.digest, sinceMs, changedAtMs };
+  const { vain } = known ?? {};
+  if (ends.length === 0) return { ...wait, groups: [], ...(vain === undefined ? {} : { vain }) };
+  return {
+    ...wait,
+    groups: ends.map((one) => one.name),
+    untilMs: Math.max(...ends.map((one) => one.untilMs)),
+  };
+}
+
+/** A bundle that has what it waited for, or is not configured any more, waits for nothing. */
+export function noteWaits(
+  host: Host,
+  waits: Readonly<Record<string, WaitingRelease>>,
+  active: ReadonlyMap<string, ActiveBundle>,
+): void {
+  const { waiting = {}, ...ledger } = host.ledger.read();
+  const names = host.config.bundles.map((one) => one.name);
+  const left = Object.entries({ ...waiting, ...waits }).filter(([name, { manifestDigest }]) => {
+    const digest = active.get(name)?.record.release.manifest.digest;
+    return names.includes(name) && digest !== manifestDigest;
+  });
+  host.ledger.write({ ...ledger, ...(left.length === 0 ? {} : { waiting: Object.fromEntries(left) }) });
+}

@@ -1,0 +1,111 @@
+// The releases that a worker group keeps waiting, as the ledger has them: which of them are not fetched yet, and when one
+// is to be looked at again. Who waits for the pace of a group, and until when, is pace-groups'; for how long a release is
+// left alone that a command behind the swap gave no verdict on, or said "not now" to, is said here.
+import { type ErrorCode, WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { WaitStatus } from '../../core/status/status.js';
+import type { Host } from '../state/host.js';
+import type { Ledger, WaitingRelease } from '../state/ledger.js';
+import type { NewRelease } from '../state/refusals.js';
+
+/** @returns why this release is not fetched yet: it was judged or tried before, and its time has not come */
+export function stillWaiting(
+  host: Pick<Host, 'ledger' | 'clock'>,
+  release: ReleaseInfo,
+): WritError | undefined {
+  const wait = host.ledger.read().waiting?.[release.bundle];
+  if (wait?.manifestDigest !== release.manifest.digest || wait.untilMs === undefined) return undefined;
+  const isNow = wait.untilMs <= host.clock.nowMs() || wait.changedAtMs > host.clock.nowMs();
+  if (isNow) return undefined;
+  return wait.vain === undefined
+    ? pacedError(release.bundle, wait)
+    : vainError(release.bundle, wait, wait.vain);
+}
+
+export function pacedError(bundle: string, { serial, groups, untilMs = 0 }: WaitingRelease): WritError {
+  const until = new Date(untilMs).toISOString();
+  const text = `${bundle} ${serial} waits until ${until}: ${groups.join(', ')} is not to be told before`;
+  return new WritError('ACTIVATION_PACED', text, { facts: { bundle, serial, groups, untilMs } });
+}
+
+function vainError(
+  bundle: string,
+  { serial, groups, untilMs = 0 }: WaitingRelease,
+  { code }: NonNullable<WaitingRelease['vain']>,
+): WritError {
+  const until = new Date(untilMs).toISOString();
+  const why = code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
+  const text = `${bundle} ${serial} waits until ${until}: ${groups.join(', ')}: ${why}`;
+  return new WritError(code, text, { facts: { bundle, serial, groups, untilMs } });
+}
+
+/** Each try moves the link there and back under everybody who reads it, and tells all workers twice. */
+const firstVainMs = 60_000;
+const maxVainMs = 3_600_000;
+
+/**
+ * Notes that these releases were tried in vain: they are left alone for a minute, doubling to an hour.
+ * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
+ * @returns epoch milliseconds until which they wait
+ */
+export function noteVain(
+  { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
+  releases: readonly NewRelease[],
+  { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
+): number {
+  const { waiting = {}, ...rest } = ledger.read();
+  const nowMs = clock.nowMs();
+  const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
+  const used = releases.filter((one) => uses.includes(one.bundle));
+  const held = used.length > 0 ? used : releases;
+  const tries = 1 + Math.max(0, ...held.map(({ bundle }) => waiting[bundle]?.vain?.tries ?? 0));
+  const untilMs = nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);
+  const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
+    const known = waiting[bundle];
+    const isSame = known?.manifestDigest === manifest.digest;
+    // A time of the future was noted by a clock that was set back since.
+    const sinceMs = Math.min(known?.sinceMs ?? nowMs, nowMs);
+    const changedAtMs = isSame ? Math.min(known.changedAtMs, nowMs) : nowMs;
+    const times = { sinceMs, changedAtMs, untilMs };
+    const vain = { tries, code };
+    return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, vain }];
+  });
+  ledger.write({ ...rest, waiting: { ...waiting, ...Object.fromEntries(waits) } });
+  return untilMs;
+}
+
+/** @returns the ledger in which these releases, which have become active, wait for nothing */
+export function withoutWaits(ledger: Ledger, releases: readonly NewRelease[]): Ledger {
+  const { waiting = {}, ...rest } = ledger;
+  const left = Object.entries(waiting).filter(([name]) => !releases.some(({ bundle }) => bundle === name));
+  return left.length === 0 ? rest : { ...rest, waiting: Object.fromEntries(left) };
+}
+
+/** Notes that a wait is over, once for each. @returns true when a cycle is to look at what waited */
+export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
+  const nowMs = clock.nowMs();
+  return endWaits(ledger, ({ untilMs }) => untilMs !== undefined && untilMs <= nowMs);
+}
+
+/** What was tried in vain may be tried again at once: another configuration may have other commands. */
+export function endVainWaits({ ledger }: Pick<Host, 'ledger'>): void {
+  endWaits(ledger, ({ untilMs, vain }) => untilMs !== undefined && vain !== undefined);
+}
+
+function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => boolean): boolean {
+  const { waiting = {}, ...rest } = ledger.read();
+  if (!Object.values(waiting).some(isOver)) return false;
+  const next = Object.entries(waiting).map(([bundle, one]): [string, WaitingRelease] => {
+    const { untilMs: _, ...over } = one;
+    return [bundle, isOver(one) ? over : one];
+  });
+  ledger.write({ ...rest, waiting: Object.fromEntries(next) });
+  return true;
+}
+
+/** @returns the releases that wait just now */
+export function waitingNow({ waiting = {} }: Ledger, nowMs: number): WaitStatus[] {
+  return Object.entries(waiting).flatMap(([bundle, { serial, groups, untilMs = 0 }]) =>
+    untilMs > nowMs ? [{ bundle, serial, groups, untilMs }] : [],
+  );
+}

@@ -1,0 +1,199 @@
+// The `select` step: which release each bundle should have, by age rules, holds and remembered refusals.
+// Decides on signed metadata alone: not a byte of an archive has been fetched.
+
+import type { BundleConfig } from '../../core/config/config.js';
+import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
+import type { SignedTarget } from '../../trust/signed-target.js';
+import type { ActiveBundle } from '../generations/generation-contents.js';
+import { outcomeOf, problemOf } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import { channelKey, isBlocked } from '../state/ledger.js';
+import { findRefusal } from '../state/refusal-rules.js';
+import { type AgeVerdict, judgeAge } from './age-rules.js';
+import { pacedUnseen } from './judge-pace.js';
+import { stillWaiting } from './pacing.js';
+import { pausedError } from './pause.js';
+import { judgeSpace } from './space-memory.js';
+
+export type Selection =
+  /** The active release stays, or there is still none; `result` says why. */
+  | {
+      readonly kind: 'keep';
+      readonly bundle: BundleConfig;
+      readonly result: BundleResult;
+      /** The release that was tried in this cycle and failed. */
+      readonly offered?: ReleaseInfo;
+    }
+  /** The offered release is fetched and tried. */
+  | {
+      readonly kind: 'take';
+      readonly bundle: BundleConfig;
+      readonly target: SignedTarget;
+      readonly result: BundleResult;
+    };
+
+export interface SelectOptions {
+  readonly active: ReadonlyMap<string, ActiveBundle>;
+  /** A pause, holds and the memory of refusals are ignored, and a current release is fetched again. */
+  readonly force: 'yes' | 'no';
+  readonly signal: AbortSignal;
+  /** Told of each mirror that failed before another one brought a delegated role. */
+  readonly onMirrorFailed?: (failure: MirrorFailure) => void;
+  /** Bundles refused earlier in this very cycle, with their results. */
+  readonly refusedNow: ReadonlyMap<string, BundleResult>;
+}
+
+/** @returns one selection per configured bundle, in the order of the configuration */
+export async function selectReleases(host: Host, options: SelectOptions): Promise<Selection[]> {
+  const selections: Selection[] = [];
+  // One after the other: bundles of one team share the delegated metadata that the first of them fetches.
+  for (const bundle of host.config.bundles) {
+    const refused = options.refusedNow.get(bundle.name);
+    selections.push(
+      refused ? { kind: 'keep', bundle, result: refused } : await selectOne(host, bundle, options),
+    );
+  }
+  return holdBackSets(selections, host.config.together);
+}
+
+async function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Promise<Selection> {
+  const active = options.active.get(bundle.name);
+  const found = await findOffer(host, bundle, options);
+  const target = found instanceof WritError ? undefined : found;
+  const base = baseResult(bundle, active, target);
+  const keep = (error: WritError, more: Partial<BundleResult> = {}): Selection => {
+    const result = { ...base, ...more, outcome: outcomeOf(error), problem: problemOf(error) };
+    return { kind: 'keep', bundle, result };
+  };
+  if (found instanceof WritError) return keep(found);
+  if (target === undefined) return keepUnlisted(bundle, base, active);
+  const verdict = judge(host, bundle, target, active);
+  if (verdict.kind === 'refused')
+    return keep(new WritError(verdict.code, verdict.message, { facts: verdict.facts }));
+  if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
+  if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
+  const held = judgeMemory(host, target, keep);
+  if (held !== undefined) return held;
+  const paused = pausedError(host, `${bundle.name} ${target.release.serial}`);
+  if (paused !== undefined) return keep(paused);
+  const waits = stillWaiting(host, target.release) ?? pacedUnseen(host, target.release, active);
+  if (waits !== undefined) return keep(waits);
+  const noRoom = judgeSpace(host, target.release);
+  return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);
+}
+
+/**
+ * @returns what the repository offers. An entry that cannot be read, or a delegated role that has expired or
+ *   cannot be had, concerns the bundles that depend on it, not the others.
+ */
+async function findOffer(
+  host: Host,
+  bundle: BundleConfig,
+  options: Pick<SelectOptions, 'signal' | 'onMirrorFailed'>,
+): Promise<SignedTarget | WritError | undefined> {
+  try {
+    return await host.client.target(bundle.name, bundle.channel, options);
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
+}
+
+function baseResult(bundle: BundleConfig, active?: ActiveBundle, target?: SignedTarget): BundleResult {
+  return {
+    bundle: bundle.name,
+    channel: bundle.channel,
+    outcome: 'unchanged',
+    ...(active ? { fromSerial: active.record.release.serial } : {}),
+    ...(target ? { toSerial: target.release.serial, revision: target.release.revision } : {}),
+  };
+}
+
+/** A bundle the repository no longer lists stays active and is reported; one it never listed is a failure. */
+function keepUnlisted(bundle: BundleConfig, base: BundleResult, active: ActiveBundle | undefined): Selection {
+  const error = new WritError(
+    'TARGET_UNKNOWN',
+    `the repository lists no ${bundle.name} on ${bundle.channel}`,
+    {
+      facts: { bundle: bundle.name, channel: bundle.channel },
+    },
+  );
+  const outcome = active?.record.release.channel === bundle.channel ? 'unchanged' : 'failed';
+  return { kind: 'keep', bundle, result: { ...base, outcome, problem: problemOf(error) } };
+}
+
+function judge(
+  host: Host,
+  bundle: BundleConfig,
+  target: SignedTarget,
+  active: ActiveBundle | undefined,
+): AgeVerdict {
+  const ledger = host.ledger.read();
+  const lastChannel = ledger.channels[bundle.name];
+  const accepted = ledger.accepted[channelKey(bundle.name, bundle.channel)] ?? [];
+  const release = active?.record.release;
+  return judgeAge({
+    offered: target.release,
+    accepted: accepted.map((one) => one.serial),
+    highest: accepted.at(-1),
+    active: release && { serial: release.serial, manifestDigest: release.manifest.digest },
+    channelChanged: lastChannel !== undefined && lastChannel !== bundle.channel,
+    nowMs: host.clock.nowMs(),
+  });
+}
+
+/** Holds, the memory of refusals and a block: what `--force` ignores. */
+function judgeMemory(
+  host: Host,
+  target: SignedTarget,
+  keep: (error: WritError, more?: Partial<BundleResult>) => Selection,
+): Selection | undefined {
+  const { bundle, serial, manifest } = target.release;
+  const nowMs = host.clock.nowMs();
+  const { holds, blocked } = host.ledger.read();
+  const hold = holds.find((one) => one.bundle === bundle && one.serial >= serial);
+  if (hold !== undefined) {
+    const text = `${bundle} ${serial} is held since a rollback by ${hold.by}: ${hold.reason}`;
+    return keep(
+      new WritError('RELEASE_HELD', text, { facts: { bundle, serial, by: hold.by, since: hold.atMs } }),
+    );
+  }
+  if (blocked !== undefined && isBlocked(blocked, bundle, manifest.digest)) {
+    return keep(
+      new WritError('ACTIVATION_BLOCKED', blocked.reason, { facts: { bundle, serial, since: blocked.atMs } }),
+    );
+  }
+  const refusal = findRefusal(host.refusals.read().refusals, bundle, manifest.digest);
+  // A refusal of tomorrow was noted by a clock that was set back since.
+  if (refusal === undefined || refusal.retryAtMs <= nowMs || refusal.atMs > nowMs) return undefined;
+  const error = new WritError('REMEMBERED_REFUSAL', `${bundle} ${serial} was refused: ${refusal.message}`, {
+    facts: { bundle, serial, refusedFor: refusal.code, refusedAt: refusal.atMs },
+  });
+  return keep(error, { remembered: true, retryAtMs: refusal.retryAtMs });
+}
+
+/** A set moves only together: when one member is held back, no other member is taken. */
+export function holdBackSets(
+  selections: readonly Selection[],
+  sets: readonly (readonly string[])[],
+): Selection[] {
+  return selections.map((selection): Selection => {
+    if (selection.kind === 'keep') return selection;
+    const set = sets.find((names) => names.includes(selection.bundle.name)) ?? [];
+    const culprit = selections.find(
+      (other) =>
+        other.kind === 'keep' && set.includes(other.bundle.name) && other.result.outcome !== 'unchanged',
+    );
+    return culprit === undefined ? selection : heldBackBy(selection, culprit.result);
+  });
+}
+
+/** The result of a bundle that waits because another one of its set could not move. */
+function heldBackBy(selection: Selection, culprit: BundleResult): Selection {
+  const { problem, outcome } = culprit;
+  const result = { ...selection.result, outcome, ...(problem ? { problem } : {}) };
+  return { kind: 'keep', bundle: selection.bundle, result };
+}

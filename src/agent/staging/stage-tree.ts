@@ -1,0 +1,129 @@
+// Writes the files of a candidate tree into the jail: each created exclusively, digested, given its mode and
+// time and closed before the next. Knows nothing of archives; its paths have passed the entry rules. Flushes
+// nothing: one `sync -f` does that for the whole tree, before the swap.
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { digestHex } from '../../core/names.js';
+import { addSpace, type Space, spaceForTree } from '../../core/release/disk-space.js';
+import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
+import { type RoomOptions, readFreeSpace, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
+import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
+
+export interface TreeOptions {
+  /** A new directory in staging, owned by this process alone. */
+  readonly treePath: string;
+  readonly fs: DurableFs;
+  /** Mode of plain files, as 0644. */
+  readonly mode: number;
+  /** Group that owns the tree; the agent's own if left out. */
+  readonly groupId?: number;
+  /** Modification time of every file, epoch seconds. */
+  readonly mtimeSeconds: number;
+  /** For people, as `access 7`. */
+  readonly what: string;
+  /** What the release will have on the disk beside its tree, and what of that is there already. */
+  readonly beside: { readonly written: Space; readonly toCome: Space };
+}
+
+/** First the room for all, then one file at a time: open, write, close. */
+export interface TreeWriter {
+  /** Asked before the first file. @throws WritError DISK_FULL when there is no room for all of them */
+  requireRoom(manifest: Manifest): void;
+  /** @returns the error, and for a disk that filled up meanwhile one that says what is needed */
+  explain(error: unknown): unknown;
+  open(file: ManifestFile): void;
+  write(chunk: Buffer): void;
+  /** @throws WritError MANIFEST_MISMATCH when the content is not what the manifest says */
+  close(): void;
+  /** Closes what is open; for the way out after an error. */
+  abandon(): void;
+}
+
+/** All that a release needs, and how much of it is there already. */
+function roomFor(
+  { treePath, what, beside: { written, toCome } }: Pick<TreeOptions, 'treePath' | 'what' | 'beside'>,
+  manifest: Manifest,
+): RoomOptions {
+  const path = dirname(treePath);
+  const tree = spaceForTree(manifest, readFreeSpace(path).blockBytes);
+  return { path, what, written, space: addSpace(tree, toCome) };
+}
+
+/** The mode of directories and executables: whoever may read a plain file may enter and run. */
+export function executableMode(mode: number): number {
+  return mode | ((mode & 0o444) >> 2);
+}
+
+interface CurrentFile extends OpenFile {
+  readonly file: ManifestFile;
+  readonly digest: Hash;
+}
+
+/** Creates the root of the tree and returns the writer. @throws WritError DISK_* */
+export function createTreeWriter(options: TreeOptions): TreeWriter {
+  const { treePath, mtimeSeconds, fs: durable } = options;
+  const directories = new Set<string>();
+  let current: CurrentFile | undefined;
+  let room: RoomOptions | undefined;
+  makeDirectory(options, treePath);
+
+  const ensureParent = (path: string): void => {
+    const parent = dirname(path);
+    if (parent === '.' || directories.has(parent)) return;
+    ensureParent(parent);
+    makeDirectory(options, join(treePath, parent));
+    directories.add(parent);
+  };
+  const closeDescriptor = (): void => {
+    const open = current;
+    current = undefined;
+    if (open !== undefined) closeSync(open.descriptor);
+  };
+  return {
+    requireRoom: (manifest) => {
+      room = roomFor(options, manifest);
+      requireRoom(room);
+    },
+    explain: (error) => (room === undefined ? error : withNeed(error, room)),
+    open: (file) => {
+      ensureParent(file.path);
+      const path = join(treePath, file.path);
+      current = { file, path, descriptor: createFile(options, path, file), digest: createHash('sha256') };
+    },
+    write: (chunk) => {
+      if (current === undefined) throw new WritError('INTERNAL', 'content without a file');
+      durable.write('stage.file:write', current, chunk);
+      current.digest.update(chunk);
+    },
+    close: () => {
+      if (current === undefined) throw new WritError('INTERNAL', 'an end without a file');
+      const { digest, file } = current;
+      durable.setTime('stage.file:time', current, mtimeSeconds);
+      closeDescriptor();
+      requireDigest(file, digest);
+    },
+    abandon: closeDescriptor,
+  };
+}
+
+function createFile({ mode, groupId, fs: durable }: TreeOptions, path: string, file: ManifestFile): number {
+  return durable.openNew('stage.file:create', path, {
+    mode: file.executable ? executableMode(mode) : mode,
+    ...(groupId === undefined ? {} : { groupId }),
+  });
+}
+
+function makeDirectory({ fs: durable, mode, groupId }: TreeOptions, path: string): void {
+  durable.makeDirectory('stage.tree', path, executableMode(mode));
+  if (groupId !== undefined) durable.changeGroup('stage.tree:group', path, groupId);
+}
+
+function requireDigest(file: ManifestFile, digest: Hash): void {
+  const actual = digest.digest('hex');
+  if (actual === digestHex(file.digest)) return;
+  throw new WritError('MANIFEST_MISMATCH', `${file.path} is not the file that the manifest lists`, {
+    facts: { path: file.path, expected: file.digest, actual: `sha256:${actual}` },
+  });
+}

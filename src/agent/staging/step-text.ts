@@ -1,0 +1,71 @@
+// The lines that steps say to people. Pure text from selections.
+import type { CheckReport } from '../checks/run-checks.js';
+import type { Selection } from '../select/select-releases.js';
+
+export function selectText(selections: readonly Selection[]): string {
+  return selections.map(selectLine).join(', ');
+}
+
+function selectLine(selection: Selection): string {
+  const { bundle, channel, fromSerial, toSerial, revision, problem } = selection.result;
+  const from = fromSerial ?? 'none';
+  if (selection.kind === 'take')
+    return `${bundle} ${channel} ${from} -> ${toSerial}${revision ? ` (${revision})` : ''}`;
+  return `${bundle} ${channel} ${from} stays${problem ? ` [${problem.code}]` : ''}`;
+}
+
+/** @returns as `1 file`, `122 files` */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The selections before a step, and what it made of them. */
+export interface StepChange {
+  readonly before: readonly Selection[];
+  readonly after: readonly Selection[];
+}
+
+/** Fails when one of the bundles has failed in this step: what an earlier step has said is no news. */
+export function stepVerdict(change: StepChange): 'ok' | 'fail' | 'skip' {
+  if (failures(change).length > 0) return 'fail';
+  return change.after.some((one) => one.kind === 'take') ? 'ok' : 'skip';
+}
+
+/** @returns what went wrong with the bundles that failed in this step, or the text for when none did */
+export function failuresOr(change: StepChange, text: string): string {
+  const lines = failures(change).map((one) => `${one.bundle.name}: ${one.result.problem?.message}`);
+  return lines.length > 0 ? lines.join('; ') : text;
+}
+
+/** @returns the end of the step `check`: what refused comes first, with what it printed under it */
+export function checkStep(
+  checks: readonly CheckReport[],
+  verdict: 'ok' | 'fail' | 'skip',
+): { text: string; verdict: 'ok' | 'warn' | 'fail' | 'skip' } {
+  if (checks.length === 0) return { text: '', verdict: 'skip' };
+  const isGood = ({ verdict: { kind } }: CheckReport): boolean => kind === 'ok' || kind === 'warned';
+  const lines = [...checks.filter((one) => !isGood(one)), ...checks.filter(isGood)].flatMap(checkLines);
+  const isWarned = verdict === 'ok' && checks.some((one) => one.verdict.kind === 'warned');
+  return { text: lines.join('\n'), verdict: isWarned ? 'warn' : verdict };
+}
+
+const maxCheckOutputLines = 5;
+
+function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
+  const what = `${bundle}: ${name}`;
+  if (verdict.kind === 'ok') return [`${what}: ok`];
+  if (verdict.kind === 'warned') return [`${what}: warn (${verdict.reason})`];
+  const output = text.split('\n').filter((line) => line.trim() !== '');
+  return [`${what}: FAIL (${verdict.reason})`, ...output.slice(0, maxCheckOutputLines)];
+}
+
+function failures({ before, after }: StepChange): readonly Selection[] {
+  const taken = before.filter((one) => one.kind === 'take').map((one) => one.bundle.name);
+  return after.filter(
+    ({ kind, bundle, result }) =>
+      kind === 'keep' &&
+      taken.includes(bundle.name) &&
+      result.problem !== undefined &&
+      result.outcome !== 'unchanged',
+  );
+}

@@ -1,0 +1,39 @@
+// What a start found broken and made anew, said once with its code: noted in the ledger before anything is replaced,
+// so that no crash can lose it, and gone from there when it is in log and history.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { WritError } from '../../core/errors.js';
+import { problemOf } from '../job/progress.js';
+import { recordEvent } from '../job/record.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { brokenPath } from '../state/state-file.js';
+
+export interface Rebuilt {
+  /** Of the file. */
+  readonly path: string;
+  /** What was wrong with it, and what is lost, for people. */
+  readonly text: string;
+}
+
+/** Notes that a file is about to be made anew. */
+export function noteRebuilt(host: Pick<Host, 'ledger'>, rebuilt: Rebuilt): void {
+  host.ledger.write(withNotice(host.ledger.read(), rebuilt));
+}
+
+/** As noteRebuilt, for a ledger that is not written yet; the same notice is kept once. */
+export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
+  const facts = { path, kept: brokenPath(path) };
+  const notice = problemOf(new WritError('STATE_REBUILT', text, { facts }));
+  const others = (ledger.notices ?? []).filter((one) => one.message !== notice.message);
+  return { ...ledger, notices: [...others, notice] };
+}
+
+/** @returns what was to be said; it is in log and history when this returns */
+export function sayNotices(host: Host): readonly Problem[] {
+  const { notices, ...ledger } = host.ledger.read();
+  if (notices === undefined) return [];
+  const reason = 'the state directory was mended';
+  recordEvent(host, { trigger: 'recovery', problems: notices, reason });
+  host.ledger.write(ledger);
+  return notices;
+}

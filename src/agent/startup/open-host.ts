@@ -1,0 +1,202 @@
+// Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
+// The one place where the parts are put together; it performs no cycle.
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { AgentConfig } from '../../core/config/config.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import { createDurableFs, type OperationObserver } from '../../platform/disk/durable-fs.js';
+import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { openRepositoryClient } from '../../trust/repository-client.js';
+import { openRepositorySource } from '../../trust/sources/repository-source.js';
+import { openTrustStore } from '../../trust/store/trust-store.js';
+import { driverKinds } from '../../workers/registry.js';
+import { readActive } from '../generations/generations.js';
+import { lookForSandbox } from '../hooks/host-sandbox.js';
+import { createSandbox } from '../hooks/sandbox.js';
+import { noteNewlyConcerned } from '../notify/newly-concerned.js';
+import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
+import { noteLateAnswer } from '../notify/worker-ledger.js';
+import { endVainWaits } from '../select/pacing.js';
+import type { Host } from '../state/host.js';
+import { openLedger } from '../state/ledger.js';
+import { type HostPaths, hostPaths } from '../state/paths.js';
+import { retryRefusals } from '../state/refusals.js';
+import { openRefusals } from '../state/refusals-file.js';
+import { prepareHost } from './prepare-host.js';
+
+export interface HostOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of Writ: said to servers and on sockets. */
+  readonly version: string;
+  /** A test's way in to fail or kill at a labelled file operation. */
+  readonly observer?: OperationObserver;
+}
+
+export interface LockRequest {
+  /** Said to whoever finds the lock held. */
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'verify';
+  readonly waitMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes the directories and takes the lock of the state directory.
+ * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, LOCK_HELD, DISK_*
+ */
+export async function lockHost(
+  config: AgentConfig,
+  options: HostOptions,
+  request: LockRequest,
+): Promise<ProcessLock> {
+  const paths = hostPaths(config);
+  const durable = createDurableFs(options.observer);
+  prepareHost(paths, durable);
+  return takeLock({ ...request, path: paths.lock, durable, clock: options.clock, code: 'LOCK_HELD' });
+}
+
+/**
+ * Opens everything a cycle needs; the caller holds the lock.
+ * @throws WritError ROOT_MISSING, STATE_DAMAGED, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ */
+export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
+  const paths = hostPaths(config);
+  const durable = createDurableFs(options.observer);
+  const ledger = openLedger(paths.ledger, durable);
+  const refusals = openRefusals(paths.rejected, durable);
+  const host = makeHost(config, options, { paths, durable, ledger, refusals });
+  await openOrClose(host);
+  return host;
+}
+
+/**
+ * The same host under another configuration: same places, same state files, other bundles, server and workers.
+ * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again, and who uses more now is due.
+ * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ */
+export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
+  requireSamePlaces(old.config, config);
+  const { paths, durable, ledger, refusals } = old;
+  // What it has found out holds still.
+  const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};
+  const host = makeHost(config, options, { paths, durable, ledger, refusals, ...known });
+  // Both may listen on the same socket of a group: the old one goes first, and workers connect again.
+  await closeGroups(old.groups);
+  try {
+    await openOrClose(host);
+  } catch (error) {
+    announceCurrent(old);
+    await openGroups(old.groups);
+    throw error;
+  }
+  await old.client.close();
+  if (host.sandbox !== old.sandbox) await lookForSandbox(host);
+  retryRefusals(host);
+  endVainWaits(host);
+  noteNewlyConcerned(host);
+  return host;
+}
+
+function makeHost(
+  config: AgentConfig,
+  options: HostOptions,
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals'> & Partial<Pick<Host, 'sandbox'>>,
+): Host {
+  const { clock, log } = options;
+  const { sandbox = createSandbox({ mode: config.sandbox, log }) } = state;
+  const groups = createWorkerGroups(config.workers, {
+    kinds: driverKinds,
+    runDirectory: config.run,
+    log,
+    clock,
+    durable: state.durable,
+    onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
+  });
+  const client = openClient(config, { ...options, ...state });
+  return { ...state, config, clock, log, client, groups, sandbox };
+}
+
+/** Before the sockets open: a worker that connects at once is told what it is to use. */
+async function openOrClose(host: Host): Promise<void> {
+  announceCurrent(host);
+  try {
+    await openGroups(host.groups);
+  } catch (error) {
+    await closeHost(host);
+    throw error;
+  }
+}
+
+/** Says to the drivers what is active; a policy that cannot be read is nothing to use, and said elsewhere. */
+export function announceCurrent(host: Host): void {
+  const generation = currentOf(host);
+  const path = join(host.paths.generations, String(generation));
+  announceActive(host.groups, generation === undefined ? undefined : { generation, path });
+}
+
+function currentOf({ paths }: Pick<Host, 'paths'>): number | undefined {
+  try {
+    return readActive(paths)?.number;
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Frees sockets and connections; the lock is the caller's. */
+export async function closeHost(host: Host): Promise<void> {
+  await closeGroups(host.groups);
+  await host.client.close();
+}
+
+export function openClient(
+  config: AgentConfig,
+  options: HostOptions & { readonly durable: Host['durable']; readonly paths: HostPaths },
+): Host['client'] {
+  const { clock, version } = options;
+  const { transport, metadataLimits: limits } = config;
+  const [source, ...mirrors] = config.repository.map((mirror) => {
+    const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
+    const { url, redirects } = mirror;
+    return openRepositorySource(url, { clock, version, limits: transport, redirects, ...ca });
+  });
+  if (source === undefined) throw new WritError('CONFIG_INVALID', '`repository` names no place');
+  const store = openTrustStore({
+    directory: options.paths.trust,
+    bootstrapRoot: config.root,
+    fs: options.durable,
+  });
+  return openRepositoryClient({ source, mirrors, store, clock, limits, transport });
+}
+
+const maxCaBytes = 1_000_000;
+
+/** @throws WritError TLS_INVALID */
+export function readCa(path: string): string {
+  const verdict = readSmallFile(path, { maxBytes: maxCaBytes });
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  const { why } = verdict;
+  throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
+}
+
+const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events'] as const;
+
+/**
+ * A reload cannot move the lock or the policy from under the workers.
+ * @throws WritError CONFIG_INVALID naming the key that needs a restart
+ */
+function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
+  const moved = places.find((key) => !isDeepStrictEqual(old[key], next[key]));
+  if (moved === undefined) return;
+  throw new WritError('CONFIG_INVALID', `\`${moved}\` cannot change while the agent runs`, {
+    facts: { key: moved, expected: shown(old[moved]), actual: shown(next[moved]) },
+    hint: 'Restart the agent.',
+  });
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? 'none');
+}

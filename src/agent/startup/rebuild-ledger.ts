@@ -1,0 +1,103 @@
+// A ledger that is damaged or lost, made anew from what lies on the disk: numbers above everything ever seen, serials
+// from the kept records and from trust, times above every tree's. What nobody else wrote down is lost, and said.
+import * as fs from 'node:fs';
+import { isWritError, orUndefined } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { releasesNamedBy } from '../generations/generation-releases.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { listReleases, type ReleaseRecord, readRecord } from '../generations/release-records.js';
+import { readHistory } from '../job/history.js';
+import type { Host } from '../state/host.js';
+import { readJournal, writeJournal } from '../state/journal.js';
+import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
+import { rebuildJournal } from '../state/recovery-rules.js';
+import { noteRebuilt, withNotice } from './notices.js';
+import { rebuildHolds } from './rebuild-holds.js';
+import { greatestGeneration, latestMtimeSeconds } from './seen-on-disk.js';
+
+/**
+ * Mends the state files that could not be read, before anything is decided by them. Idempotent: until it has ended the
+ * files are as broken as they were.
+ * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
+ */
+export async function mendStateFiles(host: Host): Promise<void> {
+  await mendLedger(host);
+  const refusals = host.refusals.found();
+  if (!isWritError(refusals)) return;
+  const text = `${refusals.message}; what was refused before is forgotten, and may be tried again`;
+  noteRebuilt(host, { path: host.paths.rejected, text });
+  host.refusals.replace({ writ: 1, refusals: [] });
+}
+
+async function mendLedger(host: Host): Promise<void> {
+  const found = host.ledger.found();
+  if (found === 'whole' || (found === 'absent' && isNewHost(host))) return;
+  const ledger = await rebuildLedger(host);
+  // Which worker was told what is lost with the ledger. Before it, or a crash between the two would tell nobody.
+  tellEverybodyAgain(host);
+  const why = isWritError(found) ? found.message : `${host.paths.ledger} is gone`;
+  const text = `${why}; lost: holds that the history does not tell of, blocks, counted crashes, answers of workers`;
+  host.ledger.replace(withNotice(ledger, { path: host.paths.ledger, text }));
+}
+
+/** Nothing that a ledger would have protected was ever made. */
+function isNewHost({ paths }: Host): boolean {
+  return greatestGeneration(paths) === 0 && listReleases(paths).length === 0;
+}
+
+/** Generations that were rolled back and collected may have left no trace; workers may still know their numbers. */
+const margin = 1000;
+
+async function rebuildLedger(host: Host): Promise<Ledger> {
+  const { paths } = host;
+  const records = keptRecords(host);
+  const active = activeGenerationNumber(paths);
+  const activeReleases = active === undefined ? [] : releasesNamedBy(paths, active);
+  const good = lastKnownGood(host, active);
+  const stagedSeconds = records.map((one) => Math.floor(one.stagedAtMs / 1000));
+  const known = [...records.map((one) => one.release), ...knownToTrust(host)];
+  const base: Ledger = {
+    ...host.ledger.read(),
+    nextGeneration: greatestGeneration(paths) + 1 + margin,
+    lastMtimeSeconds: Math.max(await latestMtimeSeconds(paths), ...stagedSeconds),
+    channels: Object.fromEntries(activeReleases.map(({ bundle, channel }) => [bundle, channel])),
+    holds: rebuildHolds(readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }), {
+      active: activeReleases,
+      kept: records.map((one) => one.release),
+    }),
+    ...(good === undefined ? {} : { lastKnownGood: good }),
+  };
+  return known.reduce((ledger, { bundle, channel, serial, manifest }) => {
+    return withAccepted(ledger, channelKey(bundle, channel), { serial, manifestDigest: manifest.digest });
+  }, base);
+}
+
+function keptRecords({ paths }: Host): ReleaseRecord[] {
+  return listReleases(paths).flatMap(({ bundle, name }) => orNothing(() => readRecord(paths, bundle, name)));
+}
+
+/** What the repository lists is no older than what was accepted from it. */
+function knownToTrust({ config, client }: Host): ReleaseInfo[] {
+  return config.bundles.flatMap(({ name, channel }) =>
+    orNothing(() => client.knownTarget(name, channel)?.release),
+  );
+}
+
+/** What can still be read counts; what cannot is one trace less. */
+function orNothing<T>(read: () => T | undefined): T[] {
+  const value = orUndefined(read);
+  return value === undefined ? [] : [value];
+}
+
+function lastKnownGood(host: Host, active: number | undefined): number | undefined {
+  const journal = orUndefined(() => readJournal(host.paths));
+  return journal?.direction === 'forward' && journal.to === active ? journal.from : active;
+}
+
+/** As a journal that could not be read: one that tells of a swap is left as it is, and says more. */
+function tellEverybodyAgain(host: Host): void {
+  const { paths, durable } = host;
+  const active = activeGenerationNumber(paths);
+  const journal = rebuildJournal(active, active);
+  if (journal !== undefined && !fs.existsSync(paths.journal)) writeJournal(paths, durable, journal);
+}

@@ -1,0 +1,131 @@
+// What a start does before anything else: sweep leftovers, mend the state files, and finish or undo the swap that a
+// crash left. Gathers the facts, performs the plan of recovery-rules; decides nothing about trust.
+
+import { isWritError } from '../../core/errors.js';
+import { digestsOf } from '../activation/commit-ledger.js';
+import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { releasesBrought, releasesNamedBy } from '../generations/generation-releases.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
+import type { Host } from '../state/host.js';
+import { clearJournal, readJournal, writeJournal } from '../state/journal.js';
+import { blockOf } from '../state/ledger.js';
+import {
+  type DiskFacts,
+  type Journal,
+  planRecovery,
+  type RecoveryPlan,
+  rebuildJournal,
+} from '../state/recovery-rules.js';
+import { forgetReleases } from '../state/refusals.js';
+import { keepBroken } from '../state/state-file.js';
+import { noteRebuilt } from './notices.js';
+import { mendStateFiles } from './rebuild-ledger.js';
+import { finishSwap, type SwapLeft, stayBehindSwap, undoSwap } from './recover-swap.js';
+import { sweepLeftovers } from './sweep-leftovers.js';
+import { createWholeCheck, findWayBack } from './whole-generations.js';
+
+export interface RecoveryOptions {
+  readonly cycle: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Recovers. Idempotent: a crash in it is recovered by the next start.
+ * @returns the end of the unfinished cycle, or undefined when there was none
+ * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
+ */
+export async function recoverHost(host: Host, options: RecoveryOptions): Promise<CycleEnd | undefined> {
+  sweepLeftovers(host);
+  await mendStateFiles(host);
+  const journal = readOrRebuild(host);
+  if (journal === undefined) {
+    host.log.info({ plan: 'none' }, 'recovery');
+    return undefined;
+  }
+  const candidate = candidateOf(host, journal);
+  const facts = await factsFor(host, journal);
+  const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
+  host.log.info({ plan, journal, facts }, 'recovery');
+  return perform(host, plan, { ...options, journal, candidate, back: facts.back });
+}
+
+/**
+ * A journal is written whole or not at all, so a broken one is the work of a bad disk or of a hand. What it must have
+ * said is in the disk and the ledger; it is kept aside, said once, and replaced in one rename.
+ */
+function readOrRebuild(host: Host): Journal | undefined {
+  const { paths, durable } = host;
+  try {
+    return readJournal(paths);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
+    const journal = rebuildJournal(activeGenerationNumber(paths), host.ledger.read().lastKnownGood);
+    const reason = journal === undefined ? 'no policy is active' : 'all workers are told again';
+    noteRebuilt(host, { path: paths.journal, text: `${error.message}; ${reason}` });
+    keepBroken(durable, paths.journal);
+    if (journal === undefined) clearJournal(paths, durable);
+    else writeJournal(paths, durable, journal);
+    return journal;
+  }
+}
+
+/** What the swap brought; a repair brings nothing new, and is known by all that it holds. */
+function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
+  const brought = releasesBrought(paths, journal);
+  return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
+}
+
+async function factsFor(host: Host, journal: Journal): Promise<DiskFacts> {
+  const whole = createWholeCheck(host);
+  const current = activeGenerationNumber(host.paths);
+  return {
+    ...(current === undefined ? {} : { current }),
+    isWhole: (await whole.damageOf(journal.to)) === undefined,
+    back: await findWayBack(host, journal, whole),
+    isCommitted: host.ledger.read().committedCycle === journal.cycle,
+  };
+}
+
+interface Attempt extends SwapLeft {
+  readonly candidate: ReleaseDigests;
+}
+
+async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promise<CycleEnd | undefined> {
+  switch (plan.action) {
+    case 'none':
+      return undefined;
+    case 'discard':
+      clearJournal(host.paths, host.durable);
+      return undefined;
+    case 'clear':
+      forgetReleases(host, releasesBrought(host.paths, attempt.journal));
+      clearJournal(host.paths, host.durable);
+      return undefined;
+    case 'finish':
+      noteCrash(host, attempt, 'no');
+      return finishSwap(host, attempt);
+    case 'undo':
+      noteCrash(host, attempt, plan.block);
+      return undoSwap(host, { ...attempt, back: plan.to, block: plan.block, tell: plan.tell });
+    case 'stay':
+      noteCrash(host, attempt, plan.block);
+      return stayBehindSwap(host, { ...attempt, block: plan.block });
+  }
+}
+
+/** Counted, and blocked, before it is tried: a crash in the attempt must find it so. */
+function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | 'no'): void {
+  const ledger = host.ledger.read();
+  const crashes = countCrash(ledger.crashes, candidate);
+  const reason = `generation ${journal.to} did not come to its end; so did ${crashes.count - 1} starts with it before`;
+  const known = ledger.blocked;
+  const blocked = blockOf(reason, host.clock.nowMs(), { ...known?.releases, ...crashes.manifestDigests });
+  const isKnown = sameReleases(known?.releases, blocked.releases);
+  host.ledger.write({ ...ledger, crashes, ...(block === 'yes' && !isKnown ? { blocked } : {}) });
+}
+
+function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boolean {
+  const names = Object.keys(other);
+  return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
+}

@@ -1,0 +1,163 @@
+// Performs what recovery has planned for a swap that a crash left behind its link: on to its end, back, or nothing but
+// saying so where no generation is whole. Decides nothing; every part may be done again by the next start.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { toWritError, WritError } from '../../core/errors.js';
+import { finishMove } from '../activation/activate.js';
+import type { Move, MoveResult } from '../activation/move.js';
+import { type Restored, restore } from '../activation/restore.js';
+import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { releasesBrought } from '../generations/generation-releases.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { type CycleStory, openStory, problemOf } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
+import type { TellTarget } from '../notify/notify-steps.js';
+import type { Host } from '../state/host.js';
+import { clearJournal } from '../state/journal.js';
+import type { Journal, WayBack } from '../state/recovery-rules.js';
+import { rememberBlamed } from '../state/refusals.js';
+
+/** A swap as a start finds it. */
+export interface SwapLeft {
+  readonly cycle: string;
+  readonly signal: AbortSignal;
+  readonly journal: Journal;
+  /** Where the way back leads, also from a way forward on which somebody says no. */
+  readonly back: WayBack;
+}
+
+/** Tells the workers (again), then commits. */
+export function finishSwap(host: Host, left: SwapLeft): Promise<CycleEnd> {
+  return underStory(host, left, 'load', finishMove);
+}
+
+export interface Undo extends SwapLeft {
+  readonly block: 'yes' | 'no';
+  readonly tell: 'yes' | 'no';
+}
+
+/** Puts the link to `back`, and tells the workers. */
+export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
+  return underStory(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
+}
+
+/** Leaves the link, for nothing else is whole: what is to be done is said, and the start goes on. */
+export function stayBehindSwap(host: Host, left: SwapLeft & Pick<Undo, 'block'>): Promise<CycleEnd> {
+  return underStory(host, left, 'swap', async () => {
+    clearJournal(host.paths, host.durable);
+    const damage = problemOf(nothingWhole(left.journal));
+    const problems = left.block === 'yes' ? [blockedBy(host, left), damage] : [damage];
+    return { ...endOf(left.block), workers: [], problems, warnings: [] };
+  });
+}
+
+async function underStory(
+  host: Host,
+  left: SwapLeft,
+  firstStep: 'load' | 'swap',
+  act: (host: Host, story: CycleStory, move: Move) => Promise<MoveResult>,
+): Promise<CycleEnd> {
+  const { cycle } = left;
+  const story = openStory({ cycle, trigger: 'recovery', clock: host.clock, firstStep });
+  const area = openStagingArea(host.paths, host.durable, cycle);
+  const findings = emptyFindings(activeGenerationNumber(host.paths));
+  try {
+    findings.moves.push(await act(host, story, moveOf(host, left, area.path())));
+  } finally {
+    area.remove(host.log);
+  }
+  return { result: finishCycle(host, story, findings), story, recovers: left.journal.cycle };
+}
+
+/** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
+async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
+  const { journal, back, block, tell, move } = undo;
+  const problems = [
+    block === 'yes' ? blockedBy(host, undo) : problemOf(interrupted(undo)),
+    ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
+  ];
+  try {
+    const restored = await story.restore(() => restore(host, story, move, { tell }));
+    if (isToldAgain(undo)) return toldAgain(host, restored);
+    return { ...restored, ...endOf(block), problems: [...problems, ...restored.problems] };
+  } catch (error) {
+    if (activeGenerationNumber(host.paths) !== back) throw error;
+    clearJournal(host.paths, host.durable);
+    const text = `generation ${back} is back, but: ${toWritError(error).message}`;
+    const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
+    return { ...endOf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
+  }
+}
+
+/** No swap was cut short as far as anybody knows: what was lost is who had been told, and now they have been. */
+function isToldAgain({ journal, back }: Undo): boolean {
+  return journal.from === journal.to && back === journal.to;
+}
+
+function toldAgain(host: Host, told: Restored): MoveResult {
+  const { crashes: _, ...ledger } = host.ledger.read();
+  host.ledger.write(ledger);
+  const isWell = told.problems.length === 0;
+  const confirmed = isWell && told.workers.every((one) => one.state === 'confirmed');
+  return { ...told, outcome: isWell ? 'activated' : 'degraded', confirmed };
+}
+
+function endOf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed'> {
+  return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false };
+}
+
+function moveOf(host: Host, { journal, back, signal }: SwapLeft, staging: string): Move {
+  const releases = releasesBrought(host.paths, journal);
+  return {
+    kind: journal.kind,
+    ...(typeof back === 'number' ? { from: targetOf(host, back) } : {}),
+    to: targetOf(host, journal.to),
+    // Nobody knows who had been told when the crash came: everybody is told again.
+    groups: host.groups,
+    releases,
+    staging,
+    signal,
+    swapCycle: journal.cycle,
+    ledger: (ledger) => ledger,
+    // As in the cycle that crashed.
+    ...(journal.kind === 'update'
+      ? { onRefused: (error, groups) => void rememberBlamed(host, releases, error, groups) }
+      : {}),
+  };
+}
+
+function targetOf({ paths }: Host, generation: number): TellTarget {
+  return { generation, path: `${paths.generations}/${generation}` };
+}
+
+function interrupted({ journal: { from, to }, back }: Undo): WritError {
+  const before = typeof back === 'number' ? back : 'none';
+  const text = `the move to generation ${to} was cut short; generation ${before} is back`;
+  return new WritError('INTERRUPTED', text, { facts: { from, to }, hint: 'The next poll tries it again.' });
+}
+
+function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
+  return new WritError(
+    'STATE_DAMAGED',
+    `generation ${from} is not whole any more; generation ${back} is active`,
+    {
+      facts: { from, to, back },
+      hint: 'The next cycle fetches what is missing, and makes a new generation.',
+    },
+  );
+}
+
+function nothingWhole({ from, to }: Journal): WritError {
+  const text = `generations ${from} and ${to} are not whole, and no other one is kept: the link was left where it is`;
+  return new WritError('STATE_DAMAGED', text, {
+    facts: { from, to },
+    hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',
+  });
+}
+
+function blockedBy(host: Host, { journal }: SwapLeft): Problem {
+  const { blocked } = host.ledger.read();
+  const facts = { from: journal.from, to: journal.to };
+  const text = blocked?.reason ?? `generation ${journal.to} did not come to its end`;
+  return problemOf(new WritError('ACTIVATION_BLOCKED', text, { facts }));
+}

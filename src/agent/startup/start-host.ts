@@ -1,0 +1,110 @@
+// The order of a start, for the agent and for a command without one: recover, make sure that the active generation is
+// what its records say, run the loaders of a new boot, then be ready. Decides nothing itself.
+import * as fs from 'node:fs';
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { isWritError, toWritError, type WritError } from '../../core/errors.js';
+import { readBootId } from '../../platform/process/boot-id.js';
+import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { exclusiveAlone } from '../cycle/cycle-runner.js';
+import { newCycleId } from '../cycle/run-cycle.js';
+import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { damageError, unverifiedError } from '../generations/damage-error.js';
+import { lookForSandbox } from '../hooks/host-sandbox.js';
+import { scrub } from '../integrity/scrub.js';
+import { loadAtBoot } from '../notify/boot-loaders.js';
+import { noteNewlyConcerned } from '../notify/newly-concerned.js';
+import { readStatusFile } from '../report/status-file.js';
+import { repairNow } from '../select/pause.js';
+import type { Host } from '../state/host.js';
+import { retryAtStart } from '../state/refusals.js';
+import { mendHistory } from './complete-history.js';
+import { sayNotices } from './notices.js';
+import { type RecoveryOptions, recoverHost } from './recover-host.js';
+
+export interface Started {
+  /** The end of the unfinished cycle, if there was one. */
+  readonly recovered: CycleEnd | undefined;
+  /** The end of the repair, if one was needed and allowed; it is in the history already. */
+  readonly repaired: CycleEnd | undefined;
+  /** What is wrong with the active policy still. */
+  readonly damage: WritError | undefined;
+  /** What was mended in the state directory: said in log and history already. */
+  readonly notices: readonly Problem[];
+  /** Why a loader is still due. */
+  readonly notLoaded: Problem | undefined;
+}
+
+/**
+ * All that a start does before the first cycle, for the agent and for a command without one: mend the state files,
+ * finish or undo what a crash left, make sure that the active generation is whole, and run the loaders of a new boot.
+ */
+export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
+  const end = howItEnded(host);
+  await lookForSandbox(host);
+  const recovered = await recoverHost(host, options);
+  mendHistory(host, recovered);
+  const notices = sayNotices(host);
+  const bootId = readBootId();
+  retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
+  const verified = await verifyActive(host, { ...options, bootId, end });
+  noteNewlyConcerned(host);
+  const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
+  return { recovered, ...verified, notices, notLoaded };
+}
+
+interface Verify {
+  readonly bootId: string;
+  readonly end: 'clean' | 'unclean';
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
+ * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do. What is
+ * damaged is mended from what this host has: no start waits for a network.
+ */
+async function verifyActive(
+  host: Host,
+  { bootId, end, signal }: Verify,
+): Promise<Pick<Started, 'repaired' | 'damage'>> {
+  const full = end === 'unclean' || host.ledger.read().verifiedBootId !== bootId;
+  try {
+    const look = await scrub(() => host, {
+      cycle: newCycleId(),
+      signal,
+      contents: full ? 'digests' : 'sizes',
+      pace: unboundedPace(signal),
+      repair: repairNow(host),
+      download: 'no',
+      exclusive: exclusiveAlone,
+    });
+    const repaired = look.repair;
+    if (look.outcome === 'damaged') return { repaired, damage: damageError(look.damage) };
+    noteVerified(host, bootId);
+    return { repaired, damage: undefined };
+  } catch (error) {
+    host.log.error({ err: error }, 'the active generation could not be verified');
+    return { repaired: undefined, damage: unverifiedError(toWritError(error)) };
+  }
+}
+
+/** A disk that cannot take the note says nothing against what was read: the next start reads all of it again. */
+function noteVerified(host: Host, bootId: string): void {
+  const ledger = host.ledger.read();
+  if (ledger.verifiedBootId === bootId) return;
+  try {
+    host.ledger.write({ ...ledger, verifiedBootId: bootId });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'it could not be noted that the active generation was verified');
+  }
+}
+
+/** A crash leaves a staging area, a journal, or a status that never came to `stop`, or cannot be read. */
+function howItEnded(host: Host): 'clean' | 'unclean' {
+  const { paths } = host;
+  const left = fs.readdirSync(paths.staging).length > 0 || fs.existsSync(paths.journal);
+  const status = readStatusFile(paths);
+  const isOver = status === undefined ? !fs.existsSync(paths.status) : status.agent === 'stop';
+  return left || !isOver ? 'unclean' : 'clean';
+}

@@ -1,0 +1,212 @@
+// What outlives a cycle: numbers never used again, serials accepted, holds, what
+// each worker is to use. Written before the act that it protects. Holds no policy and no trust.
+
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import type { ErrorCode } from '../../core/errors.js';
+import type { Digest } from '../../core/names.js';
+import type { ScrubState } from '../../core/status/scrub-state.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { maxAcceptedSerials } from '../select/age-rules.js';
+import type { CrashCount, ReleaseDigests } from './crash-rules.js';
+import { ledgerSchema } from './ledger-schema.js';
+import { openStateFile, type StateFile } from './state-file.js';
+
+/** A release this host has accepted, newest last; the age rules need all of them above an offered one. */
+export interface AcceptedRelease {
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+}
+
+/** A rollback keeps this release out until a newer serial, `writ resume` or `writ pull --force`. */
+export interface Hold {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+}
+
+/** What one worker is to use, and what it last said. */
+export interface WorkerLedger {
+  readonly wanted: number;
+  readonly confirmed?: number;
+  readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
+  readonly text: string;
+  readonly atMs: number;
+  /** The process that answered; another one under the same name has confirmed nothing. */
+  readonly process?: string;
+  /** It was not there, or was another process, when the others were told: what it uses is not known. */
+  readonly appeared?: true;
+  /** It may use a generation that only a restart takes it from: so it is told until it answers. */
+  readonly owed?: 'restart';
+  /** Id of the last tell, and when it ended. */
+  readonly tell?: string;
+  readonly toldAtMs?: number;
+  /** Tells in vain. */
+  readonly tries?: number;
+  /** Since when its set does not list it. */
+  readonly goneAtMs?: number;
+}
+
+/** Nobody could say who the workers of a group are. */
+export interface UnreadSet {
+  readonly text: string;
+  readonly sinceMs: number;
+}
+
+/** Nothing is activated until it ends. */
+export interface Pause {
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+  /** Left out: until `writ resume`. */
+  readonly untilMs?: number;
+}
+
+/** A release that a worker group keeps waiting. */
+export interface WaitingRelease {
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+  /** When the first release was seen that has waited since, and when this one was. */
+  readonly sinceMs: number;
+  readonly changedAtMs: number;
+  readonly groups: readonly string[];
+  /** Left out once it may be tried. */
+  readonly untilMs?: number;
+  /**
+   * How often it was tried in vain, and how the last try ended: a command behind the swap gave no verdict, or said "not
+   * now". Left out where it is the pace of a group that it waits for.
+   */
+  readonly vain?: { readonly tries: number; readonly code: ErrorCode };
+}
+
+/** Policy was older than `maxStale`, and what was done about it. */
+export interface StalePeriod {
+  /** `over`: fresh again, and the command for that is due. */
+  readonly phase: 'stale' | 'over';
+  /** Since when it was too old. */
+  readonly sinceMs: number;
+  /** Why the server's answers were not accepted, when it began. */
+  readonly code?: string;
+  /** Boot in which the command for it succeeded. */
+  readonly ranBootId?: string;
+}
+
+/** A release that the disk had no room for. */
+export interface SpaceNeed {
+  readonly serial: number;
+  readonly unit: 'bytes' | 'inodes';
+  /** With the margin. */
+  readonly needed: number;
+  readonly atMs: number;
+}
+
+export interface Ledger {
+  readonly writ: 1;
+  /** Never reused, those of rolled-back generations included. */
+  readonly nextGeneration: number;
+  /** Whole seconds; every new tree gets a later one, or BIND and others would skip its files. */
+  readonly lastMtimeSeconds: number;
+  readonly previous?: number;
+  readonly lastKnownGood?: number;
+  /** When each generation on disk stopped being current, epoch milliseconds: its grace begins there. */
+  readonly retired?: Readonly<Record<string, number>>;
+  /** By `bundle/channel`. */
+  readonly accepted: Readonly<Record<string, readonly AcceptedRelease[]>>;
+  /** Channel of each bundle at its last activation: another one permits a lower serial once. */
+  readonly channels: Readonly<Record<string, string>>;
+  readonly holds: readonly Hold[];
+  readonly pause?: Pause;
+  /** By bundle. */
+  readonly waiting?: Readonly<Record<string, WaitingRelease>>;
+  /** By bundle: when the release that is active became so; of one that is not there its record knows when it was staged. */
+  readonly activatedAtMs?: Readonly<Record<string, number>>;
+  /** By group, for those with `minInterval`: when it was last moved to another generation. */
+  readonly movedAtMs?: Readonly<Record<string, number>>;
+  /** By `group/worker`. */
+  readonly workers: Readonly<Record<string, WorkerLedger>>;
+  /** By group. */
+  readonly unreadSets?: Readonly<Record<string, UnreadSet>>;
+  /** Epoch milliseconds; a server that said Retry-After is left alone across restarts too. */
+  readonly retryAfterUntilMs?: number;
+  /** Boot id of the last full verification of the active trees. */
+  readonly verifiedBootId?: string;
+  /** Boot in which the loaders of all groups have run on what is active: what they made in /run ends with it. */
+  readonly loadedBootId?: string;
+  /** A loader put off what is active: all of them run again, though they have run in this boot. */
+  readonly loadDue?: true;
+  /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
+  readonly committedCycle?: string;
+  /** The candidate that did not come to its end behind its swap. */
+  readonly crashes?: CrashCount;
+  readonly blocked?: Block;
+  readonly stale?: StalePeriod;
+  /** What a start has to say once: kept until it is in the history. */
+  readonly notices?: readonly Problem[];
+  /** By bundle: not fetched again before the disk has so much. */
+  readonly spaceNeeded?: Readonly<Record<string, SpaceNeed>>;
+  /** Where the last move ended, by its commit or by its way back; `current` names nothing else. */
+  readonly settled?: number;
+  /** What each kept generation holds: directory of each tree by bundle, by generation. */
+  readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The last look over the policy on disk. */
+  readonly scrub?: ScrubState;
+}
+
+/** Releases that no poll tries again; `writ resume`, `--force` or another release ends it. */
+export interface Block {
+  readonly reason: string;
+  readonly atMs: number;
+  readonly manifestDigests: readonly Digest[];
+  /** The same by bundle; absent in ledgers of older versions. */
+  readonly releases?: ReleaseDigests;
+}
+
+const initialLedger: Ledger = {
+  writ: 1,
+  nextGeneration: 1,
+  lastMtimeSeconds: 0,
+  accepted: {},
+  channels: {},
+  holds: [],
+  workers: {},
+};
+
+/** @throws WritError STATE_DAMAGED */
+export function openLedger(path: string, durable: DurableFs): StateFile<Ledger> {
+  return openStateFile({ path, op: 'ledger', schema: ledgerSchema, initial: initialLedger, durable });
+}
+
+/** The next mtime in whole seconds: now, but always later than the last one used. */
+export function nextMtimeSeconds(ledger: Ledger, nowMs: number): number {
+  return Math.max(Math.floor(nowMs / 1000), ledger.lastMtimeSeconds + 1);
+}
+
+/** @returns the ledger with a release noted as accepted for its bundle and channel. */
+export function withAccepted(ledger: Ledger, key: string, release: AcceptedRelease): Ledger {
+  const known = ledger.accepted[key] ?? [];
+  if (known.some((one) => one.serial === release.serial)) return ledger;
+  const list = [...known, release].sort((a, b) => a.serial - b.serial).slice(-maxAcceptedSerials);
+  return { ...ledger, accepted: { ...ledger.accepted, [key]: list } };
+}
+
+/** The key of `accepted`. */
+export function channelKey(bundle: string, channel: string): string {
+  return `${bundle}/${channel}`;
+}
+
+/** @returns a block of these releases */
+export function blockOf(reason: string, atMs: number, releases: ReleaseDigests): Block {
+  const text = reason.slice(0, maxReasonCharacters);
+  return { reason: text, atMs, manifestDigests: [...new Set(Object.values(releases))], releases };
+}
+
+const maxReasonCharacters = 1000;
+
+/** Two bundles may hold the same files: by bundle and digest, where the block says for which bundle. */
+export function isBlocked(block: Block | undefined, bundle: string, manifestDigest: Digest): boolean {
+  if (block === undefined) return false;
+  if (block.releases !== undefined) return block.releases[bundle] === manifestDigest;
+  return block.manifestDigests.includes(manifestDigest);
+}

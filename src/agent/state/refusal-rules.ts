@@ -1,0 +1,76 @@
+// The memory of refused releases (docs/ARCHITECTURE.md, Invariants): what was refused, why, and when
+// it is tried again. Pure. Only verdicts on authentic bytes come here, never a fault of the way or the host.
+import type { ErrorCode } from '../../core/error-codes.js';
+import type { Digest } from '../../core/names.js';
+
+export interface Refusal {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly manifestDigest: Digest;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly atMs: number;
+  readonly retryAtMs: number;
+  /** How often it was refused: the wait doubles each time. */
+  readonly tries: number;
+  /** Refused together with these bundles' releases: one of them may be the culprit. */
+  readonly refusedWith: readonly string[];
+}
+
+const maxRetryMs = 86_400_000;
+const maxRefusals = 1000;
+/** Of all together, as JSON: the file is read at every start, and written whole at every refusal. */
+const maxTotalBytes = 1_000_000;
+
+/** @returns milliseconds to wait after the n-th refusal: `firstMs`, doubling to 24 h. */
+export function retryDelayMs(tries: number, firstMs: number): number {
+  return Math.min(firstMs * 2 ** Math.min(tries - 1, 30), Math.max(maxRetryMs, firstMs));
+}
+
+/** @returns the refusals with one more, or with the known one counted again; the oldest make room. */
+export function remember(
+  refusals: readonly Refusal[],
+  refusal: Omit<Refusal, 'retryAtMs' | 'tries'>,
+  firstMs: number,
+): readonly Refusal[] {
+  const known = findRefusal(refusals, refusal.bundle, refusal.manifestDigest);
+  const tries = (known?.tries ?? 0) + 1;
+  const entry = { ...refusal, tries, retryAtMs: refusal.atMs + retryDelayMs(tries, firstMs) };
+  return newest([...refusals.filter((one) => one !== known), entry]);
+}
+
+/** A message or a list of bundles can be long: a count alone bounds no bytes. */
+function newest(refusals: readonly Refusal[]): readonly Refusal[] {
+  let bytes = 0;
+  const tooOld = refusals.findLastIndex((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
+    return bytes > maxTotalBytes;
+  });
+  return refusals.slice(Math.max(tooOld + 1, refusals.length - maxRefusals));
+}
+
+export function findRefusal(
+  refusals: readonly Refusal[],
+  bundle: string,
+  manifestDigest: Digest,
+): Refusal | undefined {
+  return refusals.find((one) => one.bundle === bundle && one.manifestDigest === manifestDigest);
+}
+
+/**
+ * Two bundles may hold the same files, so a digest alone names no release.
+ * @returns the refusals without that of a release that has become active
+ */
+export function forget(
+  refusals: readonly Refusal[],
+  bundle: string,
+  manifestDigest: Digest,
+): readonly Refusal[] {
+  return refusals.filter((one) => one.bundle !== bundle || one.manifestDigest !== manifestDigest);
+}
+
+/** @returns the refusals, all due at once: at boot and after a change of the configuration. */
+export function retryNow(refusals: readonly Refusal[]): readonly Refusal[] {
+  return refusals.map((one) => (one.retryAtMs === 0 ? one : { ...one, retryAtMs: 0 }));
+}

@@ -1,0 +1,123 @@
+// One way to keep a small JSON document in the state directory: read with a bound, judged by a JSON Schema,
+// written whole through the durable layer and only when its bytes change. Owns no document's meaning: what takes the
+// place of one that is damaged is its owner's to know.
+import { Ajv, type SchemaObject } from 'ajv';
+import { isWritError, WritError } from '../../core/errors.js';
+import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
+
+const maxStateBytes = 16_000_000;
+
+export interface StateFile<T> {
+  /** The document as last read or written; the first one while it is damaged. */
+  read(): T;
+  /**
+   * Makes the next document durable before it returns; writes nothing when it is the same.
+   * @throws WritError STATE_DAMAGED while the document is damaged: it must not be overwritten by accident; DISK_*
+   */
+  write(next: T): void;
+  /** What the file is: the error of a damaged one until it is replaced. */
+  found(): 'whole' | 'absent' | WritError;
+  /** Keeps a damaged file aside and puts this document in its place, in one rename. */
+  replace(next: T): void;
+}
+
+export interface StateFileOptions<T> {
+  readonly path: string;
+  /** Label of the write, as `ledger`. */
+  readonly op: string;
+  readonly schema: SchemaObject;
+  /** The document of a host that has none yet. */
+  readonly initial: T;
+  readonly durable: DurableFs;
+}
+
+/**
+ * Opens a document. One that is damaged is opened too, and says so: nothing is guessed, and nothing is written, before
+ * its owner has replaced it.
+ * @throws WritError DISK_* when the file cannot be read
+ */
+export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
+  const { path, durable, op } = options;
+  let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
+  const put = (next: T): void => {
+    const nextText = `${JSON.stringify(next)}\n`;
+    if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
+    text = nextText;
+    value = next;
+  };
+  return {
+    read: () => value,
+    write: (next) => {
+      if (damage !== undefined) throw damage;
+      put(next);
+    },
+    found: () => damage ?? (text === undefined ? 'absent' : 'whole'),
+    replace: (next) => {
+      if (damage !== undefined) keepBroken(durable, path);
+      put(next);
+      damage = undefined;
+    },
+  };
+}
+
+/** Where a damaged file is kept for who wants to know what became of it; a newer one takes its place. */
+export function brokenPath(path: string): string {
+  return `${path}.damaged`;
+}
+
+/** Gives a damaged file its second name; the first one stays, for there is no moment without the file. */
+export function keepBroken(durable: DurableFs, path: string): void {
+  durable.linkFile('recover.keep-broken', path, brokenPath(path));
+}
+
+interface Opened<T> {
+  readonly text?: string | undefined;
+  readonly value?: T;
+  damage?: WritError;
+}
+
+function readDocument<T>(options: StateFileOptions<T>): Opened<T> {
+  try {
+    const text = readBounded(options.path, options.op);
+    return text === undefined ? {} : { text, value: parse<T>(text, options) };
+  } catch (error) {
+    if (isWritError(error) && error.code === 'STATE_DAMAGED') return { damage: error };
+    throw error;
+  }
+}
+
+function readBounded(path: string, op: string): string | undefined {
+  const verdict = readSmallFile(path, { maxBytes: maxStateBytes });
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  if (verdict.kind === 'absent') return undefined;
+  const { because, why, cause } = verdict;
+  if (because === 'system') throw diskError(cause, { op: `${op}:read`, path });
+  const facts = { path };
+  if (because === 'too-long') throw new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts });
+  // Nothing that could be kept aside as a damaged document: its owner must not take its place.
+  throw new WritError('DISK_FAILED', `${path}: ${why}`, { facts });
+}
+
+function parse<T>(text: string, options: StateFileOptions<T>): T {
+  const damaged = (why: string, cause?: unknown): WritError =>
+    new WritError('STATE_DAMAGED', `${options.path}: ${why}`, { facts: { path: options.path }, cause });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw damaged('not JSON', error);
+  }
+  // The schema is our own: it need not be judged itself at every start.
+  const ajv = new Ajv({
+    strict: true,
+    allowUnionTypes: true,
+    meta: false,
+    validateSchema: false,
+    code: { optimize: false },
+  });
+  const validate = ajv.compile<T>(options.schema);
+  if (validate(value)) return value;
+  const first = validate.errors?.[0];
+  throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
+}

@@ -1,0 +1,53 @@
+// `writ diff`: what two generations differ in, or what the server would change. Nothing is activated.
+import { WritError } from '../../../core/errors.js';
+import type { CommandDefinition } from '../../console/command.js';
+import { generationOf } from '../../console/flag-values.js';
+import { agentDoors } from '../../host/agent-doors.js';
+import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
+import { showDiff } from '../../show/show-diff.js';
+
+interface DiffFlags extends ConfigFlags {
+  readonly server?: boolean;
+  readonly stat?: boolean;
+}
+
+export const command: CommandDefinition<DiffFlags> = {
+  examples: ['writ diff', 'writ diff 17 18 --stat', 'writ diff --server'],
+  exitCodes: [
+    '0  the same',
+    '1  different',
+    '2  usage or configuration, or it could not be told, whatever the reason',
+  ],
+  onSignal: 'drain',
+  failureExitCode: 2,
+  configure: (command) => {
+    addConfigFlag(command)
+      .argument('[A]', 'a kept generation; without any: the previous one')
+      .argument('[B]', 'the one to compare it with; by default the active one')
+      .option('--server', 'the active generation and the newest releases that the server lists')
+      .option('--stat', 'files and sizes, no texts');
+  },
+  run: async ([a, b], flags, { version, signal }) => {
+    if (flags.server && a !== undefined)
+      throw new WritError('USAGE', '--server compares with the active generation; name no other');
+    const [from, to] = [generationOf(a), generationOf(b)];
+    const difference = await agentDoors.diffPolicy({
+      configPath: flags.config,
+      version,
+      signal,
+      against: flags.server ? 'server' : 'generations',
+      texts: flags.stat ? 'no' : 'yes',
+      ...(from === undefined ? {} : { from }),
+      ...(to === undefined ? {} : { to }),
+    });
+    const same = difference.bundles.length === 0;
+    return {
+      type: 'diff.result',
+      outcome: same ? 'same' : 'different',
+      exitCode: same ? 0 : 1,
+      level: 'ok',
+      details: { ...difference },
+      lines: showDiff(difference),
+    };
+  },
+};

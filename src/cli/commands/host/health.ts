@@ -1,0 +1,66 @@
+// `writ health`: one line and an exit code for monitoring and for the health check of a container.
+
+import { Option } from 'commander';
+import { toWritError } from '../../../core/errors.js';
+import { judgeHealth } from '../../../core/status/host-health.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
+import { readStatus } from '../../host/read-status.js';
+import { healthLine } from '../../show/show-health.js';
+
+interface HealthFlags extends ConfigFlags {
+  readonly failOn: 'warning' | 'critical';
+}
+
+const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
+
+export const command: CommandDefinition<HealthFlags> = {
+  examples: ['writ health', 'writ health --fail-on critical --quiet'],
+  exitCodes: [
+    '0  ok',
+    '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
+    '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale; or no answer',
+  ],
+  onSignal: 'end',
+  configure: (command) => {
+    addConfigFlag(command).addOption(
+      new Option('--fail-on <level>', 'below this level the exit code is 0')
+        .choices(['warning', 'critical'])
+        .default('warning'),
+    );
+  },
+  run: async (_args, flags, context) => {
+    const answer = await judge(flags, context);
+    const isQuiet = flags.failOn === 'critical' && answer.exitCode < exitCodes.critical;
+    return isQuiet ? { ...answer, exitCode: 0 } : answer;
+  },
+};
+
+async function judge(
+  { config }: HealthFlags,
+  context: Parameters<CommandDefinition['run']>[2],
+): Promise<Answer> {
+  try {
+    const report = await readStatus(config, context);
+    const { level, findings } = judgeHealth(report);
+    const { host, generation, agent, freshness, atMs } = report;
+    return {
+      type: 'health.result',
+      outcome: level,
+      exitCode: exitCodes[level],
+      level,
+      details: { host, agent, generation, freshness: freshness.state, atMs, findings },
+      lines: [healthLine(report, { level, findings })],
+    };
+  } catch (error) {
+    // Nobody knows how this host is: to a monitor that is as bad as it gets.
+    const { code, message, hint, facts } = toWritError(error);
+    return {
+      type: 'health.result',
+      outcome: 'critical',
+      exitCode: exitCodes.critical,
+      details: { code, message, hint, facts },
+      lines: [`CRITICAL  ${message.split('\n', 1)[0]} [${code}]`],
+    };
+  }
+}

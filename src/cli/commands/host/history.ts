@@ -1,0 +1,59 @@
+// `writ history`: what the cycles of this host did, newest first; with --cycle all that one of them said.
+
+import { WritError } from '../../../core/errors.js';
+import {
+  type ControlAnswer,
+  type HistoryEntry,
+  maxHistoryEntries,
+} from '../../../core/protocol/control-protocol.js';
+import type { CommandContext, CommandDefinition } from '../../console/command.js';
+import { numberFlag } from '../../console/flag-values.js';
+import { agentDoors } from '../../host/agent-doors.js';
+import { addConfigFlag, ask, type ConfigFlags, isNotRunning, withConfig } from '../../host/ask.js';
+import { showCycle, showHistory } from '../../show/show-history.js';
+
+interface HistoryFlags extends ConfigFlags {
+  readonly limit: number;
+  readonly cycle?: string;
+}
+
+export const command: CommandDefinition<HistoryFlags> = {
+  examples: ['writ history -n 3', 'writ history --cycle c-7f20'],
+  exitCodes: ['0  answered', '1  no answer', '2  usage or configuration, or no such cycle'],
+  onSignal: 'end',
+  configure: (command) => {
+    addConfigFlag(command)
+      .option('-n, --limit <count>', 'how many, the newest', numberFlag(1, maxHistoryEntries), 20)
+      .option('--cycle <id>', 'all that this cycle said, as c-7f20');
+  },
+  run: async (_args, flags, context) => {
+    const entries = await readHistory(flags, context);
+    const [entry] = entries;
+    if (flags.cycle !== undefined && entry === undefined) {
+      throw new WritError('USAGE', `the history has no cycle ${flags.cycle}`, { hint: 'Run writ history.' });
+    }
+    const block = flags.cycle === undefined || entry === undefined ? showHistory(entries) : showCycle(entry);
+    const outcome = entries.length === 0 ? 'empty' : 'found';
+    return withConfig(
+      { type: 'history.result', outcome, exitCode: 0, details: { entries }, ...block },
+      flags,
+    );
+  },
+};
+
+async function readHistory(flags: HistoryFlags, context: CommandContext): Promise<readonly HistoryEntry[]> {
+  const { limit, cycle, config: configPath } = flags;
+  const wanted = { limit: cycle === undefined ? limit : 1, ...(cycle === undefined ? {} : { cycle }) };
+  const entries: HistoryEntry[] = [];
+  const onMessage = (message: ControlAnswer): void => {
+    if (message.type === 'history.entry') entries.push(message);
+  };
+  try {
+    await ask({ request: { type: 'history', ...wanted }, configPath, context, onMessage });
+    return entries;
+  } catch (error) {
+    if (!isNotRunning(error)) throw error;
+    const { version, clock } = context;
+    return agentDoors.readOfflineHistory({ configPath, version, nowMs: clock.nowMs(), ...wanted });
+  }
+}

@@ -1,0 +1,60 @@
+// `writ pull`: makes the newest policy active now and says what really happened.
+
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { durationFlag, numberFlag } from '../../console/flag-values.js';
+import { agentDoors } from '../../host/agent-doors.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { readStatus } from '../../host/read-status.js';
+import { waitForPolicy } from '../../host/wait-for-policy.js';
+
+interface PullFlags extends ConfigFlags {
+  readonly force?: boolean;
+  readonly exitUnchanged?: number;
+  readonly wait?: number;
+  readonly verbose?: boolean;
+}
+
+export const command: CommandDefinition<PullFlags> = {
+  examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m'],
+  exitCodes: [
+    '0  activated, or unchanged; with --wait: a verified policy is active',
+    '1  failed; the running policy stays, try again',
+    '2  usage or configuration',
+    '3  rejected; the old policy stays',
+    '4  degraded: active, but a worker was not told',
+    '5  rolled back',
+    '6  blocked, or another process is busy',
+    '8  deferred: paused, held, or not now',
+    '130  interrupted; the agent goes on',
+  ],
+  onSignal: 'drain',
+  configure: (command) => {
+    addConfigFlag(command)
+      .option('--force', 'fetch and verify everything again; ignores a pause, holds and remembered refusals')
+      .option('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255))
+      .option('--wait <time>', 'try again, for so long, until a verified policy is active', durationFlag);
+  },
+  run: async (_args, flags, context) => {
+    const answer = withConfig(await answerOf(flags, context), flags);
+    const exitCode =
+      answer.outcome === 'unchanged' && answer.exitCode === 0 ? flags.exitUnchanged : undefined;
+    return exitCode === undefined ? answer : { ...answer, exitCode };
+  },
+};
+
+async function answerOf(flags: PullFlags, context: CommandContext): Promise<Answer> {
+  const force = flags.force === true;
+  const pull = (): ReturnType<typeof askForCycle> =>
+    askForCycle({
+      configPath: flags.config,
+      detail: flags.verbose === true ? 'all' : 'news',
+      context,
+      request: (by) => ({ type: 'pull', force, by }),
+      alone: (options) => agentDoors.pullAlone({ ...options, force }),
+    });
+  const { wait: waitMs, config } = flags;
+  if (waitMs === undefined) return cycleAnswer('pull.result', await pull());
+  const read = (): ReturnType<typeof readStatus> => readStatus(config, context);
+  return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus: read });
+}

@@ -1,0 +1,35 @@
+// `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
+
+import type { CommandDefinition } from '../../console/command.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+
+interface ReloadFlags extends ConfigFlags {
+  readonly verbose?: boolean;
+}
+
+export const command: CommandDefinition<ReloadFlags> = {
+  examples: ['writ reload', 'writ reload --json'],
+  exitCodes: [
+    '0  the new configuration is in use; activated, or unchanged',
+    '1  failed, or no agent runs',
+    '2  a mistake in the configuration, or a key that needs a restart: the old one stays in use',
+    '3  in use; the newest policy is rejected',
+    '4  in use; degraded: a worker was not told',
+    '5  in use; rolled back',
+    '6  in use; blocked',
+    '8  in use; deferred',
+    '130  interrupted; the agent goes on',
+  ],
+  onSignal: 'drain',
+  configure: (command) => void addConfigFlag(command),
+  run: async (_args, flags, context) => {
+    const result = await askForCycle({
+      configPath: flags.config,
+      detail: flags.verbose === true ? 'all' : 'news',
+      context,
+      request: (by) => ({ type: 'reload', by }),
+    });
+    return withConfig(cycleAnswer('reload.result', result), flags);
+  },
+};

@@ -1,0 +1,50 @@
+// `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
+
+import type { CommandDefinition } from '../../console/command.js';
+import { generationOf, reasonFlag } from '../../console/flag-values.js';
+import { agentDoors } from '../../host/agent-doors.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+
+interface RollbackFlags extends ConfigFlags {
+  readonly reason?: string;
+  readonly force?: boolean;
+  readonly verbose?: boolean;
+}
+
+export const command: CommandDefinition<RollbackFlags> = {
+  examples: ['writ rollback', 'writ rollback 17 --reason "view eu is broken"'],
+  exitCodes: [
+    '0  the older generation is active',
+    '1  failed; the running policy stays',
+    '2  usage: there is no such generation',
+    '4  degraded: active, but a worker was not told',
+    '5  a worker refused the older generation; the running one is back',
+    '6  blocked, or another process is busy',
+    '130  interrupted; the agent goes on',
+  ],
+  onSignal: 'drain',
+  configure: (command) => {
+    addConfigFlag(command)
+      .argument('[generation]', 'number of a kept generation; left out: the previous one')
+      .option('--reason <text>', 'why, for the history and for status', reasonFlag)
+      .option('--force', 'also to a release that its publisher has withdrawn');
+  },
+  run: async ([text], flags, context) => {
+    const generation = generationOf(text);
+    const { reason } = flags;
+    const wanted = {
+      ...(generation === undefined ? {} : { generation }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(flags.force === true ? { force: true } : {}),
+    };
+    const result = await askForCycle({
+      configPath: flags.config,
+      detail: flags.verbose === true ? 'all' : 'news',
+      context,
+      request: (by) => ({ type: 'rollback', by, ...wanted }),
+      alone: (options) => agentDoors.rollbackAlone({ ...options, ...wanted }),
+    });
+    return withConfig(cycleAnswer('rollback.result', result), flags);
+  },
+};

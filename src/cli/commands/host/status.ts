@@ -1,0 +1,63 @@
+// `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
+import type { StatusReport } from '../../../core/protocol/control-protocol.js';
+import { judgeHealth } from '../../../core/status/host-health.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
+import { readStatus } from '../../host/read-status.js';
+import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
+
+interface StatusFlags extends ConfigFlags {
+  readonly watch?: boolean;
+}
+
+export const command: CommandDefinition<StatusFlags> = {
+  examples: ['writ status', 'writ status --watch', 'writ status --json'],
+  exitCodes: [
+    '0  answered, whatever the state is',
+    '1  no answer; with --watch: the agent has ended',
+    '2  usage or configuration',
+    '6  --watch: too many watch already',
+    '130  ended by a signal',
+  ],
+  onSignal: 'drain',
+  configure: (command) => {
+    addConfigFlag(command).option(
+      '--watch',
+      'go on: redrawn on a terminal, else one line (or JSON object) a change',
+    );
+  },
+  run: async (_args, flags, context) => {
+    if (flags.watch) return watch(flags, context);
+    return answerOf(await readStatus(flags.config, context), flags);
+  },
+};
+
+function answerOf(report: StatusReport, flags: ConfigFlags): Answer {
+  const { schema: _schema, type, ...rest } = report;
+  const { level } = judgeHealth(report);
+  const details = { ...rest, health: level };
+  return withConfig(
+    { type, outcome: statusWord(report), exitCode: 0, level, details, ...showStatus(report) },
+    flags,
+  );
+}
+
+async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
+  const { watchStatus } = await import('../../host/watch-status.js');
+  const end = await watchStatus({
+    configPath: flags.config,
+    context,
+    onReport: (report, what) => {
+      const answer = answerOf(report, flags);
+      if (what === 'ages') context.redraw(answer);
+      else context.redraw(answer, statusLine(report));
+    },
+  });
+  if (end === 'interrupted')
+    return { type: 'watch.result', outcome: 'interrupted', exitCode: 130, details: {}, lines: [] };
+  const lines = ['ENDED  the agent has ended; what it made active stays active'];
+  return withConfig(
+    { type: 'watch.result', outcome: 'ended', exitCode: 1, details: {}, lines, next: 'writ status' },
+    flags,
+  );
+}

@@ -1,0 +1,47 @@
+// `writ key list`: the keys of a directory, whose they are and which roles they hold. Opens no secret.
+import type { Command } from 'commander';
+import { shortKeyId } from '../../../publisher/keys/signer-names.js';
+import { describeKeys, type KeyDescription } from '../../../publisher/upkeep/describe-keys.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { columns } from '../../show/show-repository.js';
+import { counted } from '../../show/show-text.js';
+
+interface KeyListFlags {
+  readonly keys: string;
+  readonly repository?: string;
+}
+
+export const command: CommandDefinition<KeyListFlags> = {
+  examples: ['writ key list --keys keys', 'writ key list --keys keys --repository repo --json'],
+  exitCodes: ['0  listed', '1  the directory or the repository cannot be read', '2  usage'],
+  onSignal: 'end',
+  configure: (command: Command) => {
+    command
+      .requiredOption('--keys <dir>', 'directory with key files')
+      .option('--repository <dir>', 'says which roles the keys hold');
+  },
+  run: async (_args, flags, { reporter }) => {
+    const description = describeKeys(flags.keys, flags.repository);
+    for (const file of description.unreadable) reporter.warn(`${file} cannot be read`);
+    return answer(description, flags);
+  },
+};
+
+function answer({ keys, unreadable }: KeyDescription, flags: KeyListFlags): Answer {
+  const withRoles = flags.repository !== undefined;
+  const titles = ['file', 'name', 'key id', 'secret', ...(withRoles ? ['holds'] : [])];
+  const rows = keys.map(({ file, name, keyId, encrypted, roles }) => {
+    const held = withRoles ? [roles.join(', ') || 'no role'] : [];
+    return [file, name, shortKeyId(keyId), encrypted ? 'encrypted' : 'in the clear', ...held];
+  });
+  return {
+    type: 'key-list.result',
+    outcome: 'listed',
+    exitCode: 0,
+    details: { directory: flags.keys, keys, unreadable },
+    lines: [
+      `LISTED ${counted(keys.length, 'key')} in ${flags.keys}`,
+      ...(rows.length > 0 ? columns([titles, ...rows]) : []),
+    ],
+  };
+}

@@ -1,0 +1,102 @@
+// `writ key new`: one secret key for one person or device, and the public file to give away.
+import { basename, join } from 'node:path';
+import type { Command } from 'commander';
+import { WritError } from '../../../core/errors.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { makeKey } from '../../../publisher/keys/new-key.js';
+import { publicPathOf } from '../../../publisher/keys/public-key.js';
+import { isSignerName } from '../../../publisher/keys/signer-names.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import {
+  addPassphraseFlag,
+  type NewPassphrase,
+  newPassphrase,
+  type PassphraseFlags,
+} from '../../repository/passphrase.js';
+import { shellWord } from '../../show/show-repository.js';
+
+interface KeyNewFlags extends PassphraseFlags {
+  readonly keys?: string;
+  readonly name?: string;
+  /** False with --no-passphrase. */
+  readonly passphrase: boolean;
+}
+
+export const command: CommandDefinition<KeyNewFlags> = {
+  examples: ['writ key new --keys keys --name carol', 'writ key new /media/usb/carol.key --name "Carol M."'],
+  exitCodes: ['0  made', '1  a disk failure', '2  usage, or a key is there already'],
+  onSignal: 'end',
+  configure: (command: Command) => {
+    command
+      .argument('[file]', 'where to put the secret key, as carol.key; carol.pub goes beside it')
+      .option('--keys <dir>', 'directory to put NAME.key and NAME.pub into')
+      .option('--name <name>', 'who holds the key; the name of the file by default')
+      .option('--no-passphrase', 'leave the key file unencrypted');
+    addPassphraseFlag(command);
+  },
+  run: async ([file], flags, context) => {
+    const { path, name } = whereAndWho(file, flags);
+    const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
+    const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
+    const signer = makeKey({ path, name, durableFs: createDurableFs(), ...secret });
+    return answer({ path, name, keyId: signer.keyId }, chosen);
+  },
+};
+
+function whereAndWho(file: string | undefined, flags: KeyNewFlags): { path: string; name: string } {
+  const { keys, name: given } = flags;
+  if ((file === undefined) === (keys === undefined)) {
+    throw new WritError('USAGE', 'either FILE or --keys says where the key goes', {
+      hint: 'writ key new --keys DIR --name anna, or writ key new anna.key',
+    });
+  }
+  const name = given ?? basename(file ?? '', '.key');
+  const usable: boolean = isSignerName(name);
+  if (!usable) {
+    throw new WritError(
+      'USAGE',
+      'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one',
+      {
+        facts: { actual: name.slice(0, 100) },
+        hint: 'Say whose key it is with --name.',
+      },
+    );
+  }
+  if (file !== undefined) return { path: withEnding(file), name };
+  return { path: join(keys ?? '', `${name.replaceAll(/[ '@]+/g, '-')}.key`), name };
+}
+
+/** Other names are not found again in a directory of keys. */
+function withEnding(file: string): string {
+  if (file.endsWith('.key')) return file;
+  throw new WritError('USAGE', 'the file of a secret key ends with .key', { facts: { actual: file } });
+}
+
+interface MadeKey {
+  readonly path: string;
+  readonly name: string;
+  readonly keyId: string;
+}
+
+function answer({ path, name, keyId }: MadeKey, chosen: NewPassphrase | undefined): Answer {
+  const publicPath = publicPathOf(path);
+  const encrypted = chosen !== undefined;
+  const secretLine = encrypted
+    ? 'encrypted; keep it, and a copy elsewhere'
+    : 'NOT encrypted: who reads it can sign';
+  return {
+    type: 'key-new.result',
+    outcome: 'created',
+    exitCode: 0,
+    details: { name, keyId, secret: path, public: publicPath, encrypted, scheme: 'ed25519' },
+    lines: [
+      `CREATED key of ${name} (ed25519)`,
+      `  key id  ${keyId}`,
+      `  secret  ${path}      ${secretLine}`,
+      `  public  ${publicPath}      give this one away`,
+      ...(chosen?.madeUp ? [`Passphrase  ${chosen.passphrase}      shown once: write it down`] : []),
+      'It holds no role until the others put it in charge:',
+    ],
+    next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,
+  };
+}

@@ -1,0 +1,80 @@
+// `writ key passphrase`: the same key under another passphrase, in one rename. The key id stays.
+import type { Command } from 'commander';
+import { WritError } from '../../../core/errors.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { openSeed } from '../../../publisher/keys/key-directory.js';
+import { type KeyFile, readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import {
+  addPassphraseFlag,
+  type NewPassphrase,
+  newPassphrase,
+  type PassphraseFlags,
+  passphrasesFor,
+} from '../../repository/passphrase.js';
+
+interface KeyPassphraseFlags extends PassphraseFlags {
+  readonly newPassphraseFile?: string;
+  readonly newPassphraseCommand?: string;
+  /** False with --no-passphrase. */
+  readonly passphrase: boolean;
+}
+
+export const command: CommandDefinition<KeyPassphraseFlags> = {
+  examples: [
+    'writ key passphrase keys/anna.key',
+    'writ key passphrase keys/anna.key --passphrase-file old --new-passphrase-file new',
+  ],
+  exitCodes: [
+    '0  changed',
+    '1  the key cannot be opened, or a disk failure; the file is as it was',
+    '2  usage',
+  ],
+  onSignal: 'end',
+  configure: (command: Command) => {
+    command.argument('<file>', 'the key file');
+    addPassphraseFlag(command)
+      .option('--new-passphrase-file <file>', 'file with the new passphrase')
+      .option('--new-passphrase-command <cmd>', 'command that writes the new passphrase')
+      .option('--no-passphrase', 'leave the key file unencrypted from now on');
+  },
+  run: async ([path = ''], flags, context) => {
+    const file = readKeyFile(path);
+    if (file === undefined)
+      throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
+    const seed = await openSeed(file, passphrasesFor(flags, context));
+    const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
+    const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
+    const named = file.name === undefined ? {} : { name: file.name };
+    replaceKeyFile({ path, seed, durableFs: createDurableFs(), ...secret, ...named });
+    return answer(file, chosen);
+  },
+};
+
+function nextPassphrase(flags: KeyPassphraseFlags, context: CommandContext): Promise<NewPassphrase> {
+  const { newPassphraseFile, newPassphraseCommand } = flags;
+  const next = {
+    ...(newPassphraseFile === undefined ? {} : { passphraseFile: newPassphraseFile }),
+    ...(newPassphraseCommand === undefined ? {} : { passphraseCommand: newPassphraseCommand }),
+  };
+  // The variable has the old one.
+  const env = { ...context.env, WRIT_PASSPHRASE: context.env['WRIT_NEW_PASSPHRASE'] };
+  return newPassphrase(next, { ...context, env }, 'the key from now on');
+}
+
+function answer({ path }: KeyFile, chosen: NewPassphrase | undefined): Answer {
+  const encrypted = chosen !== undefined;
+  return {
+    type: 'key-passphrase.result',
+    outcome: 'changed',
+    exitCode: 0,
+    details: { file: path, encrypted },
+    lines: [
+      encrypted
+        ? `CHANGED ${path} opens with the new passphrase only`
+        : `CHANGED ${path} is NOT encrypted any more: who reads it can sign`,
+      ...(chosen?.madeUp ? [`Passphrase  ${chosen.passphrase}      shown once: write it down`] : []),
+      'Copies of the file still open with the old one.',
+    ],
+  };
+}

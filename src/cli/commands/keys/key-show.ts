@@ -1,0 +1,29 @@
+// `writ key show`: what a key file, a .pub file or a PEM public key of another program is. Opens no secret.
+import type { Command } from 'commander';
+import { type PublicKey, readPublicKey } from '../../../publisher/keys/public-key.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { fingerprint } from '../../show/show-repository.js';
+
+export const command: CommandDefinition = {
+  examples: ['writ key show keys/anna.pub', 'writ key show yubikey-public.pem --json'],
+  exitCodes: ['0  shown', '1  it cannot be read, or cannot be used as a key', '2  usage'],
+  onSignal: 'end',
+  configure: (command: Command) => {
+    command.argument('<file>', 'a .key or .pub file, or a PEM public key (Ed25519, ECDSA P-256, RSA)');
+  },
+  run: async ([file = '']) => answer(file, readPublicKey(file)),
+};
+
+function answer(file: string, { key, keyId, name }: PublicKey): Answer {
+  return {
+    type: 'key-show.result',
+    outcome: 'shown',
+    exitCode: 0,
+    details: { file, name, keyId, key },
+    lines: [
+      `SHOWN ${file}: public key of ${name} (${key.scheme})`,
+      `  key id       ${keyId}`,
+      `  fingerprint  ${fingerprint(keyId)}      compare it by voice with ${name}`,
+    ],
+  };
+}

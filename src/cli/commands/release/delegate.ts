@@ -1,0 +1,199 @@
+// `writ delegate`: flags to a change of who signs which bundles, shown before it is signed.
+import { WritError } from '../../../core/errors.js';
+import { readPublicKey } from '../../../publisher/keys/public-key.js';
+import {
+  type DelegateResult,
+  type DelegationRequest,
+  delegateRole,
+  previewDelegation,
+} from '../../../publisher/teams/delegate.js';
+import type { DelegationPlan } from '../../../publisher/teams/delegation-plan.js';
+import { askYes, type YesFlags } from '../../console/ask-yes.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
+import {
+  addChangeFlags,
+  type ChangeFlags,
+  changeExitCodes,
+  changeOptions,
+  narrateSigned,
+  refreshLine,
+  waitingText,
+} from '../../repository/change-flags.js';
+import { shellWord } from '../../show/show-repository.js';
+import { counted } from '../../show/show-text.js';
+
+interface DelegateFlags extends ChangeFlags, YesFlags {
+  readonly paths?: readonly string[];
+  readonly key?: readonly string[];
+  readonly threshold?: number;
+  readonly life?: number;
+  readonly handOver?: boolean;
+  readonly remove?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<DelegateFlags> = {
+  examples: [
+    "writ delegate dns-team --repository repo --keys keys --paths 'dns-*/*' --key dns.pub",
+    "writ delegate dns-team --repository repo --keys keys --paths 'dns-*/*' --key anna.pub --key ben.pub --threshold 2 --hand-over",
+    'writ delegate dns-team --repository repo --keys keys --remove --hand-over --dry-run',
+  ],
+  exitCodes: [
+    '0  delegated, changed or removed; nothing new; signed and waiting; or left alone because you said no',
+    ...changeExitCodes,
+  ],
+  onSignal: 'end',
+  configure: (delegate) => {
+    addChangeFlags(delegate.argument('<role>', "name of the team's role"))
+      .option(
+        '--paths <pattern>',
+        "what it signs, as 'dns-*/*'; may be repeated; left out: as it is",
+        repeatedText,
+      )
+      .option('--key <file>', 'public key of the team; may be repeated; left out: as they are', repeatedText)
+      .option('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100))
+      .option('--life <duration>', 'time from signing to expiry', durationFlag)
+      .option('--hand-over', 'releases that change hands go with it')
+      .option('--remove', 'end the delegation')
+      .option('-y, --yes', 'go on without a question')
+      .option('--dry-run', 'say what would change, and write nothing');
+  },
+  run: async ([role = ''], flags, context) => {
+    const options = changeOptions(flags, context, 'delegate');
+    const request = requestOf(role, flags);
+    const plan = previewDelegation(request, options);
+    if (flags.dryRun) return previewAnswer(plan, role);
+    if (plan !== undefined) {
+      if (!flags.yes) for (const line of planLines(plan)) context.reporter.note(line);
+      const go = await askYes(`${questions[plan.kind]} ${role}?`, flags, context);
+      if (!go) return leftAlone(role);
+    }
+    const result = await delegateRole(request, options);
+    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    return answer(result, role, flags);
+  },
+};
+
+const questions = { created: 'Delegate to', changed: 'Change', removed: 'Remove' } as const;
+
+function requestOf(role: string, flags: DelegateFlags): DelegationRequest {
+  const { paths, key, threshold, life, remove } = flags;
+  const handOver = flags.handOver === true ? 'yes' : 'no';
+  const given = [paths, key, threshold, life].some((value) => value !== undefined);
+  if (remove === true) {
+    if (given) throw new WritError('USAGE', '--remove takes no paths, keys, threshold or life');
+    return { role, handOver };
+  }
+  return {
+    role,
+    handOver,
+    change: {
+      ...(paths === undefined ? {} : { paths }),
+      ...(key === undefined ? {} : { keys: key.map(readPublicKey) }),
+      ...(threshold === undefined ? {} : { threshold }),
+      ...(life === undefined ? {} : { lifeMs: life }),
+    },
+  };
+}
+
+function planLines({ role, kind, before, after, names, moved }: DelegationPlan): string[] {
+  const described = after ?? before;
+  const paths = described?.paths ?? [];
+  const people = (described?.keyids ?? []).map((id) => `${names.get(id) ?? ''} (${id.slice(0, 8)})`);
+  return [
+    `  ${role}  ${paths.join(' ')}`,
+    `  ${kind === 'removed' ? 'was signed' : 'signed'} by ${described?.threshold ?? 1} of ${people.join(', ')}`,
+    ...moved.slice(0, 20).map((path) => `  moves  ${path}`),
+    ...(moved.length > 20 ? [`  (${moved.length - 20} more move)`] : []),
+  ];
+}
+
+function planDetails({ role, kind, after, moved, names }: DelegationPlan): Record<string, unknown> {
+  return {
+    role,
+    kind,
+    paths: after?.paths ?? [],
+    threshold: after?.threshold ?? null,
+    keys: (after?.keyids ?? []).map((keyId) => ({ keyId, name: names.get(keyId) ?? null })),
+    moved,
+  };
+}
+
+function previewAnswer(plan: DelegationPlan | undefined, role: string): Answer {
+  const base = { type: 'delegate.preview', exitCode: 0 };
+  const end = 'Nothing was written';
+  if (plan === undefined) {
+    const lines = [`NOTHING NEW ${role} is as you say`, end];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, role }, lines };
+  }
+  const verbs = { created: 'DELEGATE TO', changed: 'CHANGE', removed: 'REMOVE' };
+  return {
+    ...base,
+    outcome: 'would-delegate',
+    details: { changed: false, ...planDetails(plan), needsSignature: plan.needsSignature },
+    lines: [`WOULD ${verbs[plan.kind]} ${role}`, ...planLines(plan), end],
+  };
+}
+
+function leftAlone(role: string): Answer {
+  return {
+    type: 'delegate.result',
+    outcome: 'left-alone',
+    exitCode: 0,
+    details: { changed: false, role },
+    lines: [`LEFT ALONE ${role}`, 'Nothing was written'],
+  };
+}
+
+const outcomes = { created: 'delegated', changed: 'changed', removed: 'removed' } as const;
+
+function answer(result: DelegateResult, role: string, flags: DelegateFlags): Answer {
+  const base = { type: 'delegate.result', exitCode: 0 };
+  if (result.kind === 'nothing-new') {
+    const lines = [`NOTHING NEW ${role} is as you say`];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, role }, lines };
+  }
+  const { plan, signed, waitsForRole } = result;
+  const outcome = plan === undefined ? 'live' : outcomes[plan.kind];
+  const details = {
+    changed: true,
+    role,
+    ...(plan === undefined ? {} : planDetails(plan)),
+    signed,
+    waitsForRole,
+  };
+  const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
+  const next = nextLine(result, role, flags);
+  return {
+    ...base,
+    outcome,
+    details: {
+      ...details,
+      ...(result.kind === 'live' ? { versions: result.versions } : { missing: result.missing }),
+    },
+    lines: [
+      `${outcome.toUpperCase()} ${role}${waiting}`,
+      ...(plan === undefined ? [] : planLines(plan)),
+      ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
+    ],
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+function waitText(moved: number, role: string): string {
+  const what = moved === 0 ? '' : ` Hosts keep the ${counted(moved, 'release')} that they have until then.`;
+  return `  ${role} lists nothing before its keys have signed.${what}`;
+}
+
+function nextLine(
+  result: Exclude<DelegateResult, { kind: 'nothing-new' }>,
+  role: string,
+  { repository }: DelegateFlags,
+): string | undefined {
+  if (result.waitsForRole) {
+    const holders = [...(result.plan?.names.values() ?? [])].join(', ');
+    return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (holder of ${holders})`;
+  }
+  return result.kind === 'waiting' ? refreshLine(repository) : undefined;
+}

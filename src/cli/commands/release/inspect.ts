@@ -1,0 +1,201 @@
+// `writ inspect`: what an archive or a repository holds, and what that proves. An archive alone proves nothing
+// about who made it; a repository is verified as a host would, from a root that was given or is seen first here.
+
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { WritError } from '../../../core/errors.js';
+import { defaultArchiveLimits, defaultMetadataLimits } from '../../../core/limits.js';
+import { digestFromHex } from '../../../core/names.js';
+import { parseReleaseInfo } from '../../../core/release/release.js';
+import { sizeText } from '../../../core/size-text.js';
+import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
+import { readSmallFile } from '../../../platform/read-file.js';
+import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
+import type { TargetList } from '../../../trust/find-target.js';
+import { openRepositoryClient, type RepositoryClient } from '../../../trust/repository-client.js';
+import { openRepositorySource, type RepositorySource } from '../../../trust/sources/repository-source.js';
+import { memoryTrustStore, type TrustStore } from '../../../trust/store/trust-store.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { columns, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { counted } from '../../show/show-text.js';
+
+interface InspectFlags {
+  readonly root?: string;
+}
+
+export const command: CommandDefinition<InspectFlags> = {
+  examples: [
+    'writ inspect repo/targets/dns-edge/77b0e1.stable.tar.br',
+    'writ inspect https://policy.example.net/ --root /etc/writ/root.json',
+    'writ inspect repo',
+  ],
+  exitCodes: [
+    '0  intact',
+    '1  the repository does not verify, or cannot be reached',
+    '2  usage',
+    '3  the archive is not intact',
+  ],
+  onSignal: 'end',
+  configure: (inspect) => {
+    inspect
+      .argument('<what>', 'archive file, repository directory, or http, https or file URL of a repository')
+      .option('--root <file>', 'root to verify a repository from, as hosts have it');
+  },
+  run: async ([what = ''], flags, context) => {
+    const url = repositoryUrl(what);
+    if (url !== undefined) return inspectRepository(url, flags, context);
+    return archiveAnswer(what, await inspectArchive(what, defaultArchiveLimits));
+  },
+};
+
+function repositoryUrl(what: string): string | undefined {
+  if (/^(https?|file):\/\//.test(what)) return what;
+  return statSync(what, { throwIfNoEntry: false })?.isDirectory() ? pathToFileURL(what).href : undefined;
+}
+
+const maxFilesShown = 40;
+
+function archiveAnswer(path: string, report: ArchiveReport): Answer {
+  const { archiveBytes, archiveDigest, manifest, manifestDigest } = report;
+  const unpackedBytes = manifest.files.reduce((total, file) => total + file.sizeBytes, 0);
+  const rows = manifest.files.slice(0, maxFilesShown).map((file) => {
+    const mode = file.executable ? '0755' : '0644';
+    return [mode, sizeText(file.sizeBytes), shortDigest(file.digest), file.path];
+  });
+  const more = manifest.files.length - rows.length;
+  return {
+    type: 'inspect.result',
+    outcome: 'intact',
+    exitCode: 0,
+    details: {
+      archive: { path, bytes: archiveBytes, digest: archiveDigest },
+      manifest: { digest: manifestDigest, bytes: report.manifestBytes },
+      files: manifest.files,
+    },
+    lines: [
+      `INTACT ${path}: every file matches the manifest`,
+      `  archive   ${archiveDigest}  ${sizeText(archiveBytes)}`,
+      `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${sizeText(unpackedBytes)}`,
+      ...columns([['mode', 'size', 'digest', 'path'], ...rows]),
+      ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
+      '  An archive says nothing about who made it: the signed targets of its repository do.',
+    ],
+  };
+}
+
+interface Anchor {
+  readonly bytes: Buffer;
+  /** `given`: verified from a root of the caller's. `first-use`: from what the repository itself offered. */
+  readonly kind: 'given' | 'first-use';
+}
+
+async function inspectRepository(url: string, flags: InspectFlags, context: CommandContext): Promise<Answer> {
+  const { clock, reporter } = context;
+  const source = openRepositorySource(url, { clock, version: context.version });
+  try {
+    reporter.begin('refresh', url);
+    const anchor = flags.root === undefined ? await firstRoot(source) : givenRoot(flags.root);
+    const store = memoryTrustStore(anchor.bytes);
+    const client = openRepositoryClient({ source, store, clock });
+    const { warnings, requests } = await client.refresh();
+    reporter.finish('refresh', `${counted(requests, 'request')} to ${url}`);
+    for (const { message } of warnings) reporter.warn(message);
+    const list = await client.list();
+    return repositoryAnswer({ url, anchor, store, client, list, nowMs: clock.nowMs() });
+  } finally {
+    await source.close();
+  }
+}
+
+function givenRoot(path: string): Anchor {
+  const verdict = readSmallFile(path, { maxBytes: defaultMetadataLimits.maxRootBytes });
+  if (verdict.kind === 'read') return { kind: 'given', bytes: verdict.bytes };
+  const { why } = verdict;
+  throw new WritError('ROOT_MISSING', `${path} cannot be read: ${why}`, { facts: { path, why } });
+}
+
+async function firstRoot(source: RepositorySource): Promise<Anchor> {
+  const maxBytes = defaultMetadataLimits.maxRootBytes;
+  const verdict = await source.fetch('metadata/1.root.json', { maxBytes });
+  if (verdict.kind === 'found') return { kind: 'first-use', bytes: verdict.bytes };
+  throw new WritError('METADATA_MISSING', `${source.location} has no metadata/1.root.json`, {
+    facts: { location: source.location },
+  });
+}
+
+interface Inspected {
+  readonly url: string;
+  readonly anchor: Anchor;
+  readonly store: TrustStore;
+  readonly client: RepositoryClient;
+  readonly list: TargetList | undefined;
+  readonly nowMs: number;
+}
+
+function repositoryAnswer(inspected: Inspected): Answer {
+  const { url, anchor, nowMs } = inspected;
+  const rootDigestHex = createHash('sha256').update(anchor.bytes).digest('hex');
+  const roles = rolesOf(inspected);
+  const releases = releasesIn(inspected);
+  const roleRows = roles.map(({ role, version, keys, threshold, expiresAtMs }) =>
+    [role, version, keys, threshold, isoDay(expiresAtMs), timeLeft(expiresAtMs - nowMs)].map(String),
+  );
+  const releaseRows = releases.map(({ release, file, digest }) => {
+    const { bundle, channel, serial, revision, createdAtMs } = release;
+    const name = digest === undefined ? '' : shortDigest(digest);
+    return [bundle, channel, String(serial), revision, isoDay(createdAtMs), sizeText(file.length), name];
+  });
+  return {
+    type: 'inspect.result',
+    outcome: 'verified',
+    exitCode: 0,
+    details: {
+      repository: url,
+      trust: anchor.kind,
+      rootDigest: `sha256:${rootDigestHex}`,
+      roles: roles.map(({ expiresAtMs, ...role }) => {
+        return { ...role, expires: new Date(expiresAtMs).toISOString() };
+      }),
+      releases: releases.map(({ path, release, file, digest, listedBy }) => {
+        const { createdAtMs, manifest, ...rest } = release;
+        const createdAt = new Date(createdAtMs).toISOString();
+        const archive = { digest, bytes: file.length };
+        return { path, ...rest, listedBy, createdAt, manifestDigest: manifest.digest, archive };
+      }),
+    },
+    lines: [
+      `VERIFIED ${url} ${anchor.kind === 'given' ? 'from the given root' : 'from its own first root only'}`,
+      ...trustLines(anchor, rootDigestHex),
+      ...columns([['role', 'version', 'keys', 'need', 'expires', 'left'], ...roleRows]),
+      ...(releases.length === 0
+        ? ['  no bundle is published yet']
+        : columns([['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], ...releaseRows])),
+    ],
+  };
+}
+
+function trustLines({ kind }: Anchor, rootDigestHex: string): string[] {
+  const line = `  root fingerprint  ${fingerprint(rootDigestHex)}`;
+  if (kind === 'given') return [line];
+  return [`${line}   trusted on first use: compare it with the publisher's, or give --root`];
+}
+
+function rolesOf({ client, store, list }: Inspected) {
+  const status = client.status();
+  const root = store.loadRoot().root.signed;
+  const topLevel = topLevelRoles.map((role) => {
+    const { version = 0, expiresAtMs = 0 } = status?.roles[role] ?? {};
+    const { keyids, threshold } = root.roles[role];
+    return { role: String(role), version, keys: keyids.length, threshold, keyIds: keyids, expiresAtMs };
+  });
+  const delegated = list?.delegated ?? [];
+  return [...topLevel, ...delegated.map((one) => ({ ...one, keys: one.keyIds.length }))];
+}
+
+function releasesIn({ list }: Inspected) {
+  return (list?.files ?? []).map(({ path, file, vouchedBy }) => {
+    const digest = digestFromHex(file.hashes['sha256']);
+    return { path, file, digest, listedBy: vouchedBy.role, release: parseReleaseInfo(file.custom, path) };
+  });
+}

@@ -1,0 +1,105 @@
+// `writ promote`: the release of one channel becomes that of another; the same archive, the same serial.
+import {
+  type PromoteResult,
+  type Promotion,
+  previewPromotion,
+  promoteRelease,
+} from '../../../publisher/release/promote.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { nameFlag } from '../../console/flag-values.js';
+import {
+  addChangeFlags,
+  type ChangeFlags,
+  changeExitCodes,
+  changeOptions,
+  narrateSigned,
+  refreshLine,
+  waitingText,
+} from '../../repository/change-flags.js';
+
+interface PromoteFlags extends ChangeFlags {
+  readonly bundle: string;
+  readonly from: string;
+  readonly to: string;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<PromoteFlags> = {
+  examples: [
+    'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable',
+    'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
+  ],
+  exitCodes: ['0  promoted, nothing new, or signed and waiting for the online keys', ...changeExitCodes],
+  onSignal: 'end',
+  configure: (promote) => {
+    addChangeFlags(promote)
+      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
+      .requiredOption('--from <channel>', 'whose release is taken', nameFlag)
+      .requiredOption('--to <channel>', 'who gets it', nameFlag)
+      .option('--dry-run', 'say what would be promoted, and write nothing');
+  },
+  run: async (_args, flags, context) => {
+    const options = changeOptions(flags, context, 'promote');
+    const { bundle, from, to } = flags;
+    if (flags.dryRun) return previewAnswer(previewPromotion({ bundle, from, to }, options), flags);
+    const result = await promoteRelease({ bundle, from, to }, options);
+    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    return answer(result, flags);
+  },
+};
+
+function answer(result: PromoteResult, flags: PromoteFlags): Answer {
+  const base = { type: 'promote.result', exitCode: 0 };
+  const { bundle, from, to } = flags;
+  if (result.kind === 'nothing-new') {
+    const lines = [nothingNew(flags)];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, bundle, from, to }, lines };
+  }
+  const details = { changed: true, bundle, from, to, ...serials(result.info), signed: result.signed };
+  if (result.kind === 'waiting') {
+    return {
+      ...base,
+      outcome: 'signed-targets',
+      details: { ...details, missing: result.missing },
+      lines: [`SIGNED ${move(flags, result.info)}${waitingText(result.missing)}`],
+      next: refreshLine(flags.repository),
+    };
+  }
+  return {
+    ...base,
+    outcome: 'promoted',
+    details: { ...details, versions: result.versions },
+    lines: [`PROMOTED ${move(flags, result.info)}`],
+  };
+}
+
+function previewAnswer(promotion: Promotion | undefined, flags: PromoteFlags): Answer {
+  const { bundle, from, to } = flags;
+  const details = { changed: false, bundle, from, to, ...serials(promotion) };
+  const line = promotion === undefined ? nothingNew(flags) : `WOULD PROMOTE ${move(flags, promotion)}`;
+  return {
+    type: 'promote.preview',
+    exitCode: 0,
+    outcome: promotion === undefined ? 'nothing-new' : 'would-promote',
+    details,
+    lines: [line, 'Nothing was written'],
+  };
+}
+
+function nothingNew({ bundle, from, to }: PromoteFlags): string {
+  return `NOTHING NEW ${bundle} ${to} has the release of ${from} already`;
+}
+
+function move({ bundle, from, to }: PromoteFlags, promotion: Promotion | undefined): string {
+  if (promotion === undefined) return `${bundle} ${from} to ${to}`;
+  const { before, after } = promotion;
+  const start = before === undefined ? '' : `${before.serial} -> `;
+  const revision = after.revision === '' ? '' : ` (${after.revision})`;
+  return `${bundle} ${from} to ${to}: serial ${start}${after.serial}${revision}`;
+}
+
+function serials(promotion: Promotion | undefined): Record<string, unknown> {
+  if (promotion === undefined) return {};
+  const { serial, revision } = promotion.after;
+  return { serial, revision, previousSerial: promotion.before?.serial ?? null };
+}

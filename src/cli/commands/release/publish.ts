@@ -1,0 +1,206 @@
+// `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
+
+import { defaultArchiveLimits } from '../../../core/limits.js';
+import type { ManifestDifference } from '../../../core/release/manifest.js';
+import type { ReleaseInfo } from '../../../core/release/release.js';
+import { sizeText } from '../../../core/size-text.js';
+import type { SourceTree } from '../../../publisher/archive/source-tree.js';
+import { type PreviewResult, previewPublish } from '../../../publisher/release/preview.js';
+import {
+  type PublishOptions,
+  type PublishResult,
+  publishBundle,
+} from '../../../publisher/release/publish.js';
+import type { SignedRole } from '../../../publisher/signing/online-signing.js';
+import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
+import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import {
+  addChangeFlags,
+  type ChangeFlags,
+  changeOptions,
+  narrateSigned,
+  refreshLine,
+  waitingText,
+} from '../../repository/change-flags.js';
+import { shortDigest } from '../../show/show-repository.js';
+import { counted } from '../../show/show-text.js';
+
+interface PublishFlags extends ChangeFlags {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly revision: string;
+  readonly afterSerial?: number;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<PublishFlags> = {
+  examples: [
+    'writ publish bundles/dns-edge --repository repo --keys keys --bundle dns-edge',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
+  ],
+  exitCodes: [
+    '0  published, nothing new, or signed and waiting for the online keys',
+    '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+    '2  usage, or SOURCE cannot be published',
+    '6  another process writes the repository',
+  ],
+  onSignal: 'end',
+  configure: (publish) => {
+    addChangeFlags(publish.argument('<source>', 'directory with the policy'))
+      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
+      .option('--channel <name>', 'who gets it', nameFlag, 'stable')
+      .option('--revision <text>', 'for people, as a git commit', '')
+      .option('--after-serial <n>', 'go on above this serial of a lost repository', numberFlag(1, 1e12))
+      .option('--dry-run', 'say what would be published, and write nothing');
+  },
+  run: async ([source = ''], flags, context) => {
+    const options = publishOptions(source, flags, context);
+    if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
+    const result = await publishBundle(options);
+    narrate(result, context.reporter);
+    return answer(result, flags);
+  },
+};
+
+function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
+  return {
+    ...changeOptions(flags, context, 'publish'),
+    source,
+    bundle: flags.bundle,
+    channel: flags.channel,
+    revision: flags.revision,
+    ...(flags.afterSerial === undefined ? {} : { afterSerial: flags.afterSerial }),
+    limits: defaultArchiveLimits,
+  };
+}
+
+function narrate(result: PublishResult, reporter: Reporter): void {
+  sayDropped(result.tree, reporter);
+  if (result.kind === 'nothing-new') {
+    reporter.finish('read', filesText(result.tree));
+    return;
+  }
+  const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
+  reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
+  narrateSigned({ ...result, signed: [signedOf(result)] }, reporter);
+}
+
+type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
+
+function signedOf({ role, version }: NewResult): SignedRole {
+  return { role, version };
+}
+
+function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
+  if (droppedDirectories.length === 0) return;
+  const shown = droppedDirectories.slice(0, 5).join(', ');
+  const more = droppedDirectories.length > 5 ? ' ...' : '';
+  const count = counted(droppedDirectories.length, 'directory').replace('directorys', 'directories');
+  reporter.warn(`${count} without a file left out: ${shown}${more}`);
+}
+
+function filesText({ manifest }: SourceTree, difference?: ManifestDifference): string {
+  const count = counted(manifest.files.length, 'file');
+  if (difference === undefined) return count;
+  const { changed, added, removed } = difference;
+  return `${count}: ${changed.length} changed, ${added.length} new, ${removed.length} removed`;
+}
+
+function answer(result: PublishResult, flags: PublishFlags): Answer {
+  const { release } = result;
+  const base = { type: 'publish.result', exitCode: 0 };
+  switch (result.kind) {
+    case 'nothing-new':
+      return {
+        ...base,
+        outcome: 'nothing-new',
+        details: { changed: false, ...releaseDetails(release) },
+        lines: [`NOTHING NEW ${nameOf(release)} is serial ${release.serial} with this content`],
+      };
+    case 'live':
+      return {
+        ...base,
+        outcome: 'published',
+        details: { changed: true, ...newDetails(result), versions: result.versions },
+        lines: [`PUBLISHED ${nameOf(release)} ${serialText(result)}`],
+      };
+    case 'waiting':
+      return {
+        ...base,
+        outcome: 'signed-targets',
+        details: {
+          changed: true,
+          ...newDetails(result),
+          signed: [signedOf(result)],
+          missing: result.missing,
+        },
+        lines: [`SIGNED ${nameOf(release)} ${serialText(result)}${waitingText(result.missing)}`],
+        next: refreshLine(flags.repository),
+      };
+    default:
+      return result satisfies never;
+  }
+}
+
+interface Compared {
+  readonly release: ReleaseInfo;
+  readonly previous?: ReleaseInfo;
+}
+
+function serialText({ release, previous }: Compared): string {
+  const from = previous === undefined ? '' : `${previous.serial} -> `;
+  const revision = release.revision === '' ? '' : ` (${release.revision})`;
+  return `serial ${from}${release.serial}${revision}`;
+}
+
+function nameOf({ bundle, channel }: ReleaseInfo): string {
+  return `${bundle} ${channel}`;
+}
+
+function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
+  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn } = release;
+  const createdAt = new Date(createdAtMs).toISOString();
+  return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn };
+}
+
+function newDetails(result: NewResult): Record<string, unknown> {
+  const { release, previous, tree, archiveBytes, archiveDigest, difference } = result;
+  return {
+    ...releaseDetails(release),
+    previousSerial: previous?.serial ?? null,
+    files: tree.manifest.files.length,
+    archive: { digest: archiveDigest, bytes: archiveBytes },
+    droppedDirectories: tree.droppedDirectories,
+    difference: difference ?? null,
+  };
+}
+
+function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
+  const name = `${flags.bundle} ${flags.channel}`;
+  const base = { type: 'publish.preview', exitCode: 0 };
+  if (result.kind === 'nothing-new') {
+    const { serial } = result.release;
+    const lines = [`NOTHING NEW ${name} is serial ${serial} with this content`, 'Nothing was written'];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, serial }, lines };
+  }
+  const { serial, previousSerial, tree, archiveBytes, difference } = result;
+  const from = previousSerial === undefined ? '' : `${previousSerial} -> `;
+  return {
+    ...base,
+    outcome: 'would-publish',
+    details: {
+      changed: false,
+      serial,
+      previousSerial: previousSerial ?? null,
+      manifestDigest: tree.manifestDigest,
+      archiveBytes,
+      difference: difference ?? null,
+    },
+    lines: [
+      `WOULD PUBLISH ${name} serial ${from}${serial}`,
+      `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
+      'Nothing was written',
+    ],
+  };
+}

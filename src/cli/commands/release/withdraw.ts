@@ -1,0 +1,147 @@
+// `writ withdraw`: flags to a signed withdrawal, and what becomes of each channel.
+import {
+  type ChannelMove,
+  previewWithdrawal,
+  type WithdrawRequest,
+  type WithdrawResult,
+  withdrawRelease,
+} from '../../../publisher/release/withdraw.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { nameFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
+import {
+  addChangeFlags,
+  type ChangeFlags,
+  changeExitCodes,
+  changeOptions,
+  narrateSigned,
+  refreshLine,
+  waitingText,
+} from '../../repository/change-flags.js';
+
+interface WithdrawFlags extends ChangeFlags {
+  readonly bundle: string;
+  readonly serial: readonly number[];
+  readonly to?: number;
+  readonly channel?: string;
+  readonly reason: string;
+  readonly dryRun?: boolean;
+}
+
+const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
+
+export const command: CommandDefinition<WithdrawFlags> = {
+  examples: [
+    'writ withdraw --repository repo --keys keys --bundle dns-edge --serial 42',
+    'writ withdraw --repository repo --keys keys --bundle dns-edge --serial 42 --serial 41 --to 40 --reason "view eu"',
+    'writ withdraw --repository repo --keys keys --bundle dns-edge --serial 42 --dry-run',
+  ],
+  exitCodes: [
+    '0  withdrawn, withdrawn before, or signed and waiting for the online keys',
+    ...changeExitCodes,
+  ],
+  onSignal: 'end',
+  configure: (withdraw) => {
+    addChangeFlags(withdraw)
+      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
+      .requiredOption('--serial <n>', 'the bad release; may be given several times', repeatedFlag(serialFlag))
+      .option('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag)
+      .option('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag)
+      .option('--reason <text>', 'why, for people; it is signed and public', '')
+      .option('--dry-run', 'say what would be withdrawn, and write nothing');
+  },
+  run: async (_args, flags, context) => {
+    const options = changeOptions(flags, context, 'withdraw');
+    const request = requestOf(flags);
+    if (flags.dryRun) return previewAnswer(previewWithdrawal(request, options), flags);
+    const result = await withdrawRelease(request, options);
+    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    return answer(result, flags);
+  },
+};
+
+function requestOf(flags: WithdrawFlags): WithdrawRequest {
+  const { bundle, to, channel, reason } = flags;
+  return {
+    bundle,
+    serials: serialsOf(flags),
+    reason,
+    ...(to === undefined ? {} : { to }),
+    ...(channel === undefined ? {} : { channel }),
+  };
+}
+
+function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
+  const base = { type: 'withdraw.result', exitCode: 0 };
+  const name = nameOf(flags);
+  if (result.kind === 'nothing-new') {
+    const lines = [`NOTHING NEW ${name} is withdrawn already`];
+    return { ...base, outcome: 'nothing-new', details: { changed: false, ...asked(flags) }, lines };
+  }
+  const { info: moves = [], signed } = result;
+  const details = { changed: true, ...asked(flags), channels: moves.map(moveDetails), signed };
+  if (result.kind === 'waiting') {
+    return {
+      ...base,
+      outcome: 'signed-targets',
+      details: { ...details, missing: result.missing },
+      lines: [`SIGNED ${name} as withdrawn${waitingText(result.missing)}`, ...moves.map(moveLine)],
+      next: refreshLine(flags.repository),
+    };
+  }
+  return {
+    ...base,
+    outcome: 'withdrawn',
+    details: { ...details, versions: result.versions },
+    lines: [`WITHDRAWN ${name}`, ...moves.map(moveLine), ...whatHostsDo(moves)],
+  };
+}
+
+function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Answer {
+  const base = { type: 'withdraw.preview', exitCode: 0 };
+  const name = nameOf(flags);
+  const details = { changed: false, ...asked(flags), channels: moves.map(moveDetails) };
+  const end = 'Nothing was written';
+  if (moves.length === 0) {
+    return {
+      ...base,
+      outcome: 'nothing-new',
+      details,
+      lines: [`NOTHING NEW ${name} is withdrawn already`, end],
+    };
+  }
+  return {
+    ...base,
+    outcome: 'would-withdraw',
+    details,
+    lines: [`WOULD WITHDRAW ${name}`, ...moves.map(moveLine), end],
+  };
+}
+
+/** Each once, in order. */
+function serialsOf({ serial }: WithdrawFlags): readonly number[] {
+  return [...new Set(serial)].sort((a, b) => a - b);
+}
+
+function nameOf(flags: WithdrawFlags): string {
+  return `${flags.bundle} ${serialsOf(flags).join(', ')}`;
+}
+
+function asked(flags: WithdrawFlags): Record<string, unknown> {
+  return { bundle: flags.bundle, serials: serialsOf(flags), reason: flags.reason };
+}
+
+function moveLine({ before, after }: ChannelMove): string {
+  if (before.serial === after.serial) return `  ${after.channel}  stays at ${after.serial}`;
+  const revision = after.revision === '' ? '' : ` (${after.revision})`;
+  return `  ${after.channel}  ${before.serial} -> ${after.serial}${revision}`;
+}
+
+function moveDetails({ before, after }: ChannelMove): Record<string, unknown> {
+  const { channel, serial, revision, withdrawn } = after;
+  return { channel, previousSerial: before.serial, serial, revision, withdrawn };
+}
+
+function whatHostsDo(moves: readonly ChannelMove[]): string[] {
+  const moved = moves.some(({ before, after }) => before.serial !== after.serial);
+  return moved ? ['  Hosts go back at their next poll; one that is away follows when it returns.'] : [];
+}

@@ -1,0 +1,84 @@
+// `writ repo check`: is everything that hosts could be sent to there, whole, and signed by who must sign it.
+
+import { defaultArchiveLimits } from '../../../core/limits.js';
+import { sizeText } from '../../../core/size-text.js';
+import { type CheckReport, checkRepository } from '../../../publisher/upkeep/check-repository.js';
+import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
+import { counted } from '../../show/show-text.js';
+
+interface RepoCheckFlags {
+  readonly repository: string;
+  readonly keys?: string;
+}
+
+export const command: CommandDefinition<RepoCheckFlags> = {
+  examples: ['writ repo check --repository repo', 'writ repo check --repository repo --keys keys --json'],
+  exitCodes: [
+    '0  every root, role and archive verifies',
+    '1  something does not: each problem has a code',
+    '2  usage',
+  ],
+  onSignal: 'end',
+  configure: (check) => {
+    check
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from");
+  },
+  run: async (_args, flags, { clock, reporter, signal }) => {
+    const { repository, keys } = flags;
+    const report = await checkRepository({
+      repository,
+      limits: defaultArchiveLimits,
+      clock,
+      report: reporter,
+      signal,
+      ...(keys === undefined ? {} : { keysDirectory: keys }),
+    });
+    narrate(report, reporter);
+    for (const note of report.notes) reporter.warn(note);
+    return answer(report, flags);
+  },
+};
+
+/** A step that found a problem did not end well, and one behind a chain that does not hold never ran. */
+function narrate(report: CheckReport, reporter: Reporter): void {
+  const { problems, roles } = report;
+  const wrong = { roots: false, roles: false, archives: false };
+  for (const { where } of problems) wrong[stepOf(where)] = true;
+  const end = (step: keyof typeof wrong, text: string, { ran }: { readonly ran: boolean }): void =>
+    reporter.finish(step, ran ? text : 'not looked at', wrong[step] ? 'FAIL' : ran ? 'ok' : 'skip');
+  const hasRoles = roles.length > 0 || wrong.roles;
+  end('roots', counted(report.roots, 'root'), { ran: true });
+  end('roles', roles.map(({ role, version }) => `${role} v${version}`).join(', '), { ran: hasRoles });
+  const hasTargets = roles.some(({ role }) => role === 'targets');
+  end('archives', archivesText(report), { ran: hasTargets || wrong.archives });
+}
+
+function stepOf(where: string): 'roots' | 'roles' | 'archives' {
+  if (!where.startsWith('metadata')) return 'archives';
+  return where.endsWith('.root.json') ? 'roots' : 'roles';
+}
+
+function archivesText({ archives, archiveBytes }: CheckReport): string {
+  return `${counted(archives, 'archive')}, ${sizeText(archiveBytes)}`;
+}
+
+function answer(report: CheckReport, { repository }: RepoCheckFlags): Answer {
+  const { problems, moreProblems, roots, roles } = report;
+  const count = problems.length + moreProblems;
+  const base = { type: 'repo-check.result', details: { repository, ...report } };
+  if (count === 0) {
+    const text = `${counted(roots, 'root')}, ${counted(roles.length, 'role')}, ${archivesText(report)}`;
+    return { ...base, outcome: 'whole', exitCode: 0, lines: [`WHOLE ${repository} verifies: ${text}`] };
+  }
+  return {
+    ...base,
+    outcome: 'damaged',
+    exitCode: 1,
+    lines: [
+      `DAMAGED ${repository}: ${counted(count, 'problem')}`,
+      ...problems.flatMap(({ code, where, message }) => [`  ${code}  ${where}`, `    ${message}`]),
+      ...(moreProblems === 0 ? [] : [`  (${counted(moreProblems, 'more problem')})`]),
+    ],
+  };
+}

@@ -1,0 +1,92 @@
+// `writ repo export`: what is live, for a stick; until when hosts take it, and what to write in their configuration.
+
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { sizeText } from '../../../core/size-text.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { type ExportResult, exportRepository } from '../../../publisher/upkeep/export-repository.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { durationFlag, nameFlag, repeatedFlag } from '../../console/flag-values.js';
+import { isoDay, timeLeft } from '../../show/show-repository.js';
+import { counted } from '../../show/show-text.js';
+
+interface RepoExportFlags {
+  readonly repository: string;
+  readonly bundle?: readonly string[];
+  readonly lockWait: number;
+}
+
+export const command: CommandDefinition<RepoExportFlags> = {
+  examples: [
+    'writ repo export /media/usb/policy --repository repo',
+    'writ repo export /media/usb/policy --repository repo --bundle dns-edge --bundle access',
+  ],
+  exitCodes: [
+    '0  exported, and verified before its timestamp was written',
+    '1  the repository does not verify, or a disk failure; an older export is as it was',
+    '2  usage, or DIR holds something else',
+    '6  another process writes the repository',
+  ],
+  onSignal: 'end',
+  configure: (command) => {
+    command
+      .argument('<dir>', 'new, empty, or an older export of this repository')
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option(
+        '--bundle <name>',
+        'archives of this bundle only; may be given several times',
+        repeatedFlag(nameFlag),
+      )
+      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
+  },
+  run: async ([directory = ''], flags, { clock, reporter }) => {
+    const result = await exportRepository({
+      repository: flags.repository,
+      directory,
+      clock,
+      durableFs: createDurableFs(),
+      lockWaitMs: flags.lockWait,
+      report: reporter,
+      ...(flags.bundle === undefined ? {} : { bundles: flags.bundle }),
+    });
+    const { releases, copied } = result;
+    reporter.finish(
+      'export',
+      `${counted(releases.length, 'archive')}, ${copied} copied; verified from the first root`,
+    );
+    return answer(result, resolve(directory), clock.nowMs());
+  },
+};
+
+function answer(result: ExportResult, directory: string, nowMs: number): Answer {
+  const { releases, copied, bytes, removed, expires } = result;
+  const url = `${pathToFileURL(directory).href}/`;
+  const left = timeLeft(expires.atMs - nowMs);
+  return {
+    type: 'repo-export.result',
+    outcome: 'exported',
+    exitCode: 0,
+    details: {
+      changed: true,
+      directory,
+      url,
+      releases: releases.map(({ path, release: { bundle, channel, serial } }) => ({
+        path,
+        bundle,
+        channel,
+        serial,
+      })),
+      bytes,
+      copied,
+      removed,
+      expires: { role: expires.role, at: new Date(expires.atMs).toISOString() },
+    },
+    lines: [
+      `EXPORTED ${counted(releases.length, 'release')} to ${directory}   ${sizeText(bytes)}`,
+      ...releases.map(
+        ({ release: { bundle, channel, serial } }) => `  ${bundle} ${channel} serial ${serial}`,
+      ),
+      `  Hosts take it until ${isoDay(expires.atMs)} (${expires.role}, ${left}), with repository: ${url}`,
+    ],
+  };
+}

@@ -1,0 +1,91 @@
+// `writ repo gc`: what may go, shown; removed when a person, or --yes, said so.
+import { sizeText } from '../../../core/size-text.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import {
+  type Collectable,
+  planCollection,
+  removeCollected,
+} from '../../../publisher/upkeep/collect-repository.js';
+import { askYes, type YesFlags } from '../../console/ask-yes.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { durationFlag, numberFlag } from '../../console/flag-values.js';
+import { counted } from '../../show/show-text.js';
+
+interface RepoGcFlags extends YesFlags {
+  readonly repository: string;
+  readonly keep: number;
+  readonly grace: number;
+  readonly lockWait: number;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<RepoGcFlags> = {
+  examples: ['writ repo gc --repository repo --dry-run', 'writ repo gc --repository repo --keep 20 --yes'],
+  exitCodes: [
+    '0  removed, or nothing to remove, or left alone because you said no',
+    '1  the repository does not verify, or a disk failure',
+    '2  usage',
+    '6  another process writes the repository',
+  ],
+  onSignal: 'end',
+  configure: (gc) => {
+    gc.requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option('--keep <n>', 'versions of each role that stay, with all they list', numberFlag(1, 100_000), 10)
+      .option(
+        '--grace <duration>',
+        'what hosts were sent to within this time stays',
+        durationFlag,
+        86_400_000,
+      )
+      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
+      .option('--dry-run', 'say what would be removed, and remove nothing')
+      .option('-y, --yes', 'remove without a question');
+  },
+  run: async (_args, flags, context) => {
+    const { repository, keep, grace: graceMs, lockWait: lockWaitMs } = flags;
+    const options = { repository, keep, graceMs, clock: context.clock };
+    const planned = planCollection(options);
+    if (planned.length === 0 || flags.dryRun) return answer(planned, flags, 'would');
+    if (!flags.yes) for (const line of shown(planned)) context.reporter.note(line);
+    const sum = `${counted(planned.length, 'file')}, ${sizeText(bytesOf(planned))}`;
+    if (!(await askYes(`Remove ${sum}?`, flags, context))) return answer(planned, flags, 'no');
+    const durableFs = createDurableFs();
+    return answer(await removeCollected(planned, { ...options, durableFs, lockWaitMs }), flags, 'done');
+  },
+};
+
+const maxShown = 50;
+
+function shown(files: readonly Collectable[]): string[] {
+  const lines = files.slice(0, maxShown).map(({ path, bytes }) => `  ${path}  ${sizeText(bytes)}`);
+  return files.length <= maxShown
+    ? lines
+    : [...lines, `  (${files.length - maxShown} more; --json lists all)`];
+}
+
+function bytesOf(files: readonly Collectable[]): number {
+  return files.reduce((total, { bytes }) => total + bytes, 0);
+}
+
+function answer(files: readonly Collectable[], flags: RepoGcFlags, verdict: 'would' | 'no' | 'done'): Answer {
+  const { repository, keep } = flags;
+  const bytes = bytesOf(files);
+  const changed = verdict === 'done' && files.length > 0;
+  const base = {
+    type: verdict === 'would' && flags.dryRun ? 'repo-gc.preview' : 'repo-gc.result',
+    exitCode: 0,
+    details: { repository, keep, changed, files, bytes },
+  };
+  if (files.length === 0)
+    return { ...base, outcome: 'nothing-to-remove', lines: [`NOTHING TO REMOVE in ${repository}`] };
+  const sum = `${counted(files.length, 'file')}, ${sizeText(bytes)}`;
+  if (verdict === 'done')
+    return { ...base, outcome: 'removed', lines: [`REMOVED ${sum} from ${repository}`] };
+  const end = 'Nothing was removed';
+  if (verdict === 'no') return { ...base, outcome: 'left-alone', lines: [`LEFT ALONE ${sum}`, end] };
+  return {
+    ...base,
+    outcome: 'would-remove',
+    lines: [`WOULD REMOVE ${sum} from ${repository}`, ...shown(files), end],
+  };
+}

@@ -1,0 +1,214 @@
+// `writ repo status`: versions, keys and days to expiry of a repository on disk, and its releases. The exit code
+// is the answer to "does anybody have to act".
+
+import { isWritError, type WritError } from '../../../core/errors.js';
+import { keyId } from '../../../core/tuf/signature-schemes.js';
+import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
+import { liveReleasesOf } from '../../../publisher/repository/listing.js';
+import { layoutOf } from '../../../publisher/repository/repository-layout.js';
+import {
+  isWaiting,
+  type RepositoryState,
+  readRepositoryState,
+} from '../../../publisher/repository/repository-state.js';
+import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
+import { durationFlag } from '../../console/flag-values.js';
+import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+
+interface RepoStatusFlags {
+  readonly repository: string;
+  readonly keys?: string;
+  readonly failWithin: number;
+}
+
+export const command: CommandDefinition<RepoStatusFlags> = {
+  examples: ['writ repo status --repository repo', 'writ repo status --repository repo --fail-within 45d -q'],
+  exitCodes: [
+    '0  every role is fresh',
+    '1  a role expires soon, or something waits to be signed',
+    '2  a role has expired, or the repository does not verify; also: usage',
+  ],
+  onSignal: 'end',
+  configure: (status) => {
+    status
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from")
+      .option(
+        '--fail-within <duration>',
+        'warn about roles that expire within',
+        durationFlag,
+        30 * 86_400_000,
+      );
+  },
+  run: async (_args, flags, { clock }) => {
+    const state = stateOrError(flags);
+    if (isWritError(state)) return invalidAnswer(state);
+    const nowMs = clock.nowMs();
+    return answer(state, reportRoles(state, nowMs, flags.failWithin), flags, nowMs);
+  },
+};
+
+/** That it does not verify is an answer here, and the worst one. */
+function stateOrError({ repository, keys }: RepoStatusFlags): RepositoryState | WritError {
+  try {
+    return readRepositoryState(layoutOf(repository), keys);
+  } catch (error) {
+    if (isWritError(error) && error.code === 'REPOSITORY_INVALID') return error;
+    throw error;
+  }
+}
+
+function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
+  return {
+    type: 'repo-status.result',
+    outcome: 'critical',
+    exitCode: 2,
+    details: { code, message, hint, facts },
+    lines: [`CRITICAL ${message} [${code}]`, `  ${hint}`],
+  };
+}
+
+const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
+
+function verdictOf({ condition }: RoleReport): 'ok' | 'warn' | 'FAIL' {
+  return verdicts[condition];
+}
+
+function answer(
+  state: RepositoryState,
+  roles: readonly RoleReport[],
+  flags: RepoStatusFlags,
+  nowMs: number,
+): Answer {
+  const worst =
+    roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
+  const waiting = isWaiting(state);
+  const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
+  const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
+  const next = nextLine(worst, waiting, flags);
+  return {
+    type: 'repo-status.result',
+    outcome,
+    exitCode,
+    details: {
+      repository: flags.repository,
+      waiting,
+      ignored: state.ignored,
+      ...details(state, roles, nowMs),
+    },
+    lines: [
+      verdictLine(outcome, worst, waiting, nowMs),
+      ...columns([
+        ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
+        ...roles.map((row) => roleRow(row, nowMs)),
+      ]),
+      ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
+      ...releaseLines(state),
+    ],
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+const maxSignersShown = 4;
+
+function roleRow(row: RoleReport, nowMs: number): string[] {
+  const { role, by, version, signed, threshold, expiresMs, signers } = row;
+  const more = signers.length > maxSignersShown ? ` and ${signers.length - maxSignersShown} more` : '';
+  return [
+    by === undefined ? role : `  ${role}`,
+    version === 0 ? '-' : String(version),
+    String(signed),
+    String(threshold),
+    expiresMs === undefined ? '-' : isoDay(expiresMs),
+    expiresMs === undefined ? '-' : timeLeft(expiresMs - nowMs),
+    `${signers.slice(0, maxSignersShown).join(', ')}${more}`,
+    verdictOf(row),
+  ];
+}
+
+function verdictLine(
+  outcome: string,
+  worst: RoleReport | undefined,
+  waiting: boolean,
+  nowMs: number,
+): string {
+  const word = outcome.toUpperCase();
+  if (worst === undefined) {
+    return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
+  }
+  const { role, by, condition, expiresMs = 0 } = worst;
+  const lost = by === undefined ? 'hosts take nothing new' : 'hosts take no new bundle of it';
+  switch (condition) {
+    case 'expired':
+      return `${word} ${role} has expired: ${lost}`;
+    case 'refused':
+      return `${word} ${role} is not signed by the keys that ${by ?? 'the root'} lists now: hosts refuse it`;
+    case 'unsigned':
+      return `${word} ${role} is not signed yet: its bundles cannot be published`;
+    default:
+      return `${word} ${role} expires in ${timeLeft(expiresMs - nowMs)}: then ${lost}`;
+  }
+}
+
+function nextLine(
+  worst: RoleReport | undefined,
+  waiting: boolean,
+  { repository }: RepoStatusFlags,
+): string | undefined {
+  const place = `--repository ${shellWord(repository)}`;
+  if (worst === undefined && !waiting) return undefined;
+  const { role = 'timestamp', signers = [] } = worst ?? {};
+  if (role === 'root') {
+    const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
+    return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
+  }
+  if (isOnlineRole(role)) {
+    return `writ refresh ${place} --keys DIR   (where the online keys are)`;
+  }
+  return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;
+}
+
+function releaseLines(state: RepositoryState): string[] {
+  const releases = liveReleasesOf(state);
+  if (releases.length === 0) return ['  no bundle is published yet'];
+  const rows = releases.map(({ role, release }) => {
+    const { bundle, channel, serial, revision, createdAtMs, manifest } = release;
+    return [
+      bundle,
+      channel,
+      String(serial),
+      revision,
+      isoDay(createdAtMs),
+      shortDigest(manifest.digest),
+      role,
+    ];
+  });
+  return columns([['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], ...rows]);
+}
+
+function details(
+  state: RepositoryState,
+  roles: readonly RoleReport[],
+  nowMs: number,
+): Record<string, unknown> {
+  const { root } = state.live;
+  return {
+    roles: roles.map(({ expiresMs, ...row }) => {
+      const expires = expiresMs === undefined ? null : new Date(expiresMs).toISOString();
+      const leftMs = expiresMs === undefined ? null : expiresMs - nowMs;
+      return { ...row, expires, leftMs, verdict: verdictOf({ ...row }) };
+    }),
+    keys: Object.values(root.signed.keys).map((key) => ({ keyId: keyId(key), ...key })),
+    releases: liveReleasesOf(state).map(({ path, role, release }) => {
+      const { createdAtMs, manifest, ...rest } = release;
+      return {
+        path,
+        role,
+        ...rest,
+        createdAt: new Date(createdAtMs).toISOString(),
+        manifestDigest: manifest.digest,
+      };
+    }),
+  };
+}

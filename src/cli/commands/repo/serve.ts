@@ -1,0 +1,147 @@
+// `writ serve`: flags to a running server, its address on stdout, and a clean end at SIGTERM.
+// Owns no HTTP and signs nothing itself; of --keys only the two online keys are read.
+import { InvalidArgumentError } from 'commander';
+import { toWritError, WritError } from '../../../core/errors.js';
+import { createLog, type Logger } from '../../../platform/telemetry/log.js';
+import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
+import type { OnlineSigner } from '../../../server/resign/resigner.js';
+import { type ServerManager, tellManagerOfServer } from '../../../server/sd-ready.js';
+import { type RunningServer, requireRepository, startServer } from '../../../server/server.js';
+import type { TlsFiles } from '../../../server/tls-files.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+
+interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface ServeFlags extends PassphraseFlags {
+  readonly repository: string;
+  readonly listen: ListenAddress;
+  readonly keys?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+}
+
+export const command: CommandDefinition<ServeFlags> = {
+  examples: [
+    'writ serve --repository repo',
+    'writ serve --repository repo --listen 0.0.0.0:443 --tls-cert server.crt --tls-key server.pem --keys online',
+  ],
+  exitCodes: [
+    '0  ended by SIGTERM or SIGINT, requests under way finished',
+    '1  cannot listen on this address, or the online keys are missing or not opened',
+    '2  usage, no repository, or a TLS certificate and key that are no pair',
+  ],
+  onSignal: 'drain',
+  configure: (serve) => {
+    serve
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option('--listen <host:port>', 'address; port 0 is any free one', listenFlag, {
+        host: '127.0.0.1',
+        port: 8080,
+      })
+      .option('--keys <dir>', 'directory with the snapshot and timestamp keys: re-signs before they expire')
+      .option('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP')
+      .option('--tls-key <file>', 'its key, PEM');
+    addPassphraseFlag(serve);
+  },
+  run: async (_args, flags, context) => {
+    const log = createLog('writ-server', logLevel(flags));
+    const tls = tlsFiles(flags);
+    const signer = await onlineSigner(flags, context);
+    const server = await startServer({
+      repository: flags.repository,
+      ...flags.listen,
+      ...(tls === undefined ? {} : { tls }),
+      ...(signer === undefined ? {} : { signer }),
+      log,
+      clock: context.clock,
+      processMetrics: 'include',
+    });
+    const manager = tellManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
+    const stopReloading = reloadAtHangup(server, manager, log);
+    context.announce(listening(server.url));
+    manager.listening(server.url);
+    await aborted(context);
+    manager.stopping();
+    await server.close();
+    stopReloading();
+    await manager.end();
+    return stopped(server.url);
+  },
+};
+
+/** @param text `HOST:PORT`, an IPv6 address in brackets; exported for its test. */
+export function listenFlag(text: string): ListenAddress {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/\s]+)):([0-9]{1,5})$/.exec(text);
+  const port = Number(match?.[3] ?? Number.NaN);
+  if (match === null || port > 65_535) {
+    throw new InvalidArgumentError('HOST:PORT is wanted, as 127.0.0.1:8080 or [::1]:8080.');
+  }
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+function tlsFiles({ tlsCert, tlsKey }: ServeFlags): TlsFiles | undefined {
+  if (tlsCert !== undefined && tlsKey !== undefined) return { certFile: tlsCert, keyFile: tlsKey };
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  const missing = tlsCert === undefined ? '--tls-cert' : '--tls-key';
+  throw new WritError('USAGE', `${missing} is missing: certificate and key go together`);
+}
+
+async function onlineSigner(flags: ServeFlags, context: CommandContext): Promise<OnlineSigner | undefined> {
+  if (flags.keys === undefined) return undefined;
+  requireRepository(flags.repository);
+  const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context) };
+  // Without --keys no code that can sign is even loaded.
+  const { createOnlineSigner } = await import('../../repository/online-signer.js');
+  return createOnlineSigner(flags.repository, keys, context.clock);
+}
+
+function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
+  if (quiet) return 'warn';
+  return verbose ? 'debug' : 'info';
+}
+
+/** A renewed certificate must not need a restart, and half of a renewal must not end the server. */
+function reloadAtHangup(server: RunningServer, manager: ServerManager, log: Logger): () => void {
+  const reload = (): void => {
+    try {
+      manager.reloading(() => server.reloadTls());
+    } catch (error) {
+      const { code, message } = toWritError(error);
+      log.error({ code, err: error }, `${message}; the old one stays in use`);
+    }
+  };
+  process.on('SIGHUP', reload);
+  return () => process.off('SIGHUP', reload);
+}
+
+function aborted({ signal }: CommandContext): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
+function listening(url: string): Answer {
+  return {
+    type: 'serve.listening',
+    outcome: 'listening',
+    exitCode: 0,
+    details: { url },
+    lines: [`LISTENING ${url}`],
+    next: `set \`repository: ${url}/\` in the agent's configuration`,
+  };
+}
+
+function stopped(url: string): Answer {
+  return {
+    type: 'serve.result',
+    outcome: 'stopped',
+    exitCode: 0,
+    details: { url },
+    lines: [`STOPPED ${url}: requests under way were finished`],
+  };
+}

@@ -1,0 +1,138 @@
+// `writ init`: flags to a new repository with its keys, and what to do with them next.
+import { basename } from 'node:path';
+import { type Command, Option } from 'commander';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { defaultLives } from '../../../publisher/repository/metadata-content.js';
+import { type InitResult, type InitRole, initRepository } from '../../../publisher/root/init-repository.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
+import {
+  addPassphraseFlag,
+  type NewPassphrase,
+  newPassphrase,
+  type PassphraseFlags,
+} from '../../repository/passphrase.js';
+import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+
+interface InitFlags extends PassphraseFlags {
+  readonly repository: string;
+  readonly keys: string;
+  /** False with --no-passphrase. */
+  readonly passphrase: boolean;
+  readonly rootKeys: number;
+  readonly rootThreshold: number;
+  readonly rootLife: number;
+  readonly targetsLife: number;
+  readonly snapshotLife: number;
+  readonly timestampLife: number;
+  readonly name?: readonly string[];
+  readonly yes?: boolean;
+}
+
+export const command: CommandDefinition<InitFlags> = {
+  examples: [
+    'writ init --repository repo --keys keys',
+    'writ init --repository repo --keys keys --name anna --name ben --name carol',
+    'writ init --repository repo --keys keys --root-keys 5 --root-threshold 3 --timestamp-life 1d',
+  ],
+  exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or something is there already'],
+  onSignal: 'end',
+  configure: (init) => {
+    init
+      .requiredOption('--repository <dir>', 'directory to make the repository in')
+      .requiredOption('--keys <dir>', 'directory to put the new keys into')
+      .option('--no-passphrase', 'leave the key files unencrypted')
+      .option('--root-keys <n>', 'how many root keys to make', numberFlag(1, 20), 3)
+      .option('--root-threshold <k>', 'how many of them must sign a root', numberFlag(1, 20), 2)
+      .option('--name <name>', 'who will hold the next root key, as anna; may be repeated', repeatedText)
+      .option('-y, --yes', 'accept that one lost root key ends the repository');
+    addPassphraseFlag(init);
+    for (const role of ['root', 'targets', 'snapshot', 'timestamp'] as const) addLife(init, role);
+  },
+  run: async (_args, flags, context) => {
+    const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
+    const result = initRepository({
+      repository: flags.repository,
+      keysDirectory: flags.keys,
+      rootKeys: flags.rootKeys,
+      rootThreshold: flags.rootThreshold,
+      rootNames: flags.name ?? [],
+      spareRootKey: flags.yes ? 'waived' : 'required',
+      lives: {
+        root: flags.rootLife,
+        targets: flags.targetsLife,
+        snapshot: flags.snapshotLife,
+        timestamp: flags.timestampLife,
+      },
+      ...(chosen === undefined ? {} : { passphrase: chosen.passphrase }),
+      clock: context.clock,
+      durableFs: createDurableFs(),
+    });
+    return answer(result, flags, context, chosen);
+  },
+};
+
+function addLife(init: Command, role: keyof typeof defaultLives): void {
+  const lifeMs = defaultLives[role];
+  const option = new Option(`--${role}-life <duration>`, `time from signing ${role} to its expiry`);
+  init.addOption(option.argParser(durationFlag).default(lifeMs, timeLeft(lifeMs).replace(' ', '')));
+}
+
+function answer(
+  result: InitResult,
+  flags: InitFlags,
+  { clock }: CommandContext,
+  chosen: NewPassphrase | undefined,
+): Answer {
+  const nowMs = clock.nowMs();
+  const rows = result.roles.map((role) => [
+    role.role,
+    String(role.keys),
+    String(role.threshold),
+    isoDay(role.expiresMs),
+    timeLeft(role.expiresMs - nowMs),
+    `${flags.keys}/${keyNames(role)}`,
+    role.role === 'root' || role.role === 'targets' ? 'keep offline' : 'server',
+  ]);
+  return {
+    type: 'init.result',
+    outcome: 'created',
+    exitCode: 0,
+    details: {
+      repository: flags.repository,
+      root: result.rootPath,
+      rootDigest: `sha256:${result.rootDigestHex}`,
+      encrypted: flags.passphrase,
+      roles: result.roles.map(({ role, threshold, expiresMs, keyFiles, signers }) => {
+        return { role, threshold, expires: new Date(expiresMs).toISOString(), keyFiles, signers };
+      }),
+    },
+    lines: [
+      `CREATED repository ${flags.repository} (TUF 1.0.34, consistent snapshots)`,
+      ...columns([['role', 'keys', 'need', 'expires', '', 'secret', ''], ...rows]),
+      `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
+      ...secretLines(chosen),
+      warning(flags),
+      `  1. give each root key to another person or device, with a copy of ${flags.keys}/root.json`,
+      `  2. copy ${result.rootPath} to each host as /etc/writ/root.json`,
+      '  3. publish:',
+    ],
+    next: `writ publish SOURCE --repository ${shellWord(flags.repository)} --keys ${shellWord(flags.keys)} --bundle NAME`,
+  };
+}
+
+function keyNames({ keyFiles }: InitRole): string {
+  const first = basename(keyFiles[0] ?? '');
+  return keyFiles.length === 1 ? first : first.replace('1.key', `1..${keyFiles.length}.key`);
+}
+
+function secretLines(chosen: NewPassphrase | undefined): string[] {
+  if (chosen === undefined) return ['The key files are not encrypted: who reads them can sign.'];
+  return chosen.madeUp ? [`Passphrase of all keys  ${chosen.passphrase}      shown once: write it down`] : [];
+}
+
+function warning({ rootKeys, rootThreshold }: InitFlags): string {
+  const lost = rootKeys - rootThreshold + 1;
+  const subject = lost === 1 ? 'one root key' : `${lost} root keys`;
+  return `With ${subject} lost, every host must be set up again.`;
+}

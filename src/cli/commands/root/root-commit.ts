@@ -1,0 +1,181 @@
+// `writ root commit`: a proposal that enough people signed becomes the root of the repository, and what its new keys
+// must sign is signed in the same step.
+import { WritError } from '../../../core/errors.js';
+import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { releasesOf } from '../../../publisher/repository/metadata-content.js';
+import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
+import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
+import { mergeProposals, proposalCode, readProposal } from '../../../publisher/root/proposal-file.js';
+import { compareRoots } from '../../../publisher/root/root-difference.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { confirmCode } from '../../console/confirm.js';
+import { durationFlag } from '../../console/flag-values.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
+import { shellWord, shortDigest } from '../../show/show-repository.js';
+
+const maxReleasesShown = 50;
+
+interface CommitFlags extends PassphraseFlags, SignerFlags {
+  readonly repository: string;
+  readonly keys?: string;
+  readonly confirm?: string;
+  readonly leaveUnsigned?: boolean;
+  readonly dryRun?: boolean;
+  readonly lockWait: number;
+}
+
+export const command: CommandDefinition<CommitFlags> = {
+  examples: [
+    'writ root commit root-2.proposal --repository repo --keys keys',
+    'writ root commit from-ben.proposal from-carol.proposal --repository repo --keys keys --confirm CODE',
+  ],
+  exitCodes: [
+    '0  committed; or committed before, and complete',
+    '1  signatures or new keys are missing, the code differs, the repository does not verify; nothing is written',
+    '2  usage, or the change would be a mistake',
+    '6  another process writes the repository',
+  ],
+  onSignal: 'end',
+  configure: (commit) => {
+    commit
+      .argument('<files...>', 'the signed proposal, or copies of it that people signed side by side')
+      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+      .option('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes')
+      .option('--confirm <code>', 'the code that was told by voice')
+      .option('--leave-unsigned', 'commit although new keys are not here: hosts wait until they have signed')
+      .option('--dry-run', 'say what would happen, and write nothing')
+      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
+    addPassphraseFlag(commit);
+    addSignerFlags(commit);
+  },
+  run: async (args, flags, context) => {
+    // commander gives the files of a variadic argument as one list.
+    const [first = '', ...others] = args.flat() as string[];
+    const proposal = mergeProposals([readProposal(first), ...others.map(readProposal)]);
+    const options = {
+      proposal,
+      repository: flags.repository,
+      clock: context.clock,
+      ...keysOf(flags, context),
+    };
+    const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
+    const plan = planCommit(options);
+    if (flags.dryRun) return preview(plan);
+    requireCommittable(plan, unsignedRoles);
+    show(plan, context);
+    await confirmCode({ code: proposalCode(proposal), given: flags.confirm }, context);
+    const durableFs = createDurableFs();
+    const result = await commitRoot({ ...options, unsignedRoles, durableFs, lockWaitMs: flags.lockWait });
+    return answer(result, flags, first);
+  },
+};
+
+function beVerb(items: readonly unknown[]): string {
+  return items.length === 1 ? 'is' : 'are';
+}
+
+function keysOf(flags: CommitFlags, context: CommandContext) {
+  if (flags.keys === undefined) {
+    if (flags.signer === undefined) return {};
+    throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
+  }
+  const external = externalCommands(flags, context, (role) => role !== 'root');
+  return { keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external } };
+}
+
+function show(plan: CommitPlan, { reporter }: CommandContext): void {
+  for (const line of planLines(plan)) reporter.note(line);
+}
+
+function planLines(plan: CommitPlan): string[] {
+  const { base, root, tallies, toSign, missing, state } = plan;
+  const signs = toSign.filter((role) => !missing.includes(role));
+  return [
+    ...differenceLines(compareRoots(base.signed, root.signed)),
+    `  ${tallyText(tallies)}, verified from root v${base.signed.version} and from scratch`,
+    ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
+    // Whoever stole the old key may have put something there: a person has to know this list.
+    ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
+    ...(missing.length > 0
+      ? [`  hosts refuse the repository until ${missing.join(' and ')} ${beVerb(missing)} signed`]
+      : []),
+  ];
+}
+
+function releaseTexts(targets: TargetsSigned): string[] {
+  const releases = releasesOf(targets);
+  const shown = releases.slice(0, maxReleasesShown).map(({ release }) => {
+    const { bundle, channel, serial, revision, manifest } = release;
+    return `    ${bundle} ${channel} serial ${serial} ${revision} ${shortDigest(manifest.digest)}`;
+  });
+  const more = releases.length - shown.length;
+  return [
+    ...shown,
+    ...(more > 0 ? [`    and ${more} more; see writ repo status`] : []),
+    ...(targets.delegations?.roles ?? []).map(({ name }) => `    delegates to ${name}`),
+  ];
+}
+
+function detailsOf(plan: CommitPlan): Record<string, unknown> {
+  const { base, root, tallies, toSign, missing } = plan;
+  return {
+    ...proposalDetails(compareRoots(base.signed, root.signed), tallies),
+    toSign,
+    missingKeys: missing,
+  };
+}
+
+function preview(plan: CommitPlan): Answer {
+  const version = plan.root.signed.version;
+  return {
+    type: 'root-commit.preview',
+    outcome: plan.written ? 'committed-before' : 'would-commit',
+    exitCode: 0,
+    details: { changed: false, ...detailsOf(plan) },
+    lines: [`WOULD COMMIT root v${version}`, ...planLines(plan), 'Nothing was written'],
+  };
+}
+
+const words = { committed: 'COMMITTED', completed: 'COMPLETED', unchanged: 'NOTHING NEW' } as const;
+
+function answer(result: CommitResult, flags: CommitFlags, file: string): Answer {
+  const { kind, plan, signed, waiting, expired } = result;
+  const { version } = plan.root.signed;
+  const gone = compareRoots(plan.base.signed, plan.root.signed).roles.flatMap(({ role, removed }) =>
+    removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
+  );
+  const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
+  const next = nextOf(result, flags, file);
+  const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
+  return {
+    type: 'root-commit.result',
+    outcome: kind,
+    exitCode: 0,
+    details: { changed: kind !== 'unchanged', ...detailsOf(plan), signed, waiting, expired: expired ?? null },
+    lines: [
+      `${words[kind]} root v${version}. ${hosts}`,
+      `  ${tallyText(plan.tallies)}, verified from root v${plan.base.signed.version} and from scratch`,
+      ...(news.length > 0 ? [`  signed by the new keys: ${news.join(', ')}`] : []),
+      ...(waiting.length > 0 ? [`  not signed yet: ${waiting.join(', ')}`] : []),
+      ...(expired === undefined
+        ? []
+        : [`  ${expired} has expired: hosts take nothing new until it is signed`]),
+      ...(gone.length > 0 ? [`Destroy what is left of the old keys: ${gone.join(', ')}.`] : []),
+    ],
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+/** Who has to run what before hosts work again. */
+function nextOf({ waiting, expired }: CommitResult, flags: CommitFlags, file: string): string | undefined {
+  const repository = `--repository ${shellWord(flags.repository)} --keys DIR`;
+  const isTargets = waiting.includes('targets') || expired === 'targets';
+  if (waiting.includes('targets')) {
+    return `writ root commit ${shellWord(file)} ${repository}   (with the new keys of ${waiting.join(', ')})`;
+  }
+  if (waiting.length === 0 && (expired === undefined || isTargets)) return undefined;
+  return `writ refresh ${repository}   (with the keys of snapshot and timestamp; or start the server with them)`;
+}

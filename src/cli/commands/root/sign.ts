@@ -1,0 +1,232 @@
+// `writ sign`: one person's signature on the proposal of a root. Shows what it changes, from the signed bytes and the
+// signer's own root; asks for the code that was told by voice; says who is still missing.
+import { WritError } from '../../../core/errors.js';
+import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import {
+  mergeProposals,
+  type Proposal,
+  proposalCode,
+  readProposal,
+  trustBase,
+} from '../../../publisher/root/proposal-file.js';
+import {
+  addSignatures,
+  isComplete,
+  type TrustedProposal,
+  tallySignatures,
+  validSignatures,
+  withSignatures,
+} from '../../../publisher/root/proposal-signatures.js';
+import {
+  findAnchor,
+  openSigners,
+  replaceProposal,
+  type SigningHand,
+} from '../../../publisher/root/propose-root.js';
+import { compareRoots, nameIn } from '../../../publisher/root/root-difference.js';
+import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { confirmCode } from '../../console/confirm.js';
+import { repeatedText } from '../../console/flag-values.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { type SignRoleFlags, signRoleAgain } from '../../repository/sign-role.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import {
+  controlLines,
+  differenceLines,
+  missingText,
+  needText,
+  proposalDetails,
+  tallyText,
+} from '../../show/show-proposal.js';
+import { shellWord } from '../../show/show-repository.js';
+
+interface SignFlags extends PassphraseFlags, SignerFlags {
+  readonly key?: readonly string[];
+  readonly keys?: string;
+  readonly root?: string;
+  readonly repository?: string;
+  readonly merge?: readonly string[];
+  readonly confirm?: string;
+  readonly out?: string;
+  readonly role?: string;
+  readonly dryRun?: boolean;
+}
+
+export const command: CommandDefinition<SignFlags> = {
+  examples: [
+    'writ sign root-2.proposal --key keys/ben.key',
+    'writ sign root-2.proposal --signer "openssl dgst -sha256 -sign ben.pem" --root root.json --confirm CODE',
+    'writ sign root-2.proposal --keys keys --merge from-carol.proposal',
+    'writ sign --role targets --repository repo --keys keys',
+    'writ sign root-2.proposal --key keys/ben.key --dry-run',
+  ],
+  exitCodes: [
+    '0  signed, or signed before',
+    '1  the file or its code is not what you were told, or stands on another root; the key cannot be opened',
+    '2  usage, or the change would be a mistake',
+  ],
+  onSignal: 'end',
+  configure: (sign) => {
+    sign
+      .argument('[file]', 'the proposal that you were mailed')
+      .option('--key <file>', 'your key; may be repeated', repeatedText)
+      .option('--keys <dir>', 'directory with your keys and your copy of the root')
+      .option('--root <file>', 'the root that you trust; root.json beside your key by default')
+      .option('--repository <dir>', 'where to take the root from when you have no copy')
+      .option(
+        '--merge <file>',
+        'another copy of the same proposal, for its signatures; may be repeated',
+        repeatedText,
+      )
+      .option('--confirm <code>', 'the code that you were told by voice')
+      .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')
+      .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default')
+      .option('--dry-run', 'show what would be signed; ask nothing, and write nothing');
+    addPassphraseFlag(sign);
+    addSignerFlags(sign);
+  },
+  run: async ([file], flags, context) => {
+    if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
+    if (file === undefined) throw nothingToSign();
+    const hand = handOf(flags, context);
+    const received = mergeProposals([readProposal(file), ...(flags.merge ?? []).map(readProposal)]);
+    const trusted = { proposal: received, base: trustBase(received, findAnchor({ ...flags, ...hand })) };
+    const next = received.root.signed;
+    requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
+    if (flags.dryRun) return preview(trusted, file);
+    show(trusted, context);
+    const signed = await signIfWanted(trusted, hand, flags, context);
+    const out = flags.out ?? file;
+    replaceProposal(out, signed.proposal, createDurableFs());
+    return answer({ base: trusted.base, ...signed }, out);
+  },
+};
+
+const lockWaitMs = 10_000;
+
+/** A role needs its repository and keys, and no proposal. */
+function roleFlags(file: string | undefined, flags: SignFlags): SignRoleFlags {
+  const { repository, keys } = flags;
+  if (file === undefined && repository !== undefined && keys !== undefined) {
+    return { ...flags, repository, keys, lockWait: lockWaitMs };
+  }
+  throw new WritError('USAGE', '--role takes --repository and --keys, and no FILE', {
+    hint: 'writ sign --role ROLE --repository DIR --keys DIR',
+  });
+}
+
+function nothingToSign(): WritError {
+  return new WritError('USAGE', 'nothing to sign is named', {
+    hint: 'writ sign FILE --key KEY, or writ sign --role ROLE --repository DIR --keys DIR',
+  });
+}
+
+function handOf(flags: SignFlags, context: CommandContext): SigningHand {
+  return {
+    keyFiles: flags.key ?? [],
+    ...(flags.keys === undefined ? {} : { keysDirectory: flags.keys }),
+    external: externalCommands(flags, context, () => true),
+    passphrases: passphrasesFor(flags, context),
+  };
+}
+
+/** What a signer would be shown. The code is not in it: it is compared, never copied. */
+function preview(trusted: TrustedProposal, file: string): Answer {
+  const { base, proposal } = trusted;
+  const difference = compareRoots(base.signed, proposal.root.signed);
+  const tallies = tallySignatures(trusted);
+  const { dangers } = judgeRoot(base.signed, proposal.root.signed);
+  return {
+    type: 'sign.preview',
+    outcome: 'would-sign',
+    exitCode: 0,
+    details: {
+      proposal: file,
+      changed: false,
+      ...proposalDetails(difference, tallies),
+      dangers,
+      complete: isComplete(tallies),
+    },
+    lines: [
+      `WOULD SIGN ${file}, which changes who controls every host:`,
+      ...differenceLines(difference),
+      ...controlLines(difference),
+      `  ${needText(tallies)}`,
+      ...dangers.map((danger) => `  DANGER ${danger}`),
+      'Nothing was written',
+    ],
+  };
+}
+
+/** On stderr, before anything is asked: nobody signs what they have not been shown. */
+function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
+  const { base, proposal } = trusted;
+  const difference = compareRoots(base.signed, proposal.root.signed);
+  reporter.warn('You are about to change who controls every host:');
+  for (const line of differenceLines(difference)) reporter.note(line);
+  for (const line of controlLines(difference)) reporter.note(line);
+  reporter.note(`  ${needText(tallySignatures(trusted))}`);
+  for (const danger of judgeRoot(base.signed, proposal.root.signed).dangers) reporter.warn(danger);
+}
+
+interface SignedProposal {
+  readonly proposal: Proposal;
+  /** Key ids. */
+  readonly added: readonly string[];
+  readonly already: readonly string[];
+}
+
+async function signIfWanted(
+  trusted: TrustedProposal,
+  hand: SigningHand,
+  flags: SignFlags,
+  context: CommandContext,
+): Promise<SignedProposal> {
+  const hasHand = hand.keyFiles.length + hand.external.length > 0 || hand.keysDirectory !== undefined;
+  const mergesOnly = !hasHand && flags.merge !== undefined;
+  if (mergesOnly) {
+    const proposal = withSignatures(trusted.proposal, validSignatures(trusted));
+    return { proposal, added: [], already: [] };
+  }
+  if (!hasHand)
+    throw new WritError('USAGE', 'no key to sign with', { hint: 'Give --key, --keys or --signer.' });
+  await confirmCode({ code: proposalCode(trusted.proposal), given: flags.confirm }, context);
+  const { signers, already } = await openSigners(trusted, hand);
+  const { proposal, added } = await addSignatures(trusted, signers);
+  return { proposal, added: added.map(({ keyid }) => keyid), already };
+}
+
+function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
+  const { base, proposal, added, already } = signed;
+  const tallies = tallySignatures({ base, proposal });
+  const nameOf = (id: string): string => nameIn(base.signed, proposal.root.signed, id);
+  const missing = missingText(tallies);
+  const complete = isComplete(tallies);
+  const file = shellWord(out);
+  const by = added.length > 0 ? `SIGNED ${out} by ${added.map(nameOf).join(', ')}` : undefined;
+  const before = already.length > 0 ? `SIGNED ${out} before by ${already.map(nameOf).join(', ')}` : undefined;
+  return {
+    type: 'sign.result',
+    outcome: 'signed',
+    exitCode: 0,
+    details: {
+      proposal: out,
+      changed: added.length > 0,
+      signedBy: added.map((keyId) => ({ keyId, name: nameOf(keyId) })),
+      ...proposalDetails(compareRoots(base.signed, proposal.root.signed), tallies),
+      complete,
+    },
+    lines: [
+      `${by ?? before ?? `SIGNED ${out}: the copies are put together`}. ${capital(tallyText(tallies))}.`,
+      ...(complete ? ['It has the signatures that it needs.'] : [`Still needed: ${missing}.`]),
+    ],
+    next: complete
+      ? `writ root commit ${file} --repository DIR --keys DIR   (who holds the repository)`
+      : `writ sign ${file} --key KEY   (${missing}; mail it)`,
+  };
+}
+
+function capital(text: string): string {
+  return text.replace(/^./, (letter) => letter.toUpperCase());
+}

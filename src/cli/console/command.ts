@@ -1,0 +1,92 @@
+// What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
+// run time, so that the table of commands costs nothing. How answers look is render's.
+import type { Command } from 'commander';
+import type { HealthLevel } from '../../core/status/host-health.js';
+import type { Clock } from '../../platform/time/clock.js';
+
+export type StepState = 'ok' | 'warn' | 'FAIL' | 'skip';
+
+/**
+ * The narration of a command, on stderr. On a terminal the step under way is one live line that its end
+ * replaces; elsewhere each finished step is one line with tabs. Nothing here is the answer.
+ */
+export interface Reporter {
+  /** A step is under way; a second call for the same step changes the live line. */
+  begin(step: string, text?: string): void;
+  /** A step has ended; its time since `begin` is shown. The default state is `ok`. */
+  finish(step: string, text: string, state?: StepState): void;
+  /** A step has ended with nothing to say: its live line goes. */
+  drop(step: string): void;
+  /** A line that belongs to the step before it. */
+  note(text: string): void;
+  /** Something a person should know that changes no outcome; shown with --quiet too. */
+  warn(text: string): void;
+}
+
+/** What a command may use of the world beside its flags. */
+export interface CommandContext {
+  readonly reporter: Reporter;
+  /**
+   * Prints an answer before the end: a command that goes on running says what it does now. With --json the
+   * answers are one a line, the last is the result.
+   */
+  announce(answer: Answer): void;
+  /**
+   * Takes the place of the answer shown before, on a terminal; elsewhere it is one line of these fields, and with --json
+   * one object. Without fields there is no news, and a terminal alone is drawn again.
+   */
+  redraw(answer: Answer, fields?: readonly string[]): void;
+  readonly clock: Clock;
+  /** Name of the command that runs, as `status` or `repo status`. */
+  readonly command: string;
+  /** Version of this program. */
+  readonly version: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  /** False without a terminal and with --no-input: then nothing may be asked. */
+  readonly canAsk: boolean;
+}
+
+/** The answer of a command: one object for --json, one block for people. */
+export interface Answer {
+  /** Type of the JSON object, as `publish.result`. */
+  readonly type: string;
+  /** The outcome word, as `published`; people read it in capitals at the start of the first line. */
+  readonly outcome: string;
+  readonly exitCode: number;
+  /** How good that is, which its colour repeats; left out where the exit code says it. */
+  readonly level?: HealthLevel;
+  /** Further members of the JSON object: times as ISO 8601, digests as `sha256:...`, camelCase. */
+  readonly details: Readonly<Record<string, unknown>>;
+  /** The block for people, without its `Next:` line. Control characters in it are shown escaped. */
+  readonly lines: readonly string[];
+  /** The one line to paste next. */
+  readonly next?: string;
+}
+
+export interface CommandDefinition<Flags extends object = object> {
+  /** First two at the top of the help, from easy to hard. */
+  readonly examples: readonly string[];
+  /** Lines for the help, as `0  published, or nothing new`. */
+  readonly exitCodes: readonly string[];
+  /** `end`: a signal ends the process at once (130, 143). `drain`: run() sees context.signal and ends itself. */
+  readonly onSignal: 'end' | 'drain';
+  /** In place of the exit code of the error's kind, where 1 is an answer. */
+  readonly failureExitCode?: number;
+  /** Adds arguments and flags; --json, --quiet, --verbose, --color and --no-input are there already. */
+  configure(command: Command): void;
+  /**
+   * @param args the positional arguments as commander gives them: a missing optional one is undefined
+   * @throws WritError for every failure that has a code; anything else is reported as INTERNAL
+   */
+  run(args: readonly (string | undefined)[], flags: Flags, context: CommandContext): Promise<Answer>;
+}
+
+/** A row of the table in main: the module is imported only when its command was typed. */
+export interface CommandEntry {
+  /** One word, or two for a command of a group, as `repo status`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<{ readonly command: CommandDefinition }>;
+}

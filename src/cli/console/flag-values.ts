@@ -1,0 +1,82 @@
+// Parsers for the values of flags, for commander's option(): each refuses with what it would have taken.
+// Pure but for commander's own error type; a new kind of value gets its parser here.
+import { InvalidArgumentError } from 'commander';
+import { WritError } from '../../core/errors.js';
+import { isName, parseDuration } from '../../core/names.js';
+
+/** A duration as `30d`; the flag's value becomes milliseconds. */
+export function durationFlag(text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined || durationMs === 0) {
+    throw new InvalidArgumentError('A duration is a number with ms, s, m, h or d, as 30d.');
+  }
+  return durationMs;
+}
+
+/** As much as the agent takes. */
+const maxReasonCharacters = 200;
+
+/** Why somebody acts, in a few words. */
+export function reasonFlag(text: string): string {
+  if (text !== '' && text.length <= maxReasonCharacters) return text;
+  throw new InvalidArgumentError(`A reason has 1 to ${maxReasonCharacters} characters.`);
+}
+
+/** @throws WritError USAGE for what is no number of a generation */
+export function generationOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw new WritError('USAGE', `${text} is no generation`, {
+    hint: 'Generations are numbers: writ history.',
+  });
+}
+
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
+
+/** A time with its zone, as `2026-12-27T08:00Z`; the flag's value becomes epoch milliseconds. */
+export function timeFlag(text: string): number {
+  const timeMs = timePattern.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError(
+      'A time has a date and a zone, as 2026-12-27T08:00Z or 2026-12-27T09:00+01:00.',
+    );
+  return timeMs;
+}
+
+/** A bundle, channel or group name. */
+export function nameFlag(text: string): string {
+  if (!isName(text)) {
+    throw new InvalidArgumentError('A name is up to 64 of a-z 0-9 . _ - and begins with a letter or digit.');
+  }
+  return text;
+}
+
+/** @returns a parser for whole numbers from min to max. */
+export function numberFlag(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= min && value <= max)) {
+      throw new InvalidArgumentError(`A whole number from ${min} to ${max} is wanted.`);
+    }
+    return value;
+  };
+}
+
+const maxRepeated = 100;
+
+/**
+ * For flags that may be given several times.
+ * @param parse of one value
+ * @returns a parser that appends to the values before; at most 100 are taken
+ */
+export function repeatedFlag<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
+  return (text, before = []) => {
+    if (before.length === maxRepeated) throw new InvalidArgumentError(`At most ${maxRepeated} at once.`);
+    return [...before, parse(text)];
+  };
+}
+
+/** As repeatedFlag, for texts that are judged later: paths, patterns, names. */
+export const repeatedText: (text: string, before?: readonly string[]) => string[] = repeatedFlag(
+  (text) => text,
+);

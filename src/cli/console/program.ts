@@ -1,0 +1,130 @@
+// The command line as commander sees it, built from the table of commands. A command's module is imported
+// when its name was typed and not before, so that `writ status` never loads the publisher.
+// Owns parsing, help and usage errors; it writes nothing and decides no outcome.
+import { Command, CommanderError, Option } from 'commander';
+import { WritError } from '../../core/errors.js';
+import type { CommandDefinition, CommandEntry } from './command.js';
+import type { ColorChoice } from './render.js';
+
+/** Flags that every command has. */
+export interface CommonFlags {
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly color: ColorChoice;
+  /** False with --no-input. */
+  readonly input: boolean;
+}
+
+/** What was typed, understood: a command with its values, or a text to show. */
+export type Invocation =
+  | {
+      readonly kind: 'command';
+      readonly name: string;
+      readonly definition: CommandDefinition;
+      readonly args: readonly (string | undefined)[];
+      readonly flags: CommonFlags;
+    }
+  | { readonly kind: 'text'; readonly text: string };
+
+/**
+ * @param argv arguments after the program's name
+ * @param entries the table of commands
+ * @throws WritError USAGE, with commander's suggestion as the hint where it has one
+ */
+export async function parseCommandLine(
+  argv: readonly string[],
+  entries: readonly CommandEntry[],
+  version: string,
+): Promise<Invocation> {
+  const texts: string[] = [];
+  let invocation: Invocation | undefined;
+  const program = createProgram(version, (text) => texts.push(text));
+  for (const entry of entries) {
+    addEntry(program, entry, (found) => {
+      invocation = found;
+    });
+  }
+  try {
+    // `writ help publish` is `writ publish --help`: commander's own would not import the command first.
+    const [first, ...rest] = argv;
+    await program.parseAsync(first === 'help' ? [...rest, '--help'] : [...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw usageError(error, program);
+  }
+  return invocation ?? { kind: 'text', text: texts.join('') };
+}
+
+/** Every flag with a value can also come from the environment as WRIT_<FLAG>; the help shows the name. */
+class WritCommand extends Command {
+  override addOption(option: Option): this {
+    const valued = option.required || option.optional;
+    if (valued && option.envVar === undefined) option.env(`WRIT_${screaming(option.attributeName())}`);
+    return super.addOption(option);
+  }
+
+  override createCommand(name?: string): Command {
+    return new WritCommand(name);
+  }
+}
+
+function createProgram(version: string, collect: (text: string) => void): Command {
+  return new WritCommand('writ')
+    .description('Delivers signed policy to hosts and proves that it took effect')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ writeOut: collect, writeErr: () => undefined });
+}
+
+function addEntry(program: Command, entry: CommandEntry, found: (invocation: Invocation) => void): void {
+  const words = entry.name.split(' ');
+  const parent = words.length === 1 ? program : groupOf(program, words[0] ?? '');
+  const sub = parent.command(words.at(-1) ?? '').description(entry.summary);
+  if (parent !== program) parent.summary(parent.commands.map((one) => one.name()).join(', '));
+  parent.hook('preSubcommand', async (_parent, chosen) => {
+    if (chosen !== sub) return;
+    const { command: definition } = await entry.load();
+    definition.configure(sub);
+    completeCommand(sub, definition);
+    sub.action(() => {
+      const flags = sub.opts<CommonFlags>();
+      found({ kind: 'command', name: entry.name, definition, args: sub.processedArgs, flags });
+    });
+  });
+}
+
+function groupOf(program: Command, name: string): Command {
+  return program.commands.find((command) => command.name() === name) ?? program.command(name);
+}
+
+function completeCommand(sub: Command, definition: CommandDefinition): void {
+  sub
+    .option('--json', 'print one JSON object on stdout, also on failure')
+    .option('-q, --quiet', 'no narration')
+    .option('-v, --verbose', 'all steps with their times')
+    .addOption(new Option('--color <when>', 'colours').choices(['auto', 'always', 'never']).default('auto'))
+    .option('--no-input', 'never ask; fail with the name of the flag that is missing');
+  const examples = definition.examples.map((line) => `  $ ${line}\n`).join('');
+  const exitCodes = definition.exitCodes.map((line) => `  ${line}`).join('\n');
+  sub.addHelpText('before', `Examples:\n${examples}`);
+  sub.addHelpText('after', `\nExit codes:\n${exitCodes}`);
+}
+
+function screaming(camelCase: string): string {
+  return camelCase.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+}
+
+function usageError(error: CommanderError, program: Command): WritError {
+  if (error.code === 'commander.help') {
+    const names = program.commands.map((command) => command.name()).join(', ');
+    return new WritError('USAGE', `a command is missing: ${names}`, { hint: 'Run writ --help.' });
+  }
+  const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+  const suggestion = rest.join(' ').trim();
+  return suggestion === ''
+    ? new WritError('USAGE', message)
+    : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
+}

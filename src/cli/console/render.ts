@@ -1,0 +1,297 @@
+// The only place that writes to stdout and stderr: answers, errors, narration, colours and JSON.
+// Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
+// printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
+import { styleText } from 'node:util';
+import { exitCodeOfKind, type WritError } from '../../core/errors.js';
+import type { HealthLevel } from '../../core/status/host-health.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Answer, Reporter, StepState } from './command.js';
+import { cutToColumns, printable, printableJson } from './terminal-text.js';
+
+/** Version of the JSON objects: within one number, members are only added. */
+const jsonSchemaVersion = 1;
+
+export type ColorChoice = 'auto' | 'always' | 'never';
+
+export interface RenderStreams {
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+export interface RenderOptions {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: ColorChoice;
+}
+
+export interface Renderer {
+  answer(answer: Answer): void;
+  redraw(answer: Answer, fields?: readonly string[]): void;
+  /**
+   * @param type type of the JSON object, as `publish.result`
+   * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
+   * @returns the exit code
+   */
+  error(type: string, error: WritError, exitCode?: number): number;
+  reporter(clock: Clock): Reporter;
+  /** Help and version texts, as they are. */
+  raw(stream: 'stdout' | 'stderr', text: string): void;
+}
+
+type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
+type Paint = (style: Style, text: string) => string;
+
+export function createRenderer(options: RenderOptions, streams: RenderStreams = process): Renderer {
+  const out = (text: string): void => void streams.stdout.write(`${text}\n`);
+  const paintOut = painter(options.color, streams.stdout);
+  const paintErr = painter(options.color, streams.stderr);
+  const live = createLiveLine(streams.stderr);
+  const show = (answer: Answer): void => {
+    live.clear();
+    const lines = options.json ? [printableJson(jsonOfAnswer(answer))] : linesOfAnswer(answer, paintOut);
+    for (const line of lines) out(line);
+  };
+  return {
+    answer: show,
+    redraw: (answer, fields) => {
+      const isTerminal = streams.stdout.isTTY === true && !options.json;
+      if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
+      else if (fields !== undefined && options.json) show(answer);
+      else if (fields !== undefined) out(fields.map(printable).join('\t'));
+    },
+    error: (type, error, exitCode = exitCodeOf(error)) => {
+      live.clear();
+      if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
+      else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
+      return exitCode;
+    },
+    reporter: (clock) => createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
+    raw: (stream, text) => void streams[stream].write(text),
+  };
+}
+
+/** Ctrl-C at a prompt is the same as Ctrl-C elsewhere: 128 and the number of SIGINT. */
+function exitCodeOf({ code, kind }: WritError): number {
+  return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
+}
+
+function jsonOfAnswer(answer: Answer): object {
+  return {
+    schema: jsonSchemaVersion,
+    type: answer.type,
+    outcome: answer.outcome,
+    exitCode: answer.exitCode,
+    ...answer.details,
+    ...(answer.next === undefined ? {} : { next: answer.next }),
+  };
+}
+
+function jsonOfError(type: string, exitCode: number, error: WritError): object {
+  const { code, kind, message, hint, facts } = error;
+  const { changed } = facts;
+  const policy = changed === undefined ? {} : { changed };
+  return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, ...policy, facts };
+}
+
+const levelStyle = { ok: 'green', warning: 'yellow', critical: 'red' } as const;
+
+function levelOf(exitCode: number): HealthLevel {
+  if (exitCode === 0) return 'ok';
+  return exitCode === exitCodeOfKind.degraded || exitCode === exitCodeOfKind.deferred
+    ? 'warning'
+    : 'critical';
+}
+
+/** What does not fit is counted: a page that scrolls would hide its first line, which says how it is. */
+function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
+  const room = Math.max(3, stdout.rows ?? lines.length + 1) - 1;
+  const left = lines.length - room + 1;
+  const page = left <= 1 ? lines : [...lines.slice(0, -left), `(${left} more lines)`];
+  stdout.write(`${clearScreen}${page.join('\n')}\n`);
+}
+
+/** @param columns of the terminal that lines must not wrap on; left out: they are whole */
+function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
+  const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
+  const lines = answer.lines.map((line) => fit(printable(line), columns));
+  const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
+  const block = first === undefined ? [] : [first, ...lines.slice(1)];
+  return answer.next === undefined ? block : [...block, fit(`Next: ${printable(answer.next)}`, columns)];
+}
+
+function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {
+  const { expected, actual, policy } = error.facts;
+  const facts = [
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
+    ...(actual === undefined ? [] : [`actual ${actual}`]),
+  ].join(', ');
+  const text = facts === '' ? error.message : `${error.message} (${facts})`;
+  const cause = options.verbose && error.cause instanceof Error ? error.cause.stack : undefined;
+  return [
+    `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
+    ...(policy === undefined ? [] : [`  ${printable(policy)}.\n`]),
+    `hint: ${printable(error.hint)}\n`,
+    ...(cause === undefined ? [] : [`${printableLines(cause)}\n`]),
+  ];
+}
+
+const silentReporter: Omit<Reporter, 'warn'> = {
+  begin: () => undefined,
+  finish: () => undefined,
+  drop: () => undefined,
+  note: () => undefined,
+};
+
+interface ReporterParts {
+  readonly options: RenderOptions;
+  readonly stderr: NodeJS.WriteStream;
+  readonly paint: Paint;
+  readonly clock: Clock;
+  readonly live: LiveLine;
+}
+
+function createReporter({ options, stderr, paint, clock, live }: ReporterParts): Reporter {
+  const warn = (text: string): void => {
+    live.clear();
+    stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
+  };
+  // A script that asked for JSON wants one answer; it gets the steps too when it asks for them.
+  if (options.quiet || (options.json && !options.verbose)) return { ...silentReporter, warn };
+  const steps = stopwatch(clock);
+  if (!stderr.isTTY) return plainReporter({ stderr, clock, steps, verbose: options.verbose, warn });
+  return terminalReporter({ stderr, paint, steps, verbose: options.verbose, live, warn });
+}
+
+/** The one line that is redrawn on a terminal: whatever is written next clears it first. */
+interface LiveLine {
+  draw(line: string): void;
+  clear(): void;
+}
+
+const clearLine = '\r\u001b[2K';
+/** To the first place of the screen, and everything behind it away. */
+const clearScreen = '\u001b[H\u001b[2J';
+
+function createLiveLine(stderr: NodeJS.WriteStream): LiveLine {
+  let drawn = false;
+  return {
+    draw: (line) => {
+      stderr.write(`${clearLine}${line}`);
+      drawn = true;
+    },
+    clear: () => {
+      if (drawn) stderr.write(clearLine);
+      drawn = false;
+    },
+  };
+}
+
+interface Stopwatch {
+  start(step: string): void;
+  /** Milliseconds since the first start of this step; undefined when it never began. */
+  stop(step: string): number | undefined;
+}
+
+function stopwatch(clock: Clock): Stopwatch {
+  const startedMs = new Map<string, number>();
+  return {
+    start: (step) => {
+      if (!startedMs.has(step)) startedMs.set(step, clock.monotonicMs());
+    },
+    stop: (step) => {
+      const started = startedMs.get(step);
+      startedMs.delete(step);
+      return started === undefined ? undefined : clock.monotonicMs() - started;
+    },
+  };
+}
+
+interface PlainReporterOptions {
+  readonly stderr: NodeJS.WriteStream;
+  readonly clock: Clock;
+  readonly steps: Stopwatch;
+  /** The beginning of a step has a line too. */
+  readonly verbose: boolean;
+  readonly warn: Reporter['warn'];
+}
+
+function plainReporter({ stderr, clock, steps, verbose, warn }: PlainReporterOptions): Reporter {
+  const line = (...fields: readonly string[]): void =>
+    void stderr.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
+  return {
+    begin: (step, text = '') => {
+      steps.start(step);
+      if (verbose) line(step, 'begin', text);
+    },
+    finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
+    drop: (step) => void steps.stop(step),
+    note: (text) => line('', '', text),
+    warn,
+  };
+}
+
+interface TerminalReporterOptions {
+  readonly stderr: NodeJS.WriteStream;
+  readonly paint: Paint;
+  readonly steps: Stopwatch;
+  /** Every step keeps its line: redrawn lines would interleave. */
+  readonly verbose: boolean;
+  readonly live: LiveLine;
+  readonly warn: Reporter['warn'];
+}
+
+const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
+  ok: undefined,
+  warn: 'yellow',
+  FAIL: 'red',
+  skip: 'dim',
+};
+
+function terminalReporter(options: TerminalReporterOptions): Reporter {
+  const { stderr, paint, steps, verbose, live, warn } = options;
+  const write = (line: string): void => {
+    live.clear();
+    stderr.write(`${line}\n`);
+  };
+  return {
+    begin: (step, text = '') => {
+      steps.start(step);
+      const line = fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
+      if (verbose) write(line);
+      else live.draw(paint('dim', line));
+    },
+    finish: (step, text, state = 'ok') => {
+      const style = stateStyle[state];
+      const word = style === undefined ? '' : `${paint(style, state)} `;
+      const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
+      write(`${body}  ${paint('dim', seconds(steps.stop(step)))}`);
+    },
+    drop: (step) => {
+      steps.stop(step);
+      live.clear();
+    },
+    note: (text) => write(`            ${printable(text)}`),
+    warn,
+  };
+}
+
+function fit(line: string, columns: number | undefined): string {
+  // A live line that wraps cannot be cleared by one carriage return.
+  return columns === undefined || columns === 0 ? line : cutToColumns(line, columns - 1);
+}
+
+function seconds(durationMs: number | undefined): string {
+  return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
+}
+
+function painter(choice: ColorChoice, stream: NodeJS.WriteStream): Paint {
+  if (choice === 'never') return (_style, text) => text;
+  const validateStream = choice === 'auto';
+  return (style, text) => styleText(style, text, { stream, validateStream });
+}
+
+/** Further lines are indented, so that none can pass for a line of ours. */
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n  ');
+}

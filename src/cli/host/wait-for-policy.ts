@@ -1,0 +1,141 @@
+// `writ pull --wait`: pulls again and again until a verified policy is active, or the time is over. Owns when it tries
+// again and what it answers; a try is a pull like any other, and a policy that is active already ends the wait.
+import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import { waitDelayMs } from '../../core/cycle/schedule.js';
+import { isWritError, type WritError } from '../../core/errors.js';
+import type { StatusReport } from '../../core/status/status.js';
+import { servesVerifiedPolicy } from '../../core/status/systemd-text.js';
+import type { Answer, CommandContext } from '../console/command.js';
+import { deniedOr } from '../console/denied.js';
+import { counted, roughly } from '../show/show-text.js';
+import { cycleAnswer } from './cycle-command.js';
+
+export interface WaitOptions {
+  readonly waitMs: number;
+  readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
+  readonly random01: () => number;
+  /** One pull. */
+  readonly pull: () => Promise<CycleResult | 'interrupted'>;
+  readonly readStatus: () => Promise<StatusReport>;
+}
+
+type Try = CycleResult | WritError;
+
+/**
+ * A try that is under way when the time is over comes to its end.
+ * @returns exit code 0 when a verified policy is active, whatever became of a newer one; else that of the last try
+ * @throws WritError at once for what no waiting mends, and the last try's at the end
+ */
+export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
+  const { clock, signal } = options.context;
+  const untilMs = clock.monotonicMs() + options.waitMs;
+  for (let tries = 1; ; tries += 1) {
+    const last = await tryOnce(options.pull);
+    if (last === 'interrupted') return cycleAnswer('pull.result', last);
+    const active = isWritError(last) ? undefined : await activeNow(last, options.readStatus);
+    if (active !== undefined && !isWritError(last)) return activeAnswer(last, { active, tries });
+    const leftMs = isForGood(last) ? 0 : untilMs - clock.monotonicMs();
+    if (leftMs <= 0) return overAnswer(last, { tries, waitMs: options.waitMs });
+    await pause(options, { last, tries, leftMs });
+    if (signal.aborted) return interruptedAnswer(tries);
+  }
+}
+
+async function tryOnce(pull: WaitOptions['pull']): Promise<Try | 'interrupted'> {
+  try {
+    return await pull();
+  } catch (error) {
+    if (!isWritError(error) || isForGood(error)) throw error;
+    return error;
+  }
+}
+
+/** Nobody mends a configuration or a permission while this command waits. */
+function isForGood(last: Try): boolean {
+  if (!isWritError(last)) return last.exitCode === configExitCode;
+  const { kind, code, facts } = deniedOr(last);
+  return kind === 'usage' || kind === 'config' || code === 'DISK_DENIED' || facts['reason'] === 'denied';
+}
+
+const configExitCode = 2;
+
+/** A cycle knows which generation is active; that it still verifies, status does. */
+async function activeNow(
+  last: CycleResult,
+  readStatus: WaitOptions['readStatus'],
+): Promise<StatusReport | undefined> {
+  if (last.generation === undefined) return undefined;
+  const report = await readStatus();
+  return servesVerifiedPolicy(report) ? report : undefined;
+}
+
+async function pause(
+  { context, random01 }: WaitOptions,
+  { last, tries, leftMs }: { readonly last: Try; readonly tries: number; readonly leftMs: number },
+): Promise<void> {
+  const retryAfterMs = retryAfterOf(last);
+  const random = { tries, random01: random01() };
+  const delayMs = waitDelayMs(retryAfterMs === undefined ? random : { ...random, retryAfterMs });
+  const sleepMs = Math.min(delayMs, leftMs);
+  context.reporter.note(
+    `no verified policy is active yet: ${tryText(last)}; next try in ${roughly(sleepMs)}, ${roughly(leftMs)} left`,
+  );
+  await context.clock.sleep(sleepMs, context.signal);
+}
+
+function retryAfterOf(last: Try): number | undefined {
+  const problems = isWritError(last) ? [last] : last.problems;
+  const asked = problems.map(({ facts }) => facts['retryAfterMs']).find((one) => typeof one === 'number');
+  return typeof asked === 'number' ? asked : undefined;
+}
+
+function tryText(last: Try): string {
+  if (isWritError(last)) return `${last.message.split('\n', 1)[0]} [${last.code}]`;
+  const [problem] = last.problems;
+  return problem === undefined ? last.outcome : `${last.outcome} [${problem.code}]`;
+}
+
+function activeAnswer(
+  last: CycleResult,
+  { active, tries }: { readonly active: StatusReport; readonly tries: number },
+): Answer {
+  const answer = cycleAnswer('pull.result', last);
+  if (last.outcome === 'activated' || last.outcome === 'unchanged')
+    return { ...answer, details: { ...answer.details, tries } };
+  const { generation } = active;
+  return {
+    ...answer,
+    outcome: 'active',
+    exitCode: 0,
+    details: { ...answer.details, tries, pull: { outcome: last.outcome, exitCode: last.exitCode } },
+    lines: [
+      `ACTIVE  generation ${generation} is verified and in use; the pull itself ended ${tryText(last)}`,
+      ...answer.lines.map((line) => `  ${line}`),
+    ],
+  };
+}
+
+function overAnswer(
+  last: Try,
+  { tries, waitMs }: { readonly tries: number; readonly waitMs: number },
+): Answer {
+  if (isWritError(last)) throw last;
+  const answer = cycleAnswer('pull.result', last);
+  const time = isForGood(last)
+    ? 'and no waiting mends this'
+    : `within ${roughly(waitMs)}, in ${counted(tries, 'pull')}`;
+  const text = `No verified policy became active ${time}.`;
+  // A pull with nothing to do is no success for somebody who waits for policy.
+  const exitCode = answer.exitCode === 0 ? 1 : answer.exitCode;
+  return {
+    ...answer,
+    exitCode,
+    details: { ...answer.details, tries },
+    lines: [...answer.lines, `  ${text}`],
+  };
+}
+
+function interruptedAnswer(tries: number): Answer {
+  const lines = ['INTERRUPTED  no verified policy is active yet.'];
+  return { ...cycleAnswer('pull.result', 'interrupted'), details: { code: 'INTERRUPTED', tries }, lines };
+}

@@ -1,0 +1,80 @@
+// What the commands that change a repository's targets have in common: their flags, the options made of them, and
+// the words for what is signed and what waits. Owns no change.
+
+import type { Command } from 'commander';
+import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
+import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import type { SignedRole, SignedVersions } from '../../publisher/signing/online-signing.js';
+import type { ChangeOptions } from '../../publisher/signing/sign-change.js';
+import type { CommandContext, Reporter } from '../console/command.js';
+import { durationFlag } from '../console/flag-values.js';
+import { shellWord } from '../show/show-repository.js';
+import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
+import { addSignerFlags, externalCommands, type SignerFlags } from './signer-flags.js';
+
+export interface ChangeFlags extends PassphraseFlags, SignerFlags {
+  readonly repository: string;
+  readonly keys: string;
+  readonly lockWait: number;
+}
+
+/** Adds --repository, --keys, --lock-wait, --passphrase-file and --signer. */
+export function addChangeFlags(command: Command): Command {
+  command
+    .requiredOption('--repository <dir>', 'the repository that `writ init` made')
+    .requiredOption('--keys <dir>', 'directory with the keys')
+    .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
+  return addSignerFlags(addPassphraseFlag(command));
+}
+
+/** @param holder for whoever finds the lock held, as `withdraw` */
+export function changeOptions(flags: ChangeFlags, context: CommandContext, holder: string): ChangeOptions {
+  const { clock, reporter } = context;
+  // A device at hand is not asked for what the server signs.
+  const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
+  return {
+    repository: flags.repository,
+    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external },
+    holder,
+    clock,
+    durableFs: createDurableFs(),
+    lockWaitMs: flags.lockWait,
+    report: reporter,
+  };
+}
+
+export const changeExitCodes: readonly string[] = [
+  '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+  '2  usage, or hosts would refuse it',
+  '6  another process writes the repository',
+];
+
+export interface Signed {
+  readonly signed: readonly SignedRole[];
+  /** When everything went live. */
+  readonly versions?: SignedVersions;
+  /** When it waits for these roles. */
+  readonly missing?: readonly OnlineRole[];
+}
+
+/** Ends the step `sign`, and `verify` where it went that far. */
+export function narrateSigned({ signed, versions, missing }: Signed, reporter: Reporter): void {
+  const own = signed.map(({ role, version }) => `${role} v${version}`);
+  if (versions === undefined) {
+    reporter.finish('sign', `${own.join(', ')}; no keys for ${(missing ?? []).join(', ')}`);
+    return;
+  }
+  const online = [`snapshot v${versions.snapshot}`, `timestamp v${versions.timestamp}`];
+  reporter.finish('sign', [...own, ...online].join(', '));
+  reporter.finish('verify', 'with our own client, from the first root');
+}
+
+/** @returns as `; hosts see it when snapshot and timestamp are signed` */
+export function waitingText(missing: readonly OnlineRole[]): string {
+  return `; hosts see it when ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`;
+}
+
+/** @returns the line to paste where the online keys are */
+export function refreshLine(repository: string): string {
+  return `writ refresh --repository ${shellWord(repository)} --keys DIR   (where the online keys are; the server does it by itself)`;
+}

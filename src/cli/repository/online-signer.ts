@@ -1,0 +1,49 @@
+// What `writ serve --keys` gives to the server: the two online keys, behind one verb; opened at the start, and again
+// when a new root lists others. The server itself never sees a key, a directory of keys or the publisher.
+
+import { isWritError } from '../../core/errors.js';
+import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
+import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
+import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
+import type { OnlineSigner } from '../../server/resign/resigner.js';
+
+/**
+ * @param keys of this directory only the files of snapshot and timestamp, and the publisher's copy of the root,
+ *   are opened
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
+ */
+export async function createOnlineSigner(
+  repository: string,
+  keys: KeyDirectory,
+  clock: Clock,
+): Promise<OnlineSigner> {
+  let signers = await openOnlineSigners(repository, keys);
+  const durableFs = createDurableFs();
+  const resign = async (roles: readonly OnlineRole[]): Promise<void> => {
+    await resignOnline({
+      repository,
+      signers,
+      roles,
+      keysDirectory: keys.path,
+      clock,
+      durableFs,
+      holder: 'serve',
+      // Not waited for: when the other writer is done, there may be nothing left to sign.
+      lockWaitMs: 0,
+    });
+  };
+  return {
+    resign: async (roles) => {
+      try {
+        await resign(roles);
+      } catch (error) {
+        if (!isWritError(error) || error.code !== 'KEYS_MISSING') throw error;
+        // A new root lists other keys: those may lie beside the old ones already.
+        signers = await openOnlineSigners(repository, keys);
+        await resign(roles);
+      }
+    },
+  };
+}

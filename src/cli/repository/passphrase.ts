@@ -1,0 +1,160 @@
+// Where the passphrase of the keys comes from: --passphrase-file, --passphrase-command, WRIT_PASSPHRASE, or the
+// person at the terminal; never an argument, which every process can read. Prompts go to stderr; the module that
+// prompts is loaded only when it must.
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { runCommand } from '../../platform/process/run-command.js';
+import type { PassphraseSource } from '../../publisher/keys/key-directory.js';
+import type { CommandContext } from '../console/command.js';
+
+export interface PassphraseFlags {
+  readonly passphraseFile?: string;
+  readonly passphraseCommand?: string;
+}
+
+export function addPassphraseFlag(command: Command): Command {
+  return command
+    .option('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin')
+    .option('--passphrase-command <cmd>', 'command that writes the passphrase, as of a password manager');
+}
+
+const maxAttempts = 3;
+
+/** For keys that are there. What was typed for one key is tried first for the next. */
+export function passphrasesFor(flags: PassphraseFlags, context: CommandContext): PassphraseSource {
+  // Not before a locked key is met: a command may open the person's password manager.
+  let asked: Promise<string | undefined> | undefined;
+  let typed: string | undefined;
+  return {
+    ask: async (path, attempt) => {
+      asked ??= givenPassphrase(flags, context);
+      const given = await asked;
+      if (given !== undefined) return attempt === 1 ? given : undefined;
+      if (attempt === 1 && typed !== undefined) return typed;
+      if (!context.canAsk || attempt > maxAttempts) return undefined;
+      const again = attempt > 1 ? 'That was not it. ' : '';
+      typed = await prompt(`${again}Passphrase for ${path}:`, context);
+      return typed;
+    },
+  };
+}
+
+export interface NewPassphrase {
+  readonly passphrase: string;
+  /** True when it was made up here: the person must be shown it, once. */
+  readonly madeUp: boolean;
+}
+
+/**
+ * For new keys: typed twice, or made up.
+ * @param what as `the new keys`, for the question
+ * @throws WritError PASSPHRASE_NEEDED, INTERRUPTED
+ */
+export async function newPassphrase(
+  flags: PassphraseFlags,
+  context: CommandContext,
+  what = 'the new keys',
+): Promise<NewPassphrase> {
+  const given = await givenPassphrase(flags, context);
+  if (given !== undefined) return { passphrase: given, madeUp: false };
+  if (!context.canAsk) {
+    throw new WritError('PASSPHRASE_NEEDED', `a passphrase is needed for ${what}, and nobody can be asked`, {
+      hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
+    });
+  }
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const first = await prompt(`Passphrase for ${what} (empty = make one up):`, context);
+    if (first === '') return { passphrase: madeUpPassphrase(), madeUp: true };
+    if (first === (await prompt('The same again:', context))) return { passphrase: first, madeUp: false };
+  }
+  throw new WritError('PASSPHRASE_NEEDED', 'the two passphrases were never the same');
+}
+
+async function givenPassphrase(
+  { passphraseFile, passphraseCommand }: PassphraseFlags,
+  { env, signal }: CommandContext,
+): Promise<string | undefined> {
+  if (passphraseFile !== undefined) return readPassphrase(passphraseFile);
+  if (passphraseCommand !== undefined) return passphraseOf(passphraseCommand, env, signal);
+  const fromEnvironment = env['WRIT_PASSPHRASE'];
+  return fromEnvironment === '' ? undefined : fromEnvironment;
+}
+
+/** A person may have to unlock the password manager first. */
+const passphraseCommandMs = 120_000;
+
+async function passphraseOf(
+  command: string,
+  env: CommandContext['env'],
+  signal: AbortSignal,
+): Promise<string> {
+  const given = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const result = await runCommand({
+    argv: ['/bin/sh', '-c', command],
+    env: Object.fromEntries(given),
+    timeoutMs: passphraseCommandMs,
+    maxOutputBytes: maxPassphraseBytes + 2,
+    signal,
+  });
+  if (result.kind === 'exited' && result.exitCode === 0 && !result.truncated) {
+    const passphrase = result.stdout.replace(/\r?\n$/, '');
+    if (passphrase !== '') return passphrase;
+  }
+  const end = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
+  // Its output may be the passphrase: neither stream goes into the error.
+  throw new WritError('PASSPHRASE_NEEDED', `the command for the passphrase gave none (${end})`, {
+    hint: 'Run it by hand; it writes the passphrase on stdout, at most 4096 bytes, and ends with 0.',
+  });
+}
+
+const maxPassphraseBytes = 4096;
+
+function readPassphrase(path: string): string {
+  try {
+    const text = path === '-' ? readFileSync(0, 'utf8') : readPassphraseFile(path);
+    const passphrase = text.replace(/\r?\n$/, '');
+    if (passphrase !== '' && Buffer.byteLength(passphrase) <= maxPassphraseBytes) return passphrase;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    throw new WritError('PASSPHRASE_NEEDED', `${path} cannot be read: ${error.code}`, { facts: { path } });
+  }
+  throw new WritError('PASSPHRASE_NEEDED', `${path} is empty or too long for a passphrase`, {
+    facts: { path },
+  });
+}
+
+/** A pipe is welcome here, as of `<(pass show writ)`. */
+function readPassphraseFile(path: string): string {
+  const descriptor = openSync(path, constants.O_RDONLY);
+  try {
+    return fstatSync(descriptor).size > maxPassphraseBytes + 2 ? '' : readFileSync(descriptor, 'utf8');
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** 125 bits, in groups that can be read out and typed. */
+function madeUpPassphrase(): string {
+  const letters = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const characters = [...randomBytes(25)].map((byte) => letters[byte % letters.length]);
+  return (characters.join('').match(/.{5}/g) ?? []).join('-');
+}
+
+async function prompt(message: string, { signal, reporter }: CommandContext): Promise<string> {
+  // The live line of the step before must not run into the question.
+  reporter.drop('passphrase');
+  const { default: password } = await import('@inquirer/password');
+  try {
+    return await password(
+      { message, mask: false },
+      { output: process.stderr, clearPromptOnDone: true, signal },
+    );
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ExitPromptError') {
+      throw new WritError('INTERRUPTED', 'the passphrase was not given', { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,25 @@
+// Values of flags that name a role, or keys for a role, as `timestamp` and `targets=new.pub,spare.pub`.
+import { InvalidArgumentError } from 'commander';
+import { WritError } from '../../core/errors.js';
+import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
+import { type PublicKey, readPublicKey } from '../../publisher/keys/public-key.js';
+
+/** @returns the role; delegated ones are not the root's to change */
+export function roleFlag(text: string): TopLevelRole {
+  const role = topLevelRoles.find((name) => name === text);
+  if (role !== undefined) return role;
+  throw new InvalidArgumentError(`A role of the root is wanted: ${topLevelRoles.join(', ')}.`);
+}
+
+/** @throws WritError USAGE, KEY_UNREADABLE */
+export function roleKeys(text: string): { role: TopLevelRole; keys: readonly PublicKey[] } {
+  const [, name, files] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
+  const role = topLevelRoles.find((one) => one === name);
+  if (role === undefined || files === undefined) {
+    throw new WritError('USAGE', 'keys for a role are written ROLE=FILE, or ROLE=FILE,FILE', {
+      facts: { actual: text.slice(0, 100) },
+      hint: 'As --replace timestamp=timestamp-2.pub.',
+    });
+  }
+  return { role, keys: files.split(',').map(readPublicKey) };
+}

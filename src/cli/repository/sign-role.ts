@@ -1,0 +1,70 @@
+// `writ sign --role`: a role that lists releases is signed anew; until when it holds now, and who takes it live.
+import {
+  previewResign,
+  type ResignRoleResult,
+  resignRole,
+  type VersionedRole,
+} from '../../publisher/signing/resign-role.js';
+import type { Answer, CommandContext } from '../console/command.js';
+import { isoDay } from '../show/show-repository.js';
+import { counted } from '../show/show-text.js';
+import { type ChangeFlags, changeOptions, narrateSigned, refreshLine, waitingText } from './change-flags.js';
+
+export interface SignRoleFlags extends ChangeFlags {
+  readonly dryRun?: boolean;
+}
+
+/** @throws WritError as resignRole */
+export async function signRoleAgain(
+  role: string,
+  flags: SignRoleFlags,
+  context: CommandContext,
+): Promise<Answer> {
+  const options = changeOptions(flags, context, 'sign');
+  if (flags.dryRun) return previewAnswer(previewResign(role, options));
+  const result = await resignRole(role, options);
+  const signed = [{ role, version: result.version }];
+  narrateSigned({ ...result, signed }, context.reporter);
+  return answer(result, flags);
+}
+
+function previewAnswer(plan: VersionedRole): Answer {
+  return {
+    type: 'sign.preview',
+    outcome: 'would-sign',
+    exitCode: 0,
+    details: { changed: false, ...detailsOf(plan) },
+    lines: [`WOULD SIGN ${textOf(plan)}`, 'Nothing was written'],
+  };
+}
+
+function answer(result: ResignRoleResult, { repository }: ChangeFlags): Answer {
+  const text = textOf(result);
+  const details = { changed: true, ...detailsOf(result) };
+  const base = { type: 'sign.result', outcome: 'signed', exitCode: 0 };
+  if (result.kind === 'live') {
+    return { ...base, details: { ...details, versions: result.versions }, lines: [`SIGNED ${text}`] };
+  }
+  return {
+    ...base,
+    details: { ...details, missing: result.missing },
+    lines: [`SIGNED ${text}${waitingText(result.missing)}`],
+    next: refreshLine(repository),
+  };
+}
+
+/** As `targets v5: 3 releases, until 2027-11-21, before 2026-12-01`. */
+function textOf({ role, version, before, expiresMs, releases }: VersionedRole): string {
+  const until = `until ${isoDay(expiresMs)}${before === undefined ? '' : `, before ${isoDay(before.expiresMs)}`}`;
+  return `${role} v${version}: ${counted(releases, 'release')}, ${until}`;
+}
+
+function detailsOf({ role, version, before, expiresMs, releases }: VersionedRole): Record<string, unknown> {
+  return {
+    role,
+    version,
+    previousVersion: before?.version ?? null,
+    expires: new Date(expiresMs).toISOString(),
+    releases,
+  };
+}

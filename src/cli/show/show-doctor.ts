@@ -1,0 +1,20 @@
+// `writ doctor` for people: one aligned line a check, what to do behind it, and the count. Pure.
+import { type DoctorFinding, diagnose } from '../../core/status/doctor.js';
+import { counted } from './show-text.js';
+
+export function showFindings(findings: readonly DoctorFinding[]): string[] {
+  const lines = findings.map(({ check, state, text, next }) => {
+    const line = `  ${state.padEnd(4)}  ${check.padEnd(13)}  ${text}`;
+    return next === undefined || next === '' ? line : `${line}    Next: ${next}`;
+  });
+  return [...lines, verdict(findings)];
+}
+
+function verdict(findings: readonly DoctorFinding[]): string {
+  const { failures, warnings } = diagnose(findings);
+  const parts = [
+    ...(failures === 0 ? [] : [counted(failures, 'failure')]),
+    ...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
+  ];
+  return parts.length === 0 ? 'All is well' : parts.join(', ');
+}

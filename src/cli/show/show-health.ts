@@ -1,0 +1,20 @@
+// `writ health` in one line: the level, what is wrong from the worst on, and the host. Pure.
+import type { HostHealth } from '../../core/status/host-health.js';
+import type { StatusReport } from '../../core/status/status.js';
+import { roughly } from './show-text.js';
+
+const maxShown = 5;
+
+export function healthLine(report: StatusReport, { level, findings }: HostHealth): string {
+  const shown = findings.slice(0, maxShown).map(({ text, code }) => `${text} [${code}]`);
+  const more = findings.length > maxShown ? [`${findings.length - maxShown} more`] : [];
+  const text = findings.length === 0 ? wellText(report) : [...shown, ...more].join('; ');
+  return `${level.toUpperCase()}  ${text}    ${report.host}`;
+}
+
+function wellText({ generation, freshness, confirmed, workers }: StatusReport): string {
+  const { ageMs } = freshness;
+  const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
+  const unconfirmed = confirmed || workers.length === 0 ? '' : ' (unconfirmed)';
+  return `generation ${generation} is active${unconfirmed}${proven}`;
+}

@@ -1,0 +1,100 @@
+// `writ history` for people: one line a cycle, or all that one cycle said. Pure: entries in, lines out.
+
+import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { isActivation } from '../../core/cycle/sync-machine.js';
+import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
+import { type Block, showResult } from './show-result.js';
+import { indented, seconds, shortTime, table } from './show-text.js';
+
+/** @param entries newest first */
+export function showHistory(entries: readonly HistoryEntry[]): Block {
+  if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
+  const rows = entries.map(({ by, result, reason }) => [
+    shortTime(result.startedAtMs),
+    result.cycle,
+    by ?? result.trigger,
+    generations(result),
+    outcomeText(result),
+    seconds(result.durationMs),
+    whatText(result) || firstLine(reason ?? ''),
+  ]);
+  return {
+    lines: table(
+      [
+        { title: 'when (UTC)' },
+        { title: 'cycle' },
+        { title: 'by' },
+        { title: 'generation' },
+        { title: 'outcome' },
+        { title: 'took', align: 'right' },
+        { title: 'what' },
+      ],
+      rows,
+    ),
+  };
+}
+
+/** All that one cycle said: its steps, its block, every answer of a worker. */
+export function showCycle(entry: HistoryEntry): Block {
+  const { result, steps, by, reason, recovers } = entry;
+  const block = showResult(result);
+  const who = by === undefined ? result.trigger : `${result.trigger} by ${by}`;
+  return {
+    ...block,
+    lines: [
+      `cycle ${result.cycle}  ${shortTime(result.startedAtMs)} UTC  ${who}${reason === undefined ? '' : `: ${reason}`}`,
+      ...(recovers === undefined ? [] : [`  recovers  cycle ${recovers}, which was cut short`]),
+      ...steps.flatMap(({ step, verdict, text, durationMs }) => {
+        const [first = '', ...rest] = indented(text, '', 200);
+        const word = verdict === 'ok' ? '' : `${verdict === 'fail' ? 'FAIL' : verdict} `;
+        return [
+          `  ${step.padEnd(9)} ${word}${first}  ${seconds(durationMs)}`,
+          ...rest.map((line) => `            ${line}`),
+        ];
+      }),
+      ...result.workers.map((one) => `  ${one.worker} (${one.group}) ${one.state}: ${one.text}`),
+      ...block.lines,
+    ],
+    next: 'writ status',
+  };
+}
+
+function outcomeText({ outcome, confirmed, generation }: HistoryEntry['result']): string {
+  const isClaim = generation !== undefined && (outcome === 'activated' || outcome === 'unchanged');
+  return isClaim && !confirmed ? `${outcome} (unconfirmed)` : outcome;
+}
+
+function generations({ fromGeneration, generation, changed }: HistoryEntry['result']): string {
+  const now = generation === undefined ? 'none' : String(generation);
+  return changed ? `${fromGeneration ?? 'none'} -> ${now}` : now;
+}
+
+function whatText(result: HistoryEntry['result']): string {
+  const [mended] = result.warnings;
+  if (result.type === 'repair.result' && result.problems.length === 0 && mended !== undefined)
+    return firstLine(`repaired: ${mended.message}`);
+  const bundles = result.bundles.filter((one) => one.outcome !== 'unchanged').map(bundleText);
+  if (bundles.length > 0) return bundles.join('; ');
+  const [problem] = result.problems;
+  return problem === undefined ? '' : `${problem.code}: ${firstLine(problem.message)}`;
+}
+
+function bundleText(one: BundleResult): string {
+  const { bundle, fromSerial, toSerial, outcome, problem } = one;
+  if (isActivation(outcome)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
+  const why = problem === undefined ? outcome : whyText(one, problem);
+  return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
+}
+
+/** The line begins with the bundle and its serial: a message that does too loses them. */
+function whyText({ bundle, toSerial, remembered }: BundleResult, { message }: Problem): string {
+  if (remembered === true) return 'refused before';
+  const said = [`${bundle}: `, `${bundle} ${toSerial}: `, `${bundle} ${toSerial} `];
+  const start = said.find((one) => message.startsWith(one)) ?? '';
+  return firstLine(message.slice(start.length));
+}
+
+function firstLine(text: string): string {
+  const line = text.split('\n', 1)[0] ?? '';
+  return line.length > 100 ? `${line.slice(0, 97)}...` : line;
+}

@@ -1,0 +1,93 @@
+// Words for a proposed root: what it changes, who controls what after it, who has signed and who is missing. From
+// the values that were computed of the signed bytes; pure text.
+
+import { shortKeyId } from '../../publisher/keys/signer-names.js';
+import { type Tallies, type Tally, whoIsMissing } from '../../publisher/root/proposal-signatures.js';
+import type { NamedKey, RoleDifference, RootDifference } from '../../publisher/root/root-difference.js';
+import { columns, timeLeft } from './show-repository.js';
+
+/** @returns what changes, one line a role that changes */
+export function differenceLines(difference: RootDifference): string[] {
+  const { version, expires, roles, lives, renamed } = difference;
+  const changed = roles.filter(isChanged);
+  const rest = lives.length + renamed.length;
+  return [
+    `  root v${version.before} -> v${version.after}, expires ${expires.slice(0, 10)}`,
+    ...columns([
+      ['', '', ''],
+      ...changed.map((role) => [role.role, keysText(role), thresholdText(role)]),
+    ]).slice(1),
+    ...lives.map(
+      ({ role, beforeMs, afterMs }) =>
+        `  ${role} lives ${timeLeft(afterMs)} in place of ${timeLeft(beforeMs)}`,
+    ),
+    ...renamed.map(
+      ({ keyId, before, after }) => `  key ${shortKeyId(keyId)} of ${before} is called ${after}`,
+    ),
+    ...(changed.length + rest === 0 ? ['  no key, threshold or life changes'] : []),
+  ];
+}
+
+function isChanged({ added, removed, threshold }: RoleDifference): boolean {
+  return added.length > 0 || removed.length > 0 || threshold.before !== threshold.after;
+}
+
+function keysText({ added, removed }: RoleDifference): string {
+  const minus = removed.map((key) => `- ${keyText(key)}`);
+  return [...minus, ...added.map((key) => `+ ${keyText(key)}`)].join('  ');
+}
+
+function keyText({ name, keyId }: NamedKey): string {
+  return name === shortKeyId(keyId) ? name : `${name} (${shortKeyId(keyId)})`;
+}
+
+function thresholdText({ threshold, kept, removed, added }: RoleDifference): string {
+  const before = `${threshold.before} of ${kept.length + removed.length}`;
+  const after = `${threshold.after} of ${kept.length + added.length}`;
+  return before === after ? `threshold ${after} stays` : `threshold ${before} -> ${after}`;
+}
+
+/** @returns who controls what once the root is committed; new keys are marked */
+export function controlLines({ roles }: RootDifference): string[] {
+  const rows = roles.map(({ role, kept, added, threshold }) => {
+    const names = [...kept.map(keyText), ...added.map((key) => `${keyText(key)} NEW`)];
+    return [role, `${threshold.after} of ${names.length}`, names.join(', ')];
+  });
+  return columns([['after it', 'need', 'who'], ...rows]);
+}
+
+/** @returns as `needs 2 of 3 old keys and 2 of 3 new keys; has 0 and 0` */
+export function needText({ old, next }: Tallies): string {
+  const needs = `needs ${old.threshold} of ${old.keys} old keys and ${next.threshold} of ${next.keys} new keys`;
+  return `${needs}; has ${old.signed.length} and ${next.signed.length}`;
+}
+
+/** @returns as `old 1/2 (ben), new 1/2 (ben)` */
+export function tallyText({ old, next }: Tallies): string {
+  return `old ${oneTally(old)}, new ${oneTally(next)}`;
+}
+
+function oneTally({ signed, threshold }: Tally): string {
+  const names = signed.map(({ name }) => name).join(', ');
+  return `${signed.length}/${threshold}${names === '' ? '' : ` (${names})`}`;
+}
+
+/** @returns as `one of anna, carol`; empty when nobody is missing */
+export function missingText(tallies: Tallies): string {
+  return whoIsMissing(tallies)
+    .map(({ count, of }) => {
+      const names = of.map(({ name }) => name).join(', ');
+      return count === of.length ? names : `${count === 1 ? 'one' : count} of ${names}`;
+    })
+    .join(', and ');
+}
+
+/** For --json. */
+export function proposalDetails(difference: RootDifference, tallies: Tallies): Record<string, unknown> {
+  return {
+    version: difference.version.after,
+    difference,
+    signatures: tallies,
+    missing: whoIsMissing(tallies),
+  };
+}

@@ -1,0 +1,39 @@
+// Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
+import { type Digest, digest12 } from '../../core/names.js';
+import { table } from './show-text.js';
+
+/** @param rows the first one is the titles. @returns aligned lines */
+export function columns([titles = [], ...rows]: readonly (readonly string[])[]): string[] {
+  return table(
+    titles.map((title) => ({ title })),
+    rows,
+  );
+}
+
+/** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
+export function shortDigest(digest: Digest): string {
+  return `sha256:${digest12(digest)}`;
+}
+
+/** @param hex SHA-256 of a root. @returns its first 16 digits in groups, to be compared by voice */
+export function fingerprint(hex: string): string {
+  return (hex.slice(0, 16).match(/.{4}/g) ?? []).join(' ');
+}
+
+/** @returns as `2027-11-21`, in UTC */
+export function isoDay(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}
+
+/** @returns as `365 d`, `18 h` or `5 min`; `expired` from zero on */
+export function timeLeft(leftMs: number): string {
+  if (leftMs <= 0) return 'expired';
+  if (leftMs >= 2 * 86_400_000) return `${Math.floor(leftMs / 86_400_000)} d`;
+  if (leftMs >= 2 * 3_600_000) return `${Math.floor(leftMs / 3_600_000)} h`;
+  return `${Math.floor(leftMs / 60_000)} min`;
+}
+
+/** @returns as `'my dir'` where a shell would split it */
+export function shellWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,250 @@
+// The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the running policy,
+// and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
+
+import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { problemText } from '../../core/cycle/problem-text.js';
+import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
+import type { Bounded } from '../../core/protocol/control-protocol.js';
+import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
+
+export interface Block {
+  readonly lines: readonly string[];
+  /** A command to paste. */
+  readonly next?: string;
+}
+
+const maxDetailLines = 20;
+const maxOutputLines = 12;
+
+/** @param result of the cycle. @returns its block for people */
+export function showResult(result: Bounded<CycleResult>): Block {
+  const block = blockOf(result);
+  const warnings = result.warnings.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
+  return { ...block, lines: [...block.lines, ...warnings, ...truncatedLines(result)] };
+}
+
+function blockOf(result: CycleResult): Block {
+  switch (result.outcome) {
+    case 'unchanged':
+      return {
+        lines: [`${unchangedWord(result)} ${activeText(result)}`, ...result.problems.map(problemLine)],
+      };
+    case 'activated':
+      return showActivated(result);
+    case 'degraded':
+      return showDegraded(result);
+    case 'rejected':
+      return showRejected(result);
+    case 'rolled-back':
+      return showRolledBack(result);
+    case 'failed':
+      return showStopped(result, { word: 'FAILED', next: 'writ status' });
+    case 'deferred':
+      return showDeferred(result);
+    case 'blocked':
+      return showStopped(result, { word: 'BLOCKED', next: blockedNext(result) });
+  }
+}
+
+function unchangedWord({ generation, confirmed }: CycleResult): string {
+  return generation === undefined || confirmed ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
+}
+
+function showActivated(result: CycleResult): Block {
+  if (result.type === 'rollback.result') return showBack(result);
+  const { generation, durationMs, confirmed } = result;
+  const word = confirmed ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
+  if (confirmed) return { lines: [first] };
+  const told = result.workers.filter((worker) => worker.state === 'told').length;
+  const who =
+    told === 0 ? 'Workers that had nothing new were only told before' : `${counted(told, 'worker')} told`;
+  return {
+    lines: [first, `  ${who}; a probe would prove which generation they use.`],
+    next: 'writ status',
+  };
+}
+
+function showBack(result: CycleResult): Block {
+  const { generation, fromGeneration, durationMs, confirmed } = result;
+  const word = confirmed ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const left = result.bundles.filter(
+    (one) => one.fromSerial !== undefined && one.fromSerial !== one.toSerial,
+  );
+  const held = left.map((one) => `${one.bundle} ${one.fromSerial}`).join(', ');
+  return {
+    lines: [
+      `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
+      ...(held === '' ? [] : [`  ${held} held: no poll activates it until a newer serial comes.`]),
+    ],
+    next: 'writ resume',
+  };
+}
+
+function showDegraded(result: CycleResult): Block {
+  const missed = result.workers.filter((worker) => worker.state === 'unreachable');
+  const of = `${missed.length} of ${counted(result.workers.length, 'worker')} not told`;
+  const what = missed.length === 0 ? '' : `, ${of}`;
+  const workers = missed.flatMap((worker) => indented(`${worker.worker}: ${worker.text}`, '  ', 3));
+  const other = result.problems.filter((one) => missed.length === 0 || one.code !== 'WORKER_UNREACHABLE');
+  return {
+    lines: [
+      `DEGRADED  ${activeText(result)}${what}${codeText(result)}`,
+      ...workers,
+      ...other.flatMap((one) => indented(one.message, '  ', 3)),
+      ...(missed.length === 0 ? [] : ['  A worker that was not told uses what it had; it is told again.']),
+    ],
+    next: 'writ status',
+  };
+}
+
+function showRejected(result: CycleResult): Block {
+  const refused = withOutcome(result, 'rejected');
+  const remembered = refused.length > 0 && refused.every((one) => one.remembered === true);
+  const details = refused.flatMap((one) => indented(messageOf(one), '  ', maxDetailLines));
+  return {
+    lines: [
+      `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
+      ...details,
+      `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
+      ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
+      ...retryText(refused),
+    ],
+    next: remembered ? 'writ status' : `writ history --cycle ${result.cycle}`,
+  };
+}
+
+function showRolledBack(result: CycleResult): Block {
+  const refused = withOutcome(result, 'rolled-back');
+  const { generation, durationMs } = result;
+  const back =
+    generation === undefined ? 'no policy is active again' : `generation ${generation} is active again`;
+  const now = result.changed ? activeText(result) : back;
+  const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
+  return {
+    lines: [
+      `ROLLED BACK  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
+      ...said.flatMap((one) => indented(problemText(one, maxOutputLines), '  ', maxDetailLines)),
+      ...(refused.length === 0 ? [] : [`  ${offered(refused)} is remembered as refused.`]),
+      ...retryText(refused),
+    ],
+    next: `writ history --cycle ${result.cycle}`,
+  };
+}
+
+function showDeferred(result: CycleResult): Block {
+  const held = result.problems.some((one) => one.code === 'RELEASE_HELD' || one.code === 'ACTIVATION_PAUSED');
+  return showStopped(result, { word: 'DEFERRED', next: held ? 'writ resume' : 'writ status' });
+}
+
+interface Stop {
+  readonly word: string;
+  readonly next: string;
+}
+
+function showStopped(result: CycleResult, { word, next }: Stop): Block {
+  const [problem, ...others] = result.problems;
+  const concerned = withOutcome(result, result.outcome);
+  const what = concerned.length === 0 ? '' : `  ${offered(concerned)}`;
+  return {
+    lines: [
+      `${word}${what}${codeText(result, concerned[0])}`,
+      ...(problem === undefined ? [] : indented(problemText(problem, maxOutputLines), '  ', maxDetailLines)),
+      ...factLines(problem),
+      ...others.map(problemLine),
+      `  ${staysText(result)}.`,
+      ...(problem === undefined ? [] : [`  hint: ${problem.hint}`]),
+    ],
+    next,
+  };
+}
+
+/** What was wanted and what there was, where the problem is such a difference. */
+function factLines(problem: Problem | undefined): string[] {
+  const { expected, actual } = problem?.facts ?? {};
+  if (expected === undefined || actual === undefined) return [];
+  return [...indented(`expected ${expected}`, '  ', 1), ...indented(`actual   ${actual}`, '  ', 1)];
+}
+
+function blockedNext(result: CycleResult): string {
+  return result.problems.some((one) => one.code === 'LOCK_HELD') ? 'writ status' : 'writ resume';
+}
+
+/** What became of the running policy, without a full stop. */
+function staysText(result: CycleResult): string {
+  const { generation, changed } = result;
+  if (generation === undefined) return 'No policy is active yet';
+  if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
+  // Behind the commit point and without a word on its bundles: only the number is certain.
+  if (!result.bundles.some(tookIt)) return `Generation ${generation} is active`;
+  return `Generation ${generation}${activeList(result)} is active: the other bundles have moved`;
+}
+
+function activeList(result: CycleResult): string {
+  const active = releases(result.bundles.filter((one) => activeSerial(one) !== undefined));
+  return active === '' ? '' : ` (${active})`;
+}
+
+function activeText(result: CycleResult): string {
+  const { generation } = result;
+  if (generation === undefined) return 'no policy is active';
+  return `generation ${generation} is active${activeList(result)}`;
+}
+
+/** The serial that is active after the cycle. */
+function activeSerial(bundle: BundleResult): number | undefined {
+  return tookIt(bundle) ? bundle.toSerial : bundle.fromSerial;
+}
+
+function tookIt({ outcome }: BundleResult): boolean {
+  return isActivation(outcome);
+}
+
+function moved(result: CycleResult): readonly BundleResult[] {
+  const taken = withOutcome(result, 'activated');
+  return taken.length > 0 ? taken : result.bundles;
+}
+
+/** `dns-edge 42, 4f1c2e9`: the revision is that of the serial that was offered. */
+function releases(bundles: readonly BundleResult[]): string {
+  return bundles
+    .map((one) => {
+      const serial = activeSerial(one);
+      const revision = serial === one.toSerial && one.outcome === 'activated' ? one.revision : undefined;
+      return `${one.bundle} ${serial ?? 'none'}${revision ? `, ${revision}` : ''}`;
+    })
+    .join('; ');
+}
+
+function offered(bundles: readonly BundleResult[]): string {
+  return bundles.map((one) => `${one.bundle} ${one.toSerial ?? one.channel}`).join(', ');
+}
+
+function withOutcome(result: CycleResult, outcome: Outcome): readonly BundleResult[] {
+  return result.bundles.filter((one) => one.outcome === outcome);
+}
+
+function messageOf(bundle: BundleResult): string {
+  return bundle.problem === undefined ? '' : problemText(bundle.problem, maxOutputLines);
+}
+
+function codeText(result: CycleResult, bundle?: BundleResult): string {
+  const problem: Problem | undefined = bundle?.problem ?? result.problems[0];
+  return problem === undefined ? '' : ` [${problem.code}]`;
+}
+
+function retryText(refused: readonly BundleResult[]): string[] {
+  return refused.flatMap(({ toSerial, retryAtMs }) => {
+    if (retryAtMs === undefined) return [];
+    const when = retryAtMs === 0 ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
+    return [`  Serial ${toSerial} is tried again ${when}, or with --force; a newer serial at once.`];
+  });
+}
+
+function problemLine({ code, message }: Problem): string {
+  return `  [${code}] ${firstLine(message)}`;
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
+}

@@ -1,0 +1,25 @@
+// The line of `writ status` about the sandbox: whether commands are confined, and which bounds are really kept. Pure.
+import type { SandboxStatus } from '../../core/status/status.js';
+
+/** @returns no line where no agent has looked */
+export function sandboxLines(sandbox: SandboxStatus | undefined): string[] {
+  return sandbox === undefined || sandbox.state === 'unknown' ? [] : [`  sandbox   ${sandboxText(sandbox)}`];
+}
+
+function sandboxText(sandbox: SandboxStatus): string {
+  const { mode, state, reason } = sandbox;
+  if (state === 'on') return `on; commands are ${whoText(sandbox)}; ${boundsText(sandbox)}`;
+  if (state === 'off') return 'off: commands run as the agent';
+  const effect = mode === 'required' ? 'no command is run' : 'commands run as the agent';
+  return `${state}${reason === undefined ? '' : ` (${reason})`}: ${effect}`;
+}
+
+function whoText({ user, userNamespace }: SandboxStatus): string {
+  const who = user === 'nobody' ? 'nobody' : "the agent's user";
+  return userNamespace === 'yes' ? who : `${who}, without a user namespace`;
+}
+
+function boundsText({ memory, processes }: SandboxStatus): string {
+  const of = { 'each-process': 'process', 'each-command': 'command', 'each-user': 'user' } as const;
+  return `memory bounded per ${of[memory ?? 'each-process']}, processes per ${of[processes ?? 'each-user']}`;
+}

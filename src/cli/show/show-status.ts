@@ -1,0 +1,265 @@
+// `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
+// do. Pure: a report in, lines out.
+import type {
+  Bounded,
+  BundleStatus,
+  StatusReport,
+  WorkerStatus,
+} from '../../core/protocol/control-protocol.js';
+import { freshnessLines } from './show-freshness.js';
+import type { Block } from './show-result.js';
+import { sandboxLines } from './show-sandbox.js';
+import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
+
+export type StatusWord =
+  | 'active'
+  | 'degraded'
+  | 'blocked'
+  | 'untrusted'
+  | 'alarm'
+  | 'frozen'
+  | 'stale'
+  | 'empty'
+  | 'stopped';
+
+/** @returns the one word for the state of the host; the worst wins */
+export function statusWord(report: StatusReport): StatusWord {
+  if (report.agent === 'stop') return 'stopped';
+  if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
+  if (report.untrusted?.some((one) => one.active)) return 'untrusted';
+  // Metadata that was refused is an attack or a fault, and never passes for a host at rest.
+  if (report.freshness.state === 'refused') return 'alarm';
+  if (report.freshness.state === 'frozen') return 'frozen';
+  if (report.generation === undefined) return 'empty';
+  // Who was missed by the last cycle may have been told since.
+  const isMended = report.problems.length === 0;
+  const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
+  if (missed) return 'degraded';
+  return report.freshness.state === 'stale' ? 'stale' : 'active';
+}
+
+export function showStatus(given: Bounded<StatusReport>): Block {
+  // What is remembered as refused has its own lines.
+  const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
+  const report = { ...given, problems };
+  const next = report.problems[0] === undefined ? nextStep(report) : undefined;
+  return {
+    lines: [
+      firstLine(report),
+      ...bundleLines(report),
+      ...workerLines(report),
+      ...freshnessLines(report),
+      ...scrubLines(report),
+      ...sandboxLines(report.sandbox),
+      ...mirrorLines(report),
+      ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
+      ...untrustedLines(report),
+      ...report.refusals.flatMap((one) => [
+        `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
+        ...indented(one.reason, '            ', 3),
+      ]),
+      ...report.holds.map(
+        (one) =>
+          `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
+      ),
+      ...waitLines(report),
+      ...pauseLines(report),
+      ...heldLines(report),
+      ...problemLines(report),
+      ...truncatedLines(report),
+    ],
+    ...(next === undefined ? {} : { next }),
+  };
+}
+
+function firstLine(report: StatusReport): string {
+  const { word, sentence } = headOf(report);
+  return `${word}  ${sentence}    ${report.host}`;
+}
+
+/** @returns time, word and sentence of a report, for one line a change */
+export function statusLine(report: StatusReport): readonly string[] {
+  const { word, sentence } = headOf(report);
+  const codes = [...new Set(report.problems.map((one) => one.code))];
+  return [new Date(report.atMs).toISOString(), word, sentence, codes.join(' ')];
+}
+
+function headOf(report: StatusReport): { readonly word: string; readonly sentence: string } {
+  const { generation, workers } = report;
+  const word = statusWord(report);
+  const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
+  const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
+  const missed = notTold(workers).length;
+  const told = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not told`;
+  const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
+  const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
+  const paused = report.pause === undefined ? '' : ' (paused)';
+  return {
+    word: `${word.toUpperCase()}${unconfirmed}${paused}`,
+    sentence: `${stopped}${active}${told}${agent}`,
+  };
+}
+
+function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
+  return workers.filter((one) => one.state === 'unreachable' || one.state === 'refused');
+}
+
+function bundleLines(report: StatusReport): string[] {
+  if (report.bundles.length === 0) return [];
+  return table(
+    [
+      { title: 'bundle' },
+      { title: 'channel' },
+      { title: 'serial', align: 'right' },
+      { title: 'revision' },
+      { title: 'active since' },
+      { title: 'server has' },
+    ],
+    report.bundles.map((one) => [
+      one.bundle,
+      one.channel,
+      one.serial === undefined ? '-' : String(one.serial),
+      one.revision ?? '-',
+      one.activatedAtMs === undefined ? '-' : minuteTime(one.activatedAtMs),
+      serverText(one, report),
+    ]),
+  );
+}
+
+function serverText(bundle: BundleStatus, report: StatusReport): string {
+  const { server } = bundle;
+  if (server === undefined)
+    return report.freshness.lastContactMs === undefined ? 'not asked yet' : 'no such bundle';
+  if (server.serial === bundle.serial) return 'same';
+  const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
+    one.bundle === bundle.bundle && one.serial === server.serial;
+  if (report.refusals.some(at)) return `${server.serial}, refused`;
+  if (report.holds.some(at)) return `${server.serial}, held`;
+  if (report.pause !== undefined || report.waiting?.some(at)) return `${server.serial}, waits`;
+  return String(server.serial);
+}
+
+function workerLines(report: StatusReport): string[] {
+  if (report.workers.length === 0) return [];
+  return table(
+    [{ title: 'worker' }, { title: 'group' }, { title: 'generation', align: 'right' }, { title: 'answered' }],
+    report.workers.map((one) => [
+      one.worker,
+      one.group,
+      one.confirmed === undefined ? '-' : String(one.confirmed),
+      answerText(one),
+    ]),
+  );
+}
+
+function answerText(worker: WorkerStatus): string {
+  const at = clockTime(worker.atMs);
+  switch (worker.state) {
+    case 'confirmed':
+      return at;
+    case 'told':
+      return `told generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
+    case 'waiting':
+      return worker.goneAtMs === undefined
+        ? `to be told since ${at}`
+        : `not up since ${at}; told when it appears`;
+    case 'unreachable':
+      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
+    case 'refused':
+      return `WORKER_REFUSED at ${at}${saidText(worker)}`;
+  }
+}
+
+function triesText({ tries, nextTellAtMs }: WorkerStatus): string {
+  if (tries === undefined || nextTellAtMs === undefined) return '';
+  return `, ${counted(tries, 'tell')} in vain, again at ${clockTime(nextTellAtMs)}`;
+}
+
+/** Its own words, or why there are none. */
+function saidText({ text }: WorkerStatus): string {
+  const [first = ''] = indented(text, '', 1);
+  return first === '' ? '' : `: ${first.slice(0, 100)}`;
+}
+
+/** One that lies is an alarm, though another one took its place. */
+function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
+  return mirrors.map(({ url, state, code, sinceMs }) => {
+    const since = sinceMs === undefined ? '' : ` for ${roughly(atMs - sinceMs)}`;
+    const words = { used: 'in use', idle: 'not asked', failed: `fails${since} [${code}]` };
+    return `  mirror    ${url}  ${words[state]}`;
+  });
+}
+
+function scrubLines({ scrub, atMs }: StatusReport): string[] {
+  if (scrub === undefined) return [];
+  const damaged = `${counted(scrub.found, 'thing')} damaged`;
+  const words = { whole: 'whole', damaged, repaired: `${damaged}, mended` };
+  return [`  on disk   ${words[scrub.outcome]}, looked over ${roughly(atMs - scrub.atMs)} ago`];
+}
+
+function trustText(report: StatusReport): string {
+  const roles = report.trust.map(({ role, version, expiresAtMs }) => {
+    const days = Math.floor((expiresAtMs - report.atMs) / 86_400_000);
+    const left = expiresAtMs <= report.atMs ? 'EXPIRED' : `${days} d`;
+    return `${role}${role === 'root' ? ` v${version}` : ''} ${left}`;
+  });
+  return `${roles.join(', ')}${roles.at(-1)?.endsWith('EXPIRED') ? '' : ' left'}`;
+}
+
+function retryTime(retryAtMs: number, nowMs: number): string {
+  return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
+}
+
+function untrustedLines({ untrusted = [] }: StatusReport): string[] {
+  return untrusted.map(
+    ({ bundle, serial, generation, active }) =>
+      `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback goes there'}`,
+  );
+}
+
+function waitLines({ waiting = [] }: StatusReport): string[] {
+  return waiting.map(({ bundle, serial, groups, untilMs }) => {
+    return `  waits     ${bundle} ${serial} until ${clockTime(untilMs)}: ${groups.join(', ')} is not to be told before`;
+  });
+}
+
+function pauseLines({ pause }: StatusReport): string[] {
+  if (pause === undefined) return [];
+  const { by, atMs, untilMs, reason } = pause;
+  const end = untilMs === undefined ? 'until writ resume' : `until ${minuteTime(untilMs)}`;
+  const why = reason === '' ? '' : `: ${reason}`;
+  return [`  paused    by ${by} since ${minuteTime(atMs)}, ${end}${why}`];
+}
+
+const holdWords = {
+  mount: 'mounted at',
+  cwd: 'works in',
+  root: 'has as its root',
+  open: 'has open',
+} as const;
+
+/** An old generation that lives on, and who must let go of it. */
+function heldLines({ held = [] }: StatusReport): string[] {
+  return held.map(({ generation, bundle, what, path = '', pid, command = '?', sinceMs }) => {
+    const part = generation === undefined ? `a tree of ${bundle}` : `generation ${generation}`;
+    const who = pid === undefined ? '' : `${command} (pid ${pid}) `;
+    return `  kept      ${part}, not current since ${minuteTime(sinceMs)}: ${who}${holdWords[what]} ${path}`;
+  });
+}
+
+function problemLines(report: StatusReport): string[] {
+  if (report.problems.length === 0) return [];
+  return [
+    counted(report.problems.length, 'problem'),
+    ...report.problems.flatMap((one) => {
+      const [first = '', ...rest] = indented(one.message, '', 4);
+      return [`  ${one.code}  ${first}`, ...rest.map((line) => `    ${line}`), `    Next: ${one.hint}`];
+    }),
+  ];
+}
+
+function nextStep(report: StatusReport): string | undefined {
+  if (report.agent === 'stop') return 'sudo systemctl start writ-agent';
+  if (report.generation === undefined) return 'writ pull';
+  return report.holds.length > 0 || report.pause !== undefined ? 'writ resume' : undefined;
+}

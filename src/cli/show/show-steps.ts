@@ -1,0 +1,53 @@
+// The live steps of a cycle: events in, calls of the reporter out. Steps that have nothing to say are kept for
+// --verbose; what a step printed beyond its first line follows as notes.
+import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { Reporter, StepState } from '../console/command.js';
+
+const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<
+  string,
+  StepState
+>;
+const maxNotes = 20;
+
+export interface StepOptions {
+  readonly reporter: Reporter;
+  readonly detail: 'all' | 'news';
+}
+
+/** @returns a listener for the events of one cycle */
+export function stepPrinter({ reporter, detail }: StepOptions): (event: CycleEventLine) => void {
+  return (event) => {
+    switch (event.type) {
+      case 'cycle.started':
+        return;
+      case 'step.started':
+        return reporter.begin(event.step);
+      case 'step.progress':
+        return reporter.begin(event.step, progressText(event.doneBytes, event.totalBytes));
+      case 'step.finished':
+        return finish(reporter, event, detail);
+    }
+  };
+}
+
+function finish(
+  reporter: Reporter,
+  event: CycleEventLine & { readonly type: 'step.finished' },
+  detail: 'all' | 'news',
+): void {
+  const [first = '', ...rest] = event.text.split('\n').filter((line) => line.trim() !== '');
+  const news =
+    event.verdict === 'warn' || event.verdict === 'fail' || (event.verdict === 'ok' && first !== '');
+  if (!news && detail === 'news') {
+    reporter.drop(event.step);
+    return;
+  }
+  reporter.finish(event.step, first, stateOf[event.verdict]);
+  for (const line of rest.slice(0, maxNotes)) reporter.note(line);
+  if (rest.length > maxNotes) reporter.note(`(${rest.length - maxNotes} more lines)`);
+}
+
+function progressText(doneBytes: number, totalBytes: number): string {
+  const percent = totalBytes === 0 ? 100 : Math.floor((doneBytes / totalBytes) * 100);
+  return `${(doneBytes / 1e6).toFixed(1)} of ${(totalBytes / 1e6).toFixed(1)} MB, ${percent} %`;
+}

@@ -1,0 +1,78 @@
+// Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
+// Pure text; knows no result.
+import type { Bounded } from '../../core/protocol/control-protocol.js';
+import { columnsOf, printable } from '../console/terminal-text.js';
+
+/** @returns `11-21 14:32:05`, in UTC; years are left out because a history is short */
+export function shortTime(atMs: number): string {
+  return new Date(atMs).toISOString().slice(5, 19).replace('T', ' ');
+}
+
+/** @returns `11-21 14:32 UTC` */
+export function minuteTime(atMs: number): string {
+  return `${shortTime(atMs).slice(0, 11)} UTC`;
+}
+
+/** @returns `14:32:06 UTC` */
+export function clockTime(atMs: number): string {
+  return `${shortTime(atMs).slice(6)} UTC`;
+}
+
+/** @returns `1.1 s` */
+export function seconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(1)} s`;
+}
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** @returns the two greatest units, as `4 min 20 s`; below two days days are hours */
+export function roughly(durationMs: number): string {
+  const rest = Math.max(0, durationMs);
+  const first = units.findIndex(([, ms]) => rest >= ms);
+  const [unit, ms] = units[first] ?? ['s', 1000];
+  const whole = `${Math.floor(rest / ms)} ${unit}`;
+  const next = units[first + 1];
+  const more = next === undefined ? 0 : Math.floor((rest % ms) / next[1]);
+  return next === undefined || more === 0 || unit === 'd' ? whole : `${whole} ${more} ${next[0]}`;
+}
+
+/** @returns `1 worker`, `2 workers` */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** @returns the text's lines, each indented; at most `max` of them, and a count of the rest */
+export function indented(text: string, indent: string, max: number): string[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const shown = lines.slice(0, max).map((line) => `${indent}${line.replaceAll('\t', '  ').trimEnd()}`);
+  return lines.length <= max ? shown : [...shown, `${indent}(${counted(lines.length - max, 'more line')})`];
+}
+
+/** @returns what an answer had no room for, as `  (120 more workers are not shown)` */
+export function truncatedLines({ truncated = {} }: Bounded<object>): string[] {
+  return Object.entries(truncated).map(([list, count]) => `  (${count} more ${list} are not shown)`);
+}
+
+export interface Column {
+  readonly title: string;
+  readonly align?: 'right';
+}
+
+/** @returns a line of titles and one a row, two spaces in, columns two spaces apart, control characters escaped */
+export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+  const all = [columns.map((column) => column.title), ...rows].map((row) => row.map(printable));
+  const widths = columns.map((_, index) => Math.max(...all.map((row) => columnsOf(row[index] ?? ''))));
+  return all.map((row) => {
+    const cells = columns.map(({ align }, index) => {
+      const cell = row[index] ?? '';
+      const room = ' '.repeat((widths[index] ?? 0) - columnsOf(cell));
+      return align === 'right' ? room + cell : cell + room;
+    });
+    return `  ${cells.join('  ')}`.trimEnd();
+  });
+}

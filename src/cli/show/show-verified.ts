@@ -1,0 +1,64 @@
+// `writ verify` for people: the outcome, what is damaged or was mended, and one line to go on with. Pure.
+import type { Bounded } from '../../core/protocol/control-protocol.js';
+import { damageText } from '../../core/status/scrub-state.js';
+import type { VerifiedGeneration, VerifyResult } from '../../core/status/verify-report.js';
+import { type Block, showResult } from './show-result.js';
+import { counted, seconds, truncatedLines } from './show-text.js';
+
+const maxShown = 20;
+
+export function showVerified(result: Bounded<VerifyResult>): Block {
+  const { outcome, durationMs, generations, found, repair } = result;
+  const looked = `${listed(generations)} in ${seconds(durationMs)}`;
+  const more = [...backupLines(result), ...untrustedLines(result), ...truncatedLines(result)];
+  switch (outcome) {
+    case 'empty':
+      return { lines: ['EMPTY  no policy is active on this host.', ...more] };
+    case 'whole':
+      return { lines: [`WHOLE  ${looked}: everything is as it was signed.`, ...more] };
+    case 'repaired': {
+      const block = repair === undefined || !repair.changed ? { lines: [] } : showResult(repair);
+      const lines = [`REPAIRED  ${looked}: everything is as it was signed again.`, ...damageLines(found)];
+      return { lines: [...lines, ...block.lines.map((line) => `  ${line}`), ...more] };
+    }
+    case 'damaged': {
+      const lines = generations.flatMap((one) => damageLines(one.damage));
+      const why = repair?.problems.map(({ code, message }) => `  [${code}] ${message}`) ?? [];
+      const head = `DAMAGED  ${looked}: not everything is as it was signed. [STATE_DAMAGED]`;
+      return { lines: [head, ...lines, ...why, ...more], next: nextOf(result) };
+    }
+  }
+}
+
+function listed(generations: readonly VerifiedGeneration[]): string {
+  return generations.map(({ generation, role }) => `generation ${generation} (${role})`).join(', ');
+}
+
+function damageLines(damage: VerifyResult['found']): string[] {
+  const shown = damage.slice(0, maxShown).map((one) => `  ${damageText(one)}`);
+  const more = damage.length - shown.length;
+  return more > 0 ? [...shown, `  ${counted(more, 'thing')} more`] : shown;
+}
+
+function backupLines({ unrepaired = [] }: VerifyResult): string[] {
+  return unrepaired.map(({ generation, role, end, problem: { code, message } }) => {
+    const became =
+      end === 'given-up'
+        ? 'is no backup any more, the next release makes a new one'
+        : 'could not be made anew, and is looked at again';
+    return `  generation ${generation} (${role}) ${became}: ${message} [${code}]`;
+  });
+}
+
+function untrustedLines({ untrusted }: VerifyResult): string[] {
+  return untrusted.map(
+    ({ bundle, serial, generation, active, reason }) =>
+      `  ${bundle} ${serial} in generation ${generation}${active ? ', which is active,' : ''} ${reason} [${active ? 'UNTRUSTED_ACTIVE' : 'RELEASE_UNTRUSTED'}]`,
+  );
+}
+
+function nextOf({ generations, repair, unrepaired }: VerifyResult): string {
+  const isDamaged = generations.some((one) => one.damage.length > 0);
+  const wasTried = repair !== undefined || unrepaired !== undefined;
+  return isDamaged && !wasTried ? 'writ verify --repair' : 'writ status';
+}

@@ -1,0 +1,166 @@
+// The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
+// names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
+
+import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
+import type { EventsConfig, MetricsConfig } from './config-reports.js';
+import type { HookBox } from './hook-box.js';
+
+/** A user's command: checks, loaders, probes. */
+export interface HookConfig {
+  /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
+  readonly run: readonly [string, ...string[]];
+  readonly timeoutMs: number;
+  /** What it asks of its sandbox; left out: the defaults. */
+  readonly box?: HookBox;
+  /** `off`: it acts on the host, as a loader that applies policy, with all that the agent may do. */
+  readonly sandbox?: 'off';
+  /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
+  readonly reject?: string;
+  /** Further tries of one that ended without a verdict, and of a probe that said no; left out: none. */
+  readonly retry?: number;
+}
+
+export interface CheckConfig extends HookConfig {
+  readonly kind: 'run';
+  readonly name: string;
+}
+
+/** The built-in parse check: YAML and JSON files, with an optional JSON Schema. */
+export interface ParseCheckConfig {
+  readonly kind: 'parse';
+  readonly name: string;
+  /** Globs of paths inside the bundle, as `*.yaml`. */
+  readonly files: readonly string[];
+  /** Path of a JSON Schema on the host, or inside the bundle as `bundle:policy.schema.json`. */
+  readonly schema?: string;
+  readonly timeoutMs: number;
+  readonly maxMemoryBytes: number;
+}
+
+export interface BundleConfig {
+  readonly name: string;
+  readonly channel: string;
+  readonly checks: readonly (CheckConfig | ParseCheckConfig)[];
+  /** Octal modes of the public tree; defaults 0644 and 0755 for directories and executables. */
+  readonly mode: number;
+  /** Group that owns the tree, by name or number; default: the agent's own. */
+  readonly group?: string | number;
+}
+
+export interface ProbeConfig extends HookConfig {
+  /** For all tries together; left out: as long as they take. */
+  readonly deadlineMs?: number;
+}
+
+/** What is asked on the candidate before the swap: a command, or a worker of its own and a probe that asks it. */
+export type CanaryConfig =
+  | { readonly kind: 'run'; readonly hook: HookConfig }
+  | {
+      readonly kind: 'start';
+      readonly start: HookConfig;
+      /** Tried until it says yes, or `timeoutMs` is over. */
+      readonly probe: HookConfig;
+      readonly timeoutMs: number;
+    };
+
+export interface WorkerGroupConfig {
+  readonly name: string;
+  readonly uses: readonly string[];
+  /** Globs of paths inside a bundle, or `bundle:glob`, for which the group is told; empty: any change. */
+  readonly when: readonly string[];
+  /** Globs as in `when`: a change there is taken over by a restart. Left out: nothing is. */
+  readonly restartWhen?: readonly string[];
+  /** So many workers are told at a time, the first one alone; left out: all at once. */
+  readonly rolling?: number;
+  /** What becomes of a worker that is dead on the way back; left out: it is reported. */
+  readonly onDead?: 'restart' | 'report';
+  readonly canary?: CanaryConfig;
+  readonly load?: HookConfig;
+  readonly reset?: {
+    /** The driver's key, as `kresd`. */
+    readonly driver: string;
+    /** The `reset` object as written, for the driver. */
+    readonly options: Readonly<Record<string, unknown>>;
+    readonly timeoutMs: number;
+    /** Fewer workers than this make the outcome `degraded`. */
+    readonly min: number;
+    /** Further tells of a worker that did not answer; left out: none. */
+    readonly retry?: number;
+    /** For all workers of the group together; left out: as long as they take. */
+    readonly deadlineMs?: number;
+  };
+  readonly confirm: 'required' | 'optional';
+  /** Quiet time after the last change, before the group is moved; left out: none. */
+  readonly settleMs?: number;
+  /** Least time between two moves; left out: none. */
+  readonly minIntervalMs?: number;
+  readonly probe?: ProbeConfig;
+}
+
+export type PollConfig =
+  | { readonly kind: 'every'; readonly everyMs: number }
+  | { readonly kind: 'cron'; readonly expression: string; readonly timeZone?: string };
+
+/** How old what this host trusts may become, and what is run then. */
+export interface FreshnessConfig {
+  /** Not proven current for longer than this is `stale`. */
+  readonly staleAfterMs: number;
+  /** Older than this is critical; left out: never. */
+  readonly maxStaleMs?: number;
+  readonly onStale?: HookConfig;
+  /** Run when it is fresh again after `onStale` was run. */
+  readonly onFresh?: HookConfig;
+}
+
+/** How the active policy is looked over for damage. */
+export interface ScrubConfig {
+  /** Left out: no timer. */
+  readonly everyMs?: number;
+  /** `no`: damage is reported and left as it is. */
+  readonly repair: 'yes' | 'no';
+  /** Bytes per second that it may read. */
+  readonly bytesPerSecond: number;
+}
+
+export type SandboxMode = 'required' | 'auto' | 'off';
+
+/** One place of the repository. */
+export interface MirrorConfig {
+  readonly url: string;
+  /** PEM file of the certificate authority to trust in place of the system's. */
+  readonly ca?: string;
+  /** Hosts, as `cdn.example.net` or `cdn.example.net:8443`, that it may send us to over https. */
+  readonly redirects: readonly string[];
+}
+
+export interface AgentConfig {
+  /** Mirrors of one repository, tried in order. */
+  readonly repository: readonly [MirrorConfig, ...MirrorConfig[]];
+  readonly root: string;
+  readonly state: string;
+  readonly policy: string;
+  readonly socket: string;
+  /** Directory of the workers' sockets and status.json. */
+  readonly run: string;
+  readonly host: { readonly id: string; readonly labels: Readonly<Record<string, string>> };
+  readonly poll: PollConfig;
+  readonly bundles: readonly BundleConfig[];
+  /** Sets of bundles that move only together. */
+  readonly together: readonly (readonly string[])[];
+  readonly workers: readonly WorkerGroupConfig[];
+  /** Of checks, loaders and probes. `auto`: where there is one. */
+  readonly sandbox: SandboxMode;
+  readonly keep: { readonly generations: number; readonly graceMs: number };
+  readonly refusals: { readonly retryMs: number };
+  readonly scrub: ScrubConfig;
+  readonly freshness: FreshnessConfig;
+  /** What follows when the active release is no longer vouched for by keys that this host trusts. */
+  readonly untrusted: 'keep' | 'rollback';
+  /** Left out: no metrics. */
+  readonly metrics?: MetricsConfig;
+  /** Left out: no events. */
+  readonly events?: EventsConfig;
+  readonly limits: ArchiveLimits;
+  readonly metadataLimits: MetadataLimits;
+  readonly transport: TransportLimits;
+}

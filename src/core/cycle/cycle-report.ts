@@ -1,0 +1,108 @@
+// What a cycle tells: events while it runs, and the result that status, history, `--json` and the last lines
+// of `writ pull` are made from. Owns the shapes; the fields are a promise (additive within schema 1).
+import type { ErrorCode } from '../error-codes.js';
+import type { Outcome, Step } from './sync-machine.js';
+
+/**
+ * Who asked for the cycle. `repair`: policy on disk was not what was signed. Three are none: `stale`, policy grew too old or
+ * is fresh again; `due`, workers were told apart from the cycles; `pause`, one began or ended.
+ */
+export type Trigger =
+  | 'start'
+  | 'poll'
+  | 'pull'
+  | 'force'
+  | 'rollback'
+  | 'recovery'
+  | 'reload'
+  | 'stale'
+  | 'repair'
+  | 'due'
+  | 'pause';
+
+export interface Problem {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** One bundle's part of the result. */
+export interface BundleResult {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly outcome: Outcome;
+  /** Serial active before; absent when none was. */
+  readonly fromSerial?: number;
+  /** Serial the repository offers, whether or not it became active. */
+  readonly toSerial?: number;
+  readonly revision?: string;
+  /** The release was refused in an earlier cycle and has not changed: nothing was fetched. */
+  readonly remembered?: true;
+  /** Epoch milliseconds from which a remembered refusal is tried again. */
+  readonly retryAtMs?: number;
+  readonly problem?: Problem;
+}
+
+export type WorkerState = 'confirmed' | 'told' | 'refused' | 'unreachable';
+
+export interface WorkerResult {
+  readonly group: string;
+  readonly worker: string;
+  readonly state: WorkerState;
+  readonly generation: number;
+  readonly text: string;
+  readonly atMs: number;
+  /** Names the tell that this answers, as `c-7f20c1aa.3`; left out where nobody was told. */
+  readonly tell?: string;
+  /** The process that was told, where its driver can tell one from another. */
+  readonly process?: string;
+}
+
+export interface CycleResult {
+  readonly schema: 1;
+  readonly type: 'pull.result' | 'rollback.result' | 'repair.result';
+  /** As `c-7f20`. */
+  readonly cycle: string;
+  readonly trigger: Trigger;
+  readonly outcome: Outcome;
+  readonly exitCode: number;
+  /** For `activated`: every worker that was told proved it. */
+  readonly confirmed: boolean;
+  /** `current` points elsewhere than before. */
+  readonly changed: boolean;
+  readonly fromGeneration?: number;
+  /** The active generation after the cycle; absent when none is. */
+  readonly generation?: number;
+  readonly bundles: readonly BundleResult[];
+  readonly workers: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+}
+
+/** A line of the story while it happens; `writ pull` shows them live. */
+export type CycleEventLine =
+  | {
+      readonly type: 'cycle.started';
+      readonly cycle: string;
+      readonly trigger: Trigger;
+      readonly atMs: number;
+    }
+  | { readonly type: 'step.started'; readonly cycle: string; readonly step: Step | 'restore' }
+  | {
+      readonly type: 'step.progress';
+      readonly cycle: string;
+      readonly step: Step;
+      readonly doneBytes: number;
+      readonly totalBytes: number;
+    }
+  | {
+      readonly type: 'step.finished';
+      readonly cycle: string;
+      readonly step: Step | 'restore';
+      readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
+      readonly text: string;
+      readonly durationMs: number;
+    };

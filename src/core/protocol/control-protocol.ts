@@ -1,0 +1,249 @@
+// The control protocol of the agent: what commands ask over its socket and what it answers (one JSON object a
+// line, see socket-protocol). Owns shapes, the request parser and the bound on an answer; no socket is opened.
+//
+//   pull, rollback, reload -> CycleEventLine* then one CycleResult        status -> one StatusReport
+//   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
+//   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
+//   verify         -> CycleEventLine* of a repair, then one VerifyResult
+//   anything that cannot be done -> one ControlError
+import type { CycleEventLine, CycleResult, Problem } from '../cycle/cycle-report.js';
+import type { Step } from '../cycle/sync-machine.js';
+import { WritError } from '../errors.js';
+import { maxSocketLineBytes } from '../limits.js';
+import type { PauseStatus, StatusReport } from '../status/status.js';
+import type { VerifyResult } from '../status/verify-report.js';
+import type { SocketMessage } from './socket-protocol.js';
+
+export type ControlRequest =
+  | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
+  | { readonly type: 'reload'; readonly by: string }
+  | { readonly type: 'status' }
+  | { readonly type: 'watch' }
+  | { readonly type: 'history'; readonly limit: number; readonly cycle?: string }
+  | {
+      readonly type: 'rollback';
+      /** Left out: the previous generation. */
+      readonly generation?: number;
+      readonly by: string;
+      readonly reason?: string;
+      /** Also to a release that was withdrawn. */
+      readonly force?: boolean;
+    }
+  | { readonly type: 'resume'; readonly by: string }
+  | {
+      readonly type: 'pause';
+      readonly by: string;
+      readonly reason: string;
+      /** Epoch milliseconds; left out: until it is resumed. */
+      readonly untilMs?: number;
+    }
+  | { readonly type: 'verify'; readonly repair: boolean; readonly by: string };
+
+export type ControlAnswer =
+  | CycleEventLine
+  | Bounded<CycleResult>
+  | Bounded<StatusReport>
+  | Bounded<HistoryEntry>
+  | ResumeResult
+  | PauseResult
+  | Bounded<VerifyResult>
+  | ControlError
+  | { readonly type: 'end' };
+
+/** What was left out of an answer so that it fits a line: name of the list -> count of its missing entries. */
+export type Bounded<T> = T & { readonly truncated?: Readonly<Record<string, number>> };
+
+export interface ControlError extends Problem {
+  readonly type: 'error';
+}
+
+export interface ResumeResult {
+  readonly schema: 1;
+  readonly type: 'resume.result';
+  /** What was ended; empty when nothing was in the way. */
+  readonly ended: readonly {
+    readonly kind: 'hold' | 'block' | 'pause';
+    /** As `dns-edge 42`. */
+    readonly what: string;
+  }[];
+}
+
+export interface PauseResult {
+  readonly schema: 1;
+  readonly type: 'pause.result';
+  readonly pause: PauseStatus;
+}
+
+/** One line of history.jsonl: a cycle that did something, or said something new. */
+export interface HistoryEntry {
+  readonly schema: 1;
+  readonly type: 'history.entry';
+  /** The person who asked; left out where nobody did. */
+  readonly by?: string;
+  /** Reason given with a rollback. */
+  readonly reason?: string;
+  /** The interrupted cycle that this recovery brought to an end. */
+  readonly recovers?: string;
+  readonly result: CycleResult;
+  readonly steps: readonly {
+    readonly step: Step | 'restore';
+    readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
+    readonly text: string;
+    readonly durationMs: number;
+  }[];
+}
+
+export type {
+  AgentState,
+  BundleStatus,
+  HoldStatus,
+  RefusalStatus,
+  StatusReport,
+  UntrustedStatus,
+  WorkerStatus,
+} from '../status/status.js';
+
+export const maxHistoryEntries = 1000;
+const maxTextCharacters = 200;
+
+/**
+ * Reads a request. Members it does not know are ignored, so that a newer command can talk to an older agent.
+ * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ */
+export function parseControlRequest(message: SocketMessage): ControlRequest {
+  const { type } = message;
+  switch (type) {
+    case 'pull':
+      return { type, force: message['force'] === true, by: text(message, 'by') };
+    case 'status':
+    case 'watch':
+      return { type };
+    case 'history':
+      return {
+        type,
+        limit: integer(message, 'limit', maxHistoryEntries),
+        ...optional('cycle', message['cycle'] === undefined ? undefined : text(message, 'cycle')),
+      };
+    case 'rollback':
+      return {
+        type,
+        by: text(message, 'by'),
+        ...optional('generation', message['generation'] === undefined ? undefined : generation(message)),
+        ...optional('reason', message['reason'] === undefined ? undefined : text(message, 'reason')),
+        ...optional('force', message['force'] === true ? true : undefined),
+      };
+    case 'resume':
+    case 'reload':
+      return { type, by: text(message, 'by') };
+    case 'pause':
+      return {
+        type,
+        by: text(message, 'by'),
+        reason: text(message, 'reason'),
+        ...optional(
+          'untilMs',
+          message['untilMs'] === undefined ? undefined : integer(message, 'untilMs', Number.MAX_SAFE_INTEGER),
+        ),
+      };
+    case 'verify':
+      return { type, repair: message['repair'] === true, by: text(message, 'by') };
+    default:
+      throw malformed('type');
+  }
+}
+
+/** @returns the error as the agent answers it */
+export function controlError(error: WritError): ControlError {
+  const { code, message, hint, facts } = error;
+  return boundAnswer({ type: 'error', code, message, hint, facts });
+}
+
+/**
+ * Makes an answer fit one line: texts over 2,000 characters are cut, then the longest lists are halved until it
+ * fits, and `truncated` says how many entries are missing. A host with thousands of workers can still answer.
+ */
+export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxSocketLineBytes): Bounded<T> {
+  const bounded = clip(answer, 0) as Record<string, unknown>;
+  const dropped: Record<string, number> = {};
+  while (sizeOf(bounded) > maxBytes) {
+    const longest = Object.entries(listsOf(bounded)).sort(
+      ([, a], [, b]) => sizeOf(b.list) - sizeOf(a.list),
+    )[0];
+    if (longest === undefined) throw new WritError('MESSAGE_MALFORMED', 'an answer cannot be made to fit');
+    const [name, { list, holder, key }] = longest;
+    const keep = Math.floor(list.length / 2);
+    dropped[name] = (dropped[name] ?? 0) + list.length - keep;
+    holder[key] = list.slice(0, keep);
+    bounded['truncated'] = dropped;
+  }
+  return bounded as Bounded<T>;
+}
+
+interface ListPlace {
+  readonly list: readonly unknown[];
+  readonly holder: Record<string, unknown>;
+  readonly key: string;
+}
+
+/** The lists of the answer and of the objects in it, by name; empty ones have nothing to give. */
+function listsOf(holder: Record<string, unknown>): Record<string, ListPlace> {
+  const found: Record<string, ListPlace> = {};
+  for (const [key, value] of Object.entries(holder)) {
+    if (Array.isArray(value)) {
+      if (value.length > 0) found[key] = { list: value, holder, key };
+    } else if (typeof value === 'object' && value !== null && key !== 'truncated') {
+      Object.assign(found, listsOf(value as Record<string, unknown>));
+    }
+  }
+  return found;
+}
+
+const maxAnswerTextCharacters = 2000;
+const maxAnswerDepth = 8;
+
+function clip(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') {
+    if (value.length <= maxAnswerTextCharacters) return value;
+    return `${value.slice(0, maxAnswerTextCharacters)}... (${value.length - maxAnswerTextCharacters} more)`;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > maxAnswerDepth) return '...';
+  if (Array.isArray(value)) return value.map((one) => clip(one, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, clip(one, depth + 1)]));
+}
+
+function sizeOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+function text(message: SocketMessage, name: string): string {
+  const value = message[name];
+  if (typeof value !== 'string' || value === '' || value.length > maxTextCharacters) throw malformed(name);
+  return value;
+}
+
+function generation(message: SocketMessage): number {
+  return integer(message, 'generation', Number.MAX_SAFE_INTEGER);
+}
+
+function integer(message: SocketMessage, name: string, max: number): number {
+  const value = message[name];
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1 || value > max) {
+    throw malformed(name);
+  }
+  return value;
+}
+
+function optional<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [key in K]: V });
+}
+
+function malformed(member: string): WritError {
+  return new WritError(
+    'MESSAGE_MALFORMED',
+    `a request on the control socket: \`${member}\` is missing or wrong`,
+    {
+      facts: { member },
+    },
+  );
+}

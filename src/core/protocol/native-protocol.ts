@@ -1,0 +1,106 @@
+// What the agent and a native worker say to each other (docs/native-protocol.md), on the lines of
+// socket-protocol. Owns shapes, parsers and bounds; opens no socket, keeps no state.
+//
+//   agent -> worker   generation          worker -> agent   hello (once), then ack or nack for each generation
+import { WritError } from '../errors.js';
+import type { SocketMessage } from './socket-protocol.js';
+
+/** "Use this generation." */
+export interface GenerationMessage {
+  readonly type: 'generation';
+  /** Names this message within its connection; the answer repeats it. Only grows. */
+  readonly id: number;
+  readonly generation: number;
+  /** Real path of the generation directory; each bundle is an entry of it. */
+  readonly path: string;
+}
+
+export interface HelloMessage {
+  readonly type: 'hello';
+  readonly name: string;
+  readonly pid: number;
+}
+
+export interface AckMessage {
+  readonly type: 'ack';
+  readonly id: number;
+  readonly generation: number;
+}
+
+export interface NackMessage {
+  readonly type: 'nack';
+  readonly id: number;
+  readonly generation: number;
+  /** For people; what is over 1 kB is cut off. */
+  readonly reason: string;
+}
+
+export type WorkerMessage = HelloMessage | AckMessage | NackMessage;
+
+export const maxReasonBytes = 1024;
+const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+const workerName = new RegExp(workerNamePattern);
+
+export function isWorkerName(value: unknown): value is string {
+  return typeof value === 'string' && workerName.test(value);
+}
+
+/**
+ * Reads what a worker says. Unknown members are ignored; an unknown type is refused, as workers may say these
+ * three things and nothing else.
+ * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ */
+export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
+  const { type, name, reason } = message;
+  switch (type) {
+    case 'hello':
+      if (!isWorkerName(name)) throw malformed('name');
+      return { type, name, pid: positive(message, 'pid') };
+    case 'ack':
+      return { type, id: positive(message, 'id'), generation: positive(message, 'generation') };
+    case 'nack':
+      if (typeof reason !== 'string') throw malformed('reason');
+      return {
+        type,
+        id: positive(message, 'id'),
+        generation: positive(message, 'generation'),
+        reason: boundReason(reason),
+      };
+    default:
+      throw malformed('type');
+  }
+}
+
+/**
+ * Reads what the agent says.
+ * @returns undefined for a type this version does not know: a newer agent may say more
+ * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ */
+export function parseAgentMessage(message: SocketMessage): GenerationMessage | undefined {
+  const { type, path } = message;
+  if (typeof type !== 'string') throw malformed('type');
+  if (type !== 'generation') return undefined;
+  if (typeof path !== 'string' || !path.startsWith('/')) throw malformed('path');
+  return { type, id: positive(message, 'id'), generation: positive(message, 'generation'), path };
+}
+
+/** @returns the reason cut to 1 kB: a no that is too long is still a no */
+export function boundReason(reason: string): string {
+  if (Buffer.byteLength(reason) <= maxReasonBytes) return reason;
+  // A character that the cut goes through becomes a replacement character of 3 bytes.
+  return `${Buffer.from(reason)
+    .subarray(0, maxReasonBytes - 6)
+    .toString('utf8')}...`;
+}
+
+function positive(message: SocketMessage, name: string): number {
+  const value = message[name];
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+  throw malformed(name);
+}
+
+function malformed(member: string): WritError {
+  return new WritError('MESSAGE_MALFORMED', `a native worker's socket: \`${member}\` is missing or wrong`, {
+    facts: { member },
+  });
+}

@@ -1,0 +1,60 @@
+// Which worker groups a new generation concerns: those that use a bundle of which a path in `when` changed.
+// Pure but for the glob matcher; compares manifests, never files.
+import picomatch from 'picomatch';
+import type { WorkerGroupConfig } from '../config/config.js';
+import { diffManifests, type Manifest } from './manifest.js';
+
+/** Bundles by name, with what is in each. */
+export type PolicyFiles = ReadonlyMap<string, { readonly manifest: Manifest }>;
+
+/** @returns the paths in which two policies differ, as `bundle:path`. */
+export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] {
+  const empty: Manifest = { files: [] };
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((bundle) => {
+    const [old, now] = [before.get(bundle)?.manifest, after.get(bundle)?.manifest];
+    const diff = diffManifests(old ?? empty, now ?? empty);
+    return [...diff.added, ...diff.removed, ...diff.changed].map((path) => `${bundle}:${path}`);
+  });
+}
+
+/**
+ * @param changed paths as changedPaths gives them
+ * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
+ */
+export function concernsGroup(
+  group: Pick<WorkerGroupConfig, 'uses' | 'when' | 'restartWhen'>,
+  changed: readonly string[],
+): boolean {
+  const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
+  if (group.when.length === 0) return used.length > 0;
+  return matchesOne(used, [...group.when, ...(group.restartWhen ?? [])], group.uses);
+}
+
+/** @returns true when what changed is nothing that a running worker of the group takes over */
+export function needsRestart(
+  group: Pick<WorkerGroupConfig, 'uses' | 'restartWhen'>,
+  changed: readonly string[],
+): boolean {
+  const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
+  return matchesOne(used, group.restartWhen ?? [], group.uses);
+}
+
+function matchesOne(paths: readonly string[], globs: readonly string[], uses: readonly string[]): boolean {
+  const matchers = globs.map((glob) => picomatch(qualified(glob, uses), { dot: true }));
+  return paths.some((path) => matchers.some((matches) => matches(withoutColon(path))));
+}
+
+function bundleOf(path: string): string {
+  return path.slice(0, path.indexOf(':'));
+}
+
+/** Globs match on `bundle/path`: a colon would be part of a file name to the matcher. */
+function withoutColon(path: string): string {
+  return path.replace(':', '/');
+}
+
+function qualified(glob: string, uses: readonly string[]): string {
+  const match = /^([a-z0-9][a-z0-9._-]{0,63}):(.*)$/.exec(glob);
+  if (match?.[1] && match[2] !== undefined && uses.includes(match[1])) return `${match[1]}/${match[2]}`;
+  return `${uses.length === 1 ? uses[0] : '*'}/${glob}`;
+}

@@ -1,0 +1,155 @@
+// Which paths may be in a bundle: an allow-list that publisher and agent share, so that what one packs the
+// other stages. Pure strings: joined to a directory, an accepted path names something inside it, whatever
+// the file system folds. Links and special files are refused by type, by those who read archives and trees.
+import type { ArchiveLimits } from '../limits.js';
+
+/** First entry of every archive; never a file of a bundle. */
+export const manifestName = '.writ-manifest.json';
+
+/** Each rule with what is said about a path that breaks it. */
+export const entryRules = {
+  empty: 'is empty',
+  'not-utf8': 'is not valid UTF-8',
+  'not-normalised': 'is not in Unicode normal form C',
+  'control-character': 'has a control character',
+  backslash: 'has a backslash',
+  character: 'has a character that is no letter, mark, number, punctuation, symbol or space',
+  absolute: 'is absolute',
+  'drive-letter': 'begins with a drive letter',
+  'trailing-slash': 'ends with a slash',
+  'empty-component': 'has an empty component',
+  'dot-component': 'has a . or .. component',
+  'trailing-dot-or-space': 'has a component that ends with a dot or a space',
+  'name-too-long': 'has a component that is too long',
+  'path-too-long': 'is too long',
+  'too-deep': 'is too deep',
+  'reserved-name': 'uses the name of the manifest',
+  duplicate: 'is there twice',
+  'file-over-directory': 'is a file where another path needs a directory',
+  'directory-over-file': 'needs a directory where another path is a file',
+  twin: 'differs from another path only by case or normalisation',
+  'too-many-directories': 'is in one directory too many',
+} as const;
+
+export type EntryRule = keyof typeof entryRules;
+
+export type PathVerdict =
+  | { readonly kind: 'accepted'; readonly path: string }
+  | { readonly kind: 'refused'; readonly rule: EntryRule; readonly path: string };
+
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Judges one path of a regular file by itself; createPathSet judges it against the others.
+ * @param path as in the archive, relative and with `/`; bytes where they are at hand, so that invalid UTF-8
+ *   is seen. In a string, U+FFFD counts as the trace of bytes that were not UTF-8.
+ * @returns accepted with the path as a string, or the first rule that it breaks
+ */
+export function judgeEntryPath(path: string | Uint8Array, limits: ArchiveLimits): PathVerdict {
+  // Bytes over the limit are refused before they are decoded: a PAX path may be megabytes long.
+  if (path.length > limits.maxPathBytes) return refused('path-too-long', '');
+  const text = typeof path === 'string' ? path : decode(path);
+  if (text === undefined) return refused('not-utf8', '');
+  const rule = wholePathRule(text, limits) ?? componentRule(text.split('/'), limits);
+  return rule === undefined ? { kind: 'accepted', path: text } : refused(rule, text);
+}
+
+function refused(rule: EntryRule, path: string): PathVerdict {
+  return { kind: 'refused', rule, path };
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return strictUtf8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const controlCharacter = /\p{Cc}/u;
+// Not in the list: format characters (bidi overrides, joiners), private use, unassigned, line separators.
+const allowedCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
+const driveLetter = /^[A-Za-z]:/;
+const notUtf8 = /\p{Surrogate}|\ufffd/u;
+
+function wholePathRule(text: string, limits: ArchiveLimits): EntryRule | undefined {
+  if (text === '') return 'empty';
+  if (notUtf8.test(text)) return 'not-utf8';
+  if (Buffer.byteLength(text) > limits.maxPathBytes) return 'path-too-long';
+  if (controlCharacter.test(text)) return 'control-character';
+  if (text.includes('\\')) return 'backslash';
+  if (!allowedCharacters.test(text)) return 'character';
+  if (text.normalize('NFC') !== text) return 'not-normalised';
+  if (text.startsWith('/')) return 'absolute';
+  if (driveLetter.test(text)) return 'drive-letter';
+  if (text.endsWith('/')) return 'trailing-slash';
+  return undefined;
+}
+
+function componentRule(components: readonly string[], limits: ArchiveLimits): EntryRule | undefined {
+  if (components.length > limits.maxDepth) return 'too-deep';
+  if (foldPath(components[0] ?? '') === manifestName) return 'reserved-name';
+  for (const name of components) {
+    if (name === '') return 'empty-component';
+    if (name === '.' || name === '..') return 'dot-component';
+    if (/[. ]$/.test(name)) return 'trailing-dot-or-space';
+    if (Buffer.byteLength(name) > limits.maxNameBytes) return 'name-too-long';
+  }
+  return undefined;
+}
+
+/**
+ * Two paths with one folded form may be one file somewhere (case-folding or normalising file systems), so
+ * that one would overwrite the other. Upper case first: it makes sharp s `SS` and takes ligatures apart.
+ */
+function foldPath(path: string): string {
+  return path.normalize('NFKC').toUpperCase().toLowerCase();
+}
+
+/** The paths of one bundle so far: add() refuses what cannot lie beside them in one tree. */
+export interface PathSet {
+  /** @param path a path that judgeEntryPath accepted. After a refusal the set is of no further use. */
+  add(path: string): PathVerdict;
+}
+
+/** @returns an empty set; it holds at most limits.maxEntries directories. */
+export function createPathSet(limits: ArchiveLimits): PathSet {
+  const files = new Set<string>();
+  const directories = new Set<string>();
+  const exactOfFolded = new Map<string, string>();
+
+  const isTwin = (path: string): boolean => {
+    const folded = foldPath(path);
+    const exact = exactOfFolded.get(folded);
+    if (exact === undefined) exactOfFolded.set(folded, path);
+    return exact !== undefined && exact !== path;
+  };
+  const directoryRule = (path: string): EntryRule | undefined => {
+    if (directories.has(path)) return undefined;
+    if (files.has(path)) return 'directory-over-file';
+    if (isTwin(path)) return 'twin';
+    if (directories.size >= limits.maxEntries) return 'too-many-directories';
+    directories.add(path);
+    return undefined;
+  };
+  const fileRule = (path: string): EntryRule | undefined => {
+    if (files.has(path)) return 'duplicate';
+    if (directories.has(path)) return 'file-over-directory';
+    if (isTwin(path)) return 'twin';
+    files.add(path);
+    return undefined;
+  };
+  const ruleOf = (path: string): EntryRule | undefined => {
+    for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
+      const rule = directoryRule(path.slice(0, slash));
+      if (rule !== undefined) return rule;
+    }
+    return fileRule(path);
+  };
+  return {
+    add: (path) => {
+      const rule = ruleOf(path);
+      return rule === undefined ? { kind: 'accepted', path } : refused(rule, path);
+    },
+  };
+}

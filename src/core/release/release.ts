@@ -1,0 +1,113 @@
+// What the publisher signs about one release: `custom.writ` of a TUF target entry.
+// Owns its shape and its parser; the rules that judge a release are in age-rules.
+import { WritError } from '../errors.js';
+import { type Digest, digestFromHex, isName } from '../names.js';
+
+export interface ReleaseInfo {
+  readonly bundle: string;
+  readonly channel: string;
+  /** Only grows per bundle; the age rules judge it. */
+  readonly serial: number;
+  /** Free text for people, as a git commit; at most 200 characters. */
+  readonly revision: string;
+  /** Epoch milliseconds. */
+  readonly createdAtMs: number;
+  readonly manifest: { readonly digest: Digest; readonly length: number };
+  /** Serials taken back by a signed act, ascending; cumulative over releases. */
+  readonly withdrawn: readonly number[];
+  /** The act that pointed the channel here, for people; the next release does not carry it on. */
+  readonly withdrawal?: Withdrawal;
+}
+
+export interface Withdrawal {
+  readonly serials: readonly number[];
+  /** Epoch milliseconds. */
+  readonly atMs: number;
+  /** As a revision: at most 200 characters. */
+  readonly reason: string;
+}
+
+const maxWithdrawn = 10_000;
+
+/** @returns the `writ` object of a target's `custom`, as the metadata writes it. */
+export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
+  return {
+    bundle: info.bundle,
+    channel: info.channel,
+    serial: info.serial,
+    revision: info.revision,
+    createdAt: new Date(info.createdAtMs).toISOString(),
+    manifest: { sha256: info.manifest.digest.slice('sha256:'.length), length: info.manifest.length },
+    withdrawn: [...info.withdrawn],
+    ...(info.withdrawal === undefined ? {} : { withdrawal: encodeWithdrawal(info.withdrawal) }),
+  };
+}
+
+function encodeWithdrawal({ serials, atMs, reason }: Withdrawal): Record<string, unknown> {
+  return { serials: [...serials], at: new Date(atMs).toISOString(), reason };
+}
+
+/**
+ * Reads a target's `custom` object. Unknown members are ignored, so that later publishers can add some.
+ * @throws WritError TARGET_MALFORMED naming the member that is wrong
+ */
+export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
+  const writ = member(custom, 'writ');
+  const fail = (name: string): never => {
+    throw new WritError('TARGET_MALFORMED', `${where}: custom.writ.${name} is missing or wrong`, {
+      facts: { target: where, member: name },
+    });
+  };
+  const bundle = member(writ, 'bundle');
+  const channel = member(writ, 'channel');
+  const serial = member(writ, 'serial');
+  const revision = member(writ, 'revision');
+  const createdAtMs = parseIsoTime(member(writ, 'createdAt'));
+  const manifest = member(writ, 'manifest');
+  const digest = digestFromHex(member(manifest, 'sha256'));
+  const length = member(manifest, 'length');
+  const withdrawn = member(writ, 'withdrawn');
+  if (!isName(bundle)) return fail('bundle');
+  if (!isName(channel)) return fail('channel');
+  if (!isSerial(serial)) return fail('serial');
+  if (typeof revision !== 'string' || revision.length > 200) return fail('revision');
+  if (createdAtMs === undefined) return fail('createdAt');
+  if (digest === undefined || !isSerial(length)) return fail('manifest');
+  if (!isSerials(withdrawn)) return fail('withdrawn');
+  const release = { bundle, channel, serial, revision, createdAtMs, manifest: { digest, length }, withdrawn };
+  const note = member(writ, 'withdrawal');
+  if (note === undefined) return release;
+  const withdrawal = parseWithdrawal(note);
+  return withdrawal === undefined ? fail('withdrawal') : { ...release, withdrawal };
+}
+
+function parseWithdrawal(note: unknown): Withdrawal | undefined {
+  const serials = member(note, 'serials');
+  const atMs = parseIsoTime(member(note, 'at'));
+  const reason = member(note, 'reason');
+  const whole = isSerials(serials) && atMs !== undefined && typeof reason === 'string';
+  return whole && reason.length <= 200 ? { serials, atMs, reason } : undefined;
+}
+
+function isSerials(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length <= maxWithdrawn && value.every(isSerial);
+}
+
+function isSerial(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Record<string, unknown>)[name];
+}
+
+/** Strict ISO 8601 in UTC, with or without milliseconds; undefined for anything else. */
+export function parseIsoTime(value: unknown): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  const match = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(\.\d{1,3})?Z$/.exec(value);
+  const time = match ? Date.parse(value) : Number.NaN;
+  // Date.parse takes February 30 and 24:00:00 for other days: the way back must give the same text.
+  const same = Number.isFinite(time) && new Date(time).toISOString().startsWith(match?.[1] ?? ' ');
+  return same ? time : undefined;
+}

@@ -1,0 +1,163 @@
+// Reads one 512-byte header of a POSIX tar, and the records of a PAX header, to the letter: one field, one
+// meaning. Pure. Two tar readers that differ about a field are how files were smuggled past checks; so what
+// our own publisher would not write is refused, never guessed, and never repaired.
+import { WritError } from '../errors.js';
+
+export const blockBytes = 512;
+
+export interface TarHeader {
+  /** `x` is a PAX header for the next file. */
+  readonly type: 'file' | 'pax';
+  /** Path bytes as they lie in the header, prefix joined; not judged here. */
+  readonly path: Buffer;
+  readonly sizeBytes: number;
+  readonly mode: number;
+}
+
+/** Values of a PAX header that may replace those of the header behind it. */
+export interface PaxRecords {
+  readonly path?: Buffer;
+  readonly sizeBytes?: number;
+}
+
+const fields = {
+  name: [0, 100],
+  mode: [100, 8],
+  size: [124, 12],
+  checksum: [148, 8],
+  type: [156, 1],
+  link: [157, 100],
+  magic: [257, 8],
+  prefix: [345, 155],
+  end: [500, 12],
+} as const;
+type FieldName = keyof typeof fields;
+
+const typeNames: Readonly<Record<string, string>> = {
+  '1': 'a hard link',
+  '2': 'a symbolic link',
+  '3': 'a character device',
+  '4': 'a block device',
+  '5': 'a directory',
+  '6': 'a FIFO',
+  '7': 'a contiguous file',
+  g: 'a global PAX header',
+  K: 'a GNU long link name',
+  L: 'a GNU long name',
+  S: 'a GNU sparse file',
+};
+
+/**
+ * @param block 512 bytes that are not all zero
+ * @throws WritError ARCHIVE_MALFORMED for a header that is not exact; ENTRY_REFUSED for what is no regular file
+ */
+export function readTarHeader(block: Buffer): TarHeader {
+  if (readOctal(block, 'checksum') !== checksumOf(block)) throw malformed('a header has a wrong checksum');
+  // GNU's own magic differs in its version bytes, and with it the meaning of the fields behind.
+  if (field(block, 'magic').toString('latin1') !== 'ustar\u000000') {
+    throw malformed('a header is not POSIX ustar');
+  }
+  const type = readType(block);
+  if (!isZero(field(block, 'link'))) throw refused('an entry names a link target');
+  if (!isZero(field(block, 'end'))) throw malformed('a header has bytes behind its last field');
+  const name = readText(block, 'name');
+  const prefix = readText(block, 'prefix');
+  return {
+    type,
+    path: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
+    sizeBytes: readOctal(block, 'size'),
+    mode: readOctal(block, 'mode'),
+  };
+}
+
+function readType(block: Buffer): 'file' | 'pax' {
+  const type = field(block, 'type').toString('latin1');
+  if (type === '0' || type === '\0') return 'file';
+  if (type === 'x') return 'pax';
+  const name = typeNames[type] ?? `of unknown type ${JSON.stringify(type)}`;
+  throw refused(`an entry is ${name}, not a regular file`, { type });
+}
+
+function field(block: Buffer, name: FieldName): Buffer {
+  const [offset, length] = fields[name];
+  return block.subarray(offset, offset + length);
+}
+
+/** Text up to the first NUL; bytes behind it would be seen by another reader only. */
+function readText(block: Buffer, name: FieldName): Buffer {
+  const bytes = field(block, name);
+  const end = bytes.indexOf(0);
+  if (end === -1) return bytes;
+  if (!isZero(bytes.subarray(end))) throw malformed(`a header has bytes behind the end of its ${name}`);
+  return bytes.subarray(0, end);
+}
+
+/** Octal digits, then only spaces and NULs: no sign, no base-256, nothing that parseInt would forgive. */
+function readOctal(block: Buffer, name: FieldName): number {
+  const digits = /^([0-7]+)[ \0]*$/.exec(field(block, name).toString('latin1'))?.[1];
+  if (digits === undefined) throw malformed(`a header has no valid ${name}`);
+  return Number.parseInt(digits, 8);
+}
+
+function checksumOf(block: Buffer): number {
+  const [offset, length] = fields.checksum;
+  let sum = 0x20 * length;
+  for (let at = 0; at < offset; at += 1) sum += block[at] ?? 0;
+  for (let at = offset + length; at < blockBytes; at += 1) sum += block[at] ?? 0;
+  return sum;
+}
+
+/** True when every byte is zero, as in an end block or in padding. */
+export function isZero(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (byte !== 0) return false;
+  return true;
+}
+
+/**
+ * Reads `LENGTH KEY=VALUE\n` records (POSIX pax, extended header).
+ * @param body the whole body of the PAX header, without padding
+ * @throws WritError ARCHIVE_MALFORMED for a wrong length, an unknown or repeated key, or a value that is none
+ */
+export function readPaxRecords(body: Buffer): PaxRecords {
+  const values = new Map<string, Buffer>();
+  for (let at = 0; at < body.length; ) {
+    const record = readPaxRecord(body, at);
+    if (values.has(record.key)) throw malformed(`a PAX header has ${record.key} twice`);
+    values.set(record.key, record.value);
+    at = record.end;
+  }
+  const path = values.get('path');
+  const size = values.get('size')?.toString('latin1');
+  if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size)) throw malformed('a PAX size is no number');
+  return {
+    ...(path === undefined ? {} : { path }),
+    ...(size === undefined ? {} : { sizeBytes: Number(size) }),
+  };
+}
+
+// The time of an archive is not used; its writers put it into PAX headers all the same.
+const knownKeys: ReadonlySet<string> = new Set(['path', 'size', 'mtime']);
+
+function readPaxRecord(body: Buffer, at: number): { key: string; value: Buffer; end: number } {
+  const space = body.indexOf(0x20, at);
+  const digits = space === -1 ? '' : body.toString('latin1', at, Math.min(space, at + 10));
+  const end = at + (/^[1-9][0-9]{0,8}$/.test(digits) ? Number(digits) : Number.NaN);
+  // A length that is one off makes two readers see two sets of records.
+  if (!(end > space + 1 && end <= body.length && body[end - 1] === 0x0a)) {
+    throw malformed('a PAX record has a wrong length');
+  }
+  const equals = body.indexOf(0x3d, space);
+  const key = equals === -1 || equals >= end ? '' : body.toString('latin1', space + 1, equals);
+  if (!knownKeys.has(key)) {
+    throw malformed(`a PAX header has an unknown key ${JSON.stringify(key.slice(0, 40))}`);
+  }
+  return { key, value: body.subarray(equals + 1, end - 1), end };
+}
+
+export function malformed(what: string, facts: Record<string, unknown> = {}): WritError {
+  return new WritError('ARCHIVE_MALFORMED', `the archive is refused: ${what}`, { facts });
+}
+
+function refused(what: string, facts: Record<string, unknown> = {}): WritError {
+  return new WritError('ENTRY_REFUSED', `the archive is refused: ${what}`, { facts });
+}

@@ -1,0 +1,132 @@
+// The health of a host, judged from its status report: one table of rules, used by `writ health`, `writ status` and
+// the image's health check. Pure. A poll that was missed once is no news; metadata that was refused is.
+import type { ErrorCode } from '../errors.js';
+import { troubleOf } from './freshness.js';
+import type { StatusReport } from './status.js';
+
+export type HealthLevel = 'ok' | 'warning' | 'critical';
+
+export interface HealthFinding {
+  readonly level: Exclude<HealthLevel, 'ok'>;
+  /** An error code, or one of the few that are states and no errors. */
+  readonly code: ErrorCode | 'NOTHING_ACTIVE' | 'NO_AGENT' | 'STALE' | 'FROZEN' | 'REFUSED' | 'EXPIRES_SOON';
+  /** For people, in few words. */
+  readonly text: string;
+}
+
+export interface HostHealth {
+  readonly level: HealthLevel;
+  /** The worst first. */
+  readonly findings: readonly HealthFinding[];
+}
+
+type Rule = (report: StatusReport) => readonly HealthFinding[];
+
+const rules: readonly Rule[] = [nothingActive, problems, freshness, refusals, workers, roleEnds, noAgent];
+
+/** @returns the judgement; the level is that of the worst finding */
+export function judgeHealth(report: StatusReport): HostHealth {
+  const found = rules.flatMap((rule) => rule(report));
+  const unique = found.filter(
+    (one, index) => found.findIndex((other) => other.code === one.code && other.text === one.text) === index,
+  );
+  const findings = [
+    ...unique.filter((one) => one.level === 'critical'),
+    ...unique.filter((one) => one.level === 'warning'),
+  ];
+  return { level: findings[0]?.level ?? 'ok', findings };
+}
+
+function nothingActive({ generation }: StatusReport): HealthFinding[] {
+  return generation === undefined
+    ? [{ level: 'critical', code: 'NOTHING_ACTIVE', text: 'no policy is active' }]
+    : [];
+}
+
+const criticalCodes: ReadonlySet<ErrorCode> = new Set([
+  'ACTIVATION_BLOCKED',
+  'UNTRUSTED_ACTIVE',
+  'POLICY_STALE',
+  'STATE_DAMAGED',
+]);
+
+/** What is as somebody wished it, or told by another rule. */
+const quietCodes: ReadonlySet<ErrorCode> = new Set([
+  'CHECK_DEFERRED',
+  'RELEASE_HELD',
+  'LOADER_DEFERRED',
+  'ACTIVATION_PAUSED',
+  'ACTIVATION_PACED',
+  'REMEMBERED_REFUSAL',
+  'AGENT_STOPPING',
+  'INTERRUPTED',
+]);
+
+function problems(report: StatusReport): HealthFinding[] {
+  return report.problems.flatMap(({ code, message }): HealthFinding[] => {
+    // A server that did not answer once: `staleAfter` says when that is news.
+    if (quietCodes.has(code) || troubleOf(code) === 'unreached') return [];
+    const [text = ''] = message.split('\n', 1);
+    return [{ level: criticalCodes.has(code) ? 'critical' : 'warning', code, text: text.slice(0, 200) }];
+  });
+}
+
+const staleCode = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;
+
+function freshness({ freshness: { state, expired, refused, failing } }: StatusReport): HealthFinding[] {
+  if (state === 'fresh') return [];
+  const attempt = refused ?? failing;
+  const why = [
+    ...(expired === undefined ? [] : [`${expired.role} has expired`]),
+    ...(attempt === undefined ? [] : [`${attempt.times} times ${attempt.code}`]),
+  ];
+  const text = `metadata is ${state}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
+  return [{ level: 'warning', code: staleCode[state], text }];
+}
+
+function refusals(report: StatusReport): HealthFinding[] {
+  return report.refusals.map(({ bundle, serial, code }) => ({
+    level: 'warning',
+    code: 'REMEMBERED_REFUSAL',
+    text: `${bundle} ${serial} is refused (${code})`,
+  }));
+}
+
+function workers(report: StatusReport): HealthFinding[] {
+  const missed = report.workers.filter((one) => one.state === 'unreachable' || one.state === 'refused');
+  if (missed.length === 0) return [];
+  const text = `${missed.length} of ${report.workers.length} workers not told`;
+  return [{ level: 'warning', code: 'WORKER_UNREACHABLE', text }];
+}
+
+const dayMs = 86_400_000;
+/** Offline roles need people, online ones a server that runs. */
+const offlineMarginMs = 14 * dayMs;
+const snapshotMarginMs = 3 * dayMs;
+const timestampMarginMs = dayMs;
+
+function roleEnds({ trust, atMs }: StatusReport): HealthFinding[] {
+  return trust.flatMap(({ role, expiresAtMs, signedAtMs }): HealthFinding[] => {
+    const leftMs = expiresAtMs - atMs;
+    // What has expired is said as frozen.
+    if (
+      leftMs <= 0 ||
+      leftMs >= marginMs(role, signedAtMs === undefined ? undefined : expiresAtMs - signedAtMs)
+    )
+      return [];
+    const text = `${role} expires in ${Math.floor(leftMs / 3_600_000)} h`;
+    return [{ level: 'warning', code: 'EXPIRES_SOON', text }];
+  });
+}
+
+/** A role that lives for a day would warn for ever of ending within one. */
+function marginMs(role: string, lifeMs: number | undefined): number {
+  if (role === 'timestamp') return Math.min(timestampMarginMs, (lifeMs ?? Number.POSITIVE_INFINITY) / 4);
+  return role === 'snapshot' ? snapshotMarginMs : offlineMarginMs;
+}
+
+function noAgent({ agent }: StatusReport): HealthFinding[] {
+  return agent === 'stop'
+    ? [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled by itself' }]
+    : [];
+}

@@ -1,0 +1,202 @@
+// What `writ status` and status.json tell of a host. Owns the shape; its members are a promise (additive within
+// schema 1). Who asks and how is control-protocol's.
+import type { SandboxMode } from '../config/config.js';
+import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
+import type { Outcome } from '../cycle/sync-machine.js';
+import type { FreshnessReport } from './freshness.js';
+import type { HoldKind } from './mount-table.js';
+import type { DamageFound, ScrubCounts } from './scrub-state.js';
+
+export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
+
+export interface BundleStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  /** Active release; left out when this bundle has none yet. */
+  readonly serial?: number;
+  readonly revision?: string;
+  readonly activatedAtMs?: number;
+  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
+  readonly server?: { readonly serial: number; readonly revision: string };
+}
+
+export interface WorkerStatus {
+  readonly group: string;
+  readonly worker: string;
+  /** Generation it should use; left out when none is active. */
+  readonly wanted?: number;
+  /** Generation it last proved; left out when it never did. */
+  readonly confirmed?: number;
+  /** Generation it was told last, whatever it made of it; left out where the last tell did not reach it. */
+  readonly told?: number;
+  /** `waiting`: not up yet, told when it appears. */
+  readonly state: WorkerState | 'waiting';
+  readonly text: string;
+  /** Since when it is in this state. */
+  readonly atMs: number;
+  /** Id of the last tell; left out when it was never told. */
+  readonly tell?: string;
+  /** When that was answered; left out when it was not. */
+  readonly toldAtMs?: number;
+  /** Tells in vain, and when the next one is due, in epoch milliseconds; left out while nothing is due. */
+  readonly tries?: number;
+  readonly nextTellAtMs?: number;
+  /** Since when its set does not list it. */
+  readonly goneAtMs?: number;
+}
+
+export interface RefusalStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  /** Error code, as CHECK_FAILED. */
+  readonly code: string;
+  readonly reason: string;
+  readonly atMs: number;
+  readonly retryAtMs: number;
+}
+
+export interface HoldStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly by: string;
+  readonly atMs: number;
+  readonly reason?: string;
+}
+
+/** Nothing is activated until it ends. */
+export interface PauseStatus {
+  readonly by: string;
+  readonly reason: string;
+  readonly atMs: number;
+  /** Left out: until `writ resume`. */
+  readonly untilMs?: number;
+}
+
+/** A release that a worker group keeps waiting. */
+export interface WaitStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly groups: readonly string[];
+  readonly untilMs: number;
+}
+
+export interface MirrorReport {
+  readonly url: string;
+  /** `used`: the last one that something came from. `failed`: when it was last asked. */
+  readonly state: 'used' | 'failed' | 'idle';
+  /** Error code of the last failure. */
+  readonly code?: string;
+  /** Epoch milliseconds: since when it fails. */
+  readonly sinceMs?: number;
+}
+
+/** A kept release that keys of today no longer vouch for. */
+export interface UntrustedStatus {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly generation: number;
+  /** In use now: an alarm. The others are only never rolled back to. */
+  readonly active: boolean;
+  readonly reason: string;
+}
+
+/** What collection would have removed, did nobody hold it. */
+export interface HeldStatus {
+  /** Left out for a tree that no generation has. */
+  readonly generation?: number;
+  /** Where one tree of it is held. */
+  readonly bundle?: string;
+  readonly what: HoldKind;
+  /** Where it is mounted, or which part of it is held, as the kernel names it; left out in status.json. */
+  readonly path?: string;
+  /** Left out for a mount of the host itself, and in status.json. */
+  readonly pid?: number;
+  readonly command?: string;
+  /** Epoch milliseconds: since when it is not current any more. */
+  readonly sinceMs: number;
+}
+
+/** The last look over the policy on disk. */
+export interface ScrubStatus {
+  readonly atMs: number;
+  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  /** How many damaged things that look found. */
+  readonly found: number;
+  /** What is damaged still; at most 20. */
+  readonly damage: readonly DamageFound[];
+  readonly counts: ScrubCounts;
+}
+
+/** How commands are confined on this host, and which bounds are really kept. */
+export interface SandboxStatus {
+  readonly mode: SandboxMode;
+  /** `missing`: not installed. `unusable`: the kernel or a container refuses it. `unknown`: not looked for yet. */
+  readonly state: 'on' | 'off' | 'missing' | 'unusable' | 'unknown';
+  /** Why it is not on. */
+  readonly reason?: string;
+  /** Who commands are, where they do not say: nobody, or the agent's own user. The next members are there when it is on. */
+  readonly user?: 'nobody' | 'agent';
+  readonly userNamespace?: 'yes' | 'no';
+  /** Each process for itself has the bound, or all of a command together. */
+  readonly memory?: 'each-process' | 'each-command';
+  /** What `processes` counts: those of the command, or all of its user. */
+  readonly processes?: 'each-command' | 'each-user';
+}
+
+export interface StatusReport {
+  readonly schema: 1;
+  readonly type: 'status.result';
+  /** Version of the agent. */
+  readonly version: string;
+  readonly host: string;
+  readonly atMs: number;
+  /** `stop` in a report that was read without a running agent. */
+  readonly agent: AgentState;
+  /** The last cycle; left out before the first. */
+  readonly last?: {
+    readonly cycle: string;
+    readonly trigger: Trigger;
+    readonly outcome: Outcome;
+    readonly atMs: number;
+  };
+  /** Every worker that was told proved the active generation. */
+  readonly confirmed: boolean;
+  /** Left out when nothing is active. */
+  readonly generation?: number;
+  readonly activeSinceMs?: number;
+  readonly bundles: readonly BundleStatus[];
+  readonly workers: readonly WorkerStatus[];
+  readonly freshness: FreshnessReport;
+  /** Left out while the clock of this host is right, or nothing signed tells. */
+  readonly clock?: {
+    /** Greatest time that the repository has signed; it is used for expiry. */
+    readonly floorMs: number;
+    readonly behindMs: number;
+  };
+  readonly nextPollAtMs?: number;
+  /** In the order of the configuration; left out where there is one, or none was asked yet. */
+  readonly mirrors?: readonly MirrorReport[];
+  /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
+  readonly trust: readonly {
+    readonly role: string;
+    readonly version: number;
+    readonly expiresAtMs: number;
+    /** Where the metadata says so: the timestamp's. */
+    readonly signedAtMs?: number;
+  }[];
+  readonly untrusted?: readonly UntrustedStatus[];
+  /** Left out when nothing is kept for its holders alone. */
+  readonly held?: readonly HeldStatus[];
+  /** Left out before the first look. */
+  readonly scrub?: ScrubStatus;
+  /** Left out where no agent has looked. */
+  readonly sandbox?: SandboxStatus;
+  readonly refusals: readonly RefusalStatus[];
+  readonly holds: readonly HoldStatus[];
+  /** Left out while nothing is paused. */
+  readonly pause?: PauseStatus;
+  /** Left out while nothing waits. */
+  readonly waiting?: readonly WaitStatus[];
+  readonly problems: readonly Problem[];
+}

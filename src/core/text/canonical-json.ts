@@ -1,0 +1,83 @@
+// OLPC canonical JSON, the bytes that TUF signatures are made over (docs/adr/0001).
+// Pure. What has no canonical form (floats, lone surrogates, undefined) is refused, never guessed.
+import { WritError } from '../errors.js';
+
+const maxDepth = 64;
+
+/**
+ * @param value parsed JSON: objects, arrays, strings, safe integers, booleans, null
+ * @returns its canonical text: keys sorted by code point, no white space, only `\` and `"` escaped
+ * @throws WritError METADATA_MALFORMED for a value without a canonical form
+ */
+export function canonicalJson(value: unknown): string {
+  return encode(value, 0);
+}
+
+/** The canonical text as UTF-8 bytes: what is signed and digested. */
+export function canonicalBytes(value: unknown): Buffer {
+  return Buffer.from(canonicalJson(value), 'utf8');
+}
+
+function encode(value: unknown, depth: number): string {
+  if (depth > maxDepth) throw malformed('nested too deeply');
+  if (value === null) return 'null';
+  switch (typeof value) {
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'number':
+      return encodeNumber(value);
+    case 'string':
+      return encodeString(value);
+    case 'object':
+      return Array.isArray(value) ? encodeArray(value, depth) : encodeObject(value, depth);
+    default:
+      throw malformed(`a ${typeof value}`);
+  }
+}
+
+function encodeArray(values: readonly unknown[], depth: number): string {
+  return `[${values.map((item) => encode(item, depth + 1)).join(',')}]`;
+}
+
+function encodeObject(value: object, depth: number): string {
+  const entries = Object.entries(value).sort(([a], [b]) => compareCodePoints(a, b));
+  return `{${entries.map(([key, item]) => `${encodeString(key)}:${encode(item, depth + 1)}`).join(',')}}`;
+}
+
+function encodeNumber(value: number): string {
+  // -0 would print as 0: two texts with one canonical form.
+  if (!Number.isSafeInteger(value) || Object.is(value, -0)) throw malformed(`the number ${value}`);
+  return String(value);
+}
+
+function encodeString(value: string): string {
+  // A lone surrogate encodes as U+FFFD in UTF-8, so two different strings would carry one signature.
+  if (!isWellFormed(value)) throw malformed('a string with a lone surrogate');
+  return `"${value.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Orders by Unicode code point; the default order of JavaScript is by UTF-16 unit and differs above U+FFFF. */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    const difference = codePointRank(a.charCodeAt(at)) - codePointRank(b.charCodeAt(at));
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for code points above every other unit, though U+E000 to U+FFFF have larger numbers. */
+function codePointRank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+function malformed(what: string): WritError {
+  return new WritError('METADATA_MALFORMED', `canonical JSON has no form for ${what}`);
+}
+
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** String.prototype.isWellFormed is not in the ES2023 types. */
+export function isWellFormed(value: string): boolean {
+  return !loneSurrogate.test(value);
+}

@@ -1,0 +1,57 @@
+// Digests a target while it streams and holds it to everything that was signed about it (specification 5.7.3).
+// Pure: bytes in, a verdict out.
+import { createHash } from 'node:crypto';
+import { WritError } from '../errors.js';
+import type { TargetFile } from './tuf-metadata.js';
+
+export interface TargetDigest {
+  update(chunk: Uint8Array): void;
+  /** Called once, at the end. @throws WritError DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST */
+  requireSame(): void;
+}
+
+const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
+
+/**
+ * @param path of the target, for messages
+ * @returns a digest of every algorithm that was signed and is known: one that differs is enough to refuse
+ * @throws WritError TARGET_MALFORMED when none is known: nobody here could tell one content from another
+ */
+export function openTargetDigest(path: string, file: TargetFile): TargetDigest {
+  const known = knownAlgorithms
+    .filter((name) => Object.hasOwn(file.hashes, name))
+    .map((name) => ({ name, digest: createHash(name) }));
+  if (known.length === 0) {
+    throw new WritError('TARGET_MALFORMED', `${path}: signed with no digest that is known here`, {
+      facts: { target: path, member: 'hashes', expected: knownAlgorithms.join(' or ') },
+    });
+  }
+  let actualBytes = 0;
+  return {
+    update: (chunk) => {
+      actualBytes += chunk.length;
+      for (const { digest } of known) digest.update(chunk);
+    },
+    requireSame: () => {
+      if (actualBytes !== file.length) throw wrongLength(path, file.length, actualBytes);
+      for (const { name, digest } of known) {
+        const actual = digest.digest('hex');
+        if (actual !== file.hashes[name])
+          throw wrongDigest(path, `${name}:${file.hashes[name]}`, `${name}:${actual}`);
+      }
+    },
+  };
+}
+
+function wrongLength(target: string, expected: number, actual: number): WritError {
+  const code = actual < expected ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
+  return new WritError(code, `${target}: ${actual} bytes, ${expected} were signed`, {
+    facts: { target, expected, actual },
+  });
+}
+
+function wrongDigest(target: string, expected: string, actual: string): WritError {
+  return new WritError('DOWNLOAD_DIGEST', `${target}: it has not the signed digest`, {
+    facts: { target, expected, actual },
+  });
+}

@@ -1,0 +1,262 @@
+// TUF metadata as types (specification 1.0.34 section 4), and the parsers that make them from bytes.
+// Owns shapes only: signatures are signature-schemes' and the order of trust is trusted-set's.
+
+import { WritError } from '../errors.js';
+import { parseIsoTime } from '../release/release.js';
+import { canonicalBytes } from '../text/canonical-json.js';
+import { type JsonObject, type JsonValue, parseStrictJson } from '../text/strict-json.js';
+import { checkDelegations } from './delegations.js';
+import {
+  arrayAt,
+  checkKey,
+  checkRoleKeys,
+  countAt,
+  type FileName,
+  malformed,
+  objectAt,
+  optionalBooleanAt,
+  stringAt,
+} from './metadata-members.js';
+
+export const specVersion = '1.0.34';
+
+export type TopLevelRole = 'root' | 'timestamp' | 'snapshot' | 'targets';
+export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
+
+/** Roles that a server signs without a person, in the order of their signing. */
+export const onlineRoles = ['snapshot', 'timestamp'] as const;
+export type OnlineRole = (typeof onlineRoles)[number];
+
+/** @param role of any name, also a delegated one */
+export function isOnlineRole(role: string): role is OnlineRole {
+  return onlineRoles.some((online) => online === role);
+}
+
+export interface MetadataKey {
+  readonly keytype: string;
+  readonly scheme: string;
+  readonly keyval: { readonly public: string };
+}
+
+export interface RoleKeys {
+  readonly keyids: readonly string[];
+  readonly threshold: number;
+}
+
+export interface MetadataSignature {
+  readonly keyid: string;
+  readonly sig: string;
+}
+
+/** The file as it lies in the repository: `signed` keeps every member that was received. */
+export interface Envelope<Signed> {
+  readonly signatures: readonly MetadataSignature[];
+  readonly signed: Signed;
+}
+
+interface SignedBase<Type extends string> {
+  readonly _type: Type;
+  readonly spec_version: string;
+  readonly version: number;
+  /** ISO 8601 in UTC, as 2027-11-21T00:00:00Z */
+  readonly expires: string;
+}
+
+export interface RootSigned extends SignedBase<'root'> {
+  readonly consistent_snapshot?: boolean;
+  readonly keys: Readonly<Record<string, MetadataKey>>;
+  readonly roles: Readonly<Record<TopLevelRole, RoleKeys>>;
+}
+
+export interface MetaFile {
+  readonly version: number;
+  readonly length?: number;
+  readonly hashes?: Readonly<Record<string, string>>;
+}
+
+export interface TimestampSigned extends SignedBase<'timestamp'> {
+  readonly meta: { readonly 'snapshot.json': MetaFile };
+  /** Ours: when the server signed it; the host's clock floor is the greatest one accepted. */
+  readonly writ?: { readonly signedAt: string };
+}
+
+export interface SnapshotSigned extends SignedBase<'snapshot'> {
+  readonly meta: Readonly<Record<string, MetaFile>>;
+}
+
+export interface TargetFile {
+  readonly length: number;
+  readonly hashes: Readonly<Record<string, string>>;
+  readonly custom?: unknown;
+}
+
+/** One targets role that another targets role lets speak for a part of the paths (specification 4.5). */
+export interface DelegatedRole extends RoleKeys {
+  readonly name: string;
+  /** Absent is false: what this role does not list may be looked for behind it. */
+  readonly terminating?: boolean;
+  /** Patterns of `*` and `?`; exactly one of this and path_hash_prefixes is there. */
+  readonly paths?: readonly string[];
+  /** Lower-case hex; beginnings of the SHA-256 of a path. */
+  readonly path_hash_prefixes?: readonly string[];
+}
+
+export interface Delegations {
+  readonly keys: Readonly<Record<string, MetadataKey>>;
+  /** In the order in which they are searched. */
+  readonly roles: readonly DelegatedRole[];
+}
+
+export interface TargetsSigned extends SignedBase<'targets'> {
+  readonly targets: Readonly<Record<string, TargetFile>>;
+  readonly delegations?: Delegations;
+}
+
+export interface SignedOf {
+  readonly root: RootSigned;
+  readonly timestamp: TimestampSigned;
+  readonly snapshot: SnapshotSigned;
+  readonly targets: TargetsSigned;
+}
+
+/** A metadata file whose shape is right; nothing is known about its signatures yet. */
+export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf[Role]> {
+  readonly role: Role;
+  /** Who speaks: the role itself, or the name of a delegated targets role. */
+  readonly name: string;
+  /** As received: what the trust store keeps. */
+  readonly bytes: Uint8Array;
+  /** Canonical form of `signed` with every member received: what the signatures are over. */
+  readonly signedBytes: Uint8Array;
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Five megabytes of `{},` would become a third of a gigabyte: one key of one team could starve a host. The shortest
+ * entries that metadata really has, of a snapshot, take more than 20 bytes each.
+ */
+const bytesPerContainer = 16;
+const smallFileContainers = 1000;
+
+/**
+ * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
+ * @param role what the file must be: its `_type`
+ * @param name of a delegated role, whose `_type` is `targets`
+ * @throws WritError METADATA_MALFORMED naming the role and the member that is wrong; SIGNATURE_DUPLICATE when a
+ *   key id signs twice
+ */
+export function parseEnvelope<Role extends TopLevelRole>(
+  bytes: Uint8Array,
+  role: Role,
+  name: string = role,
+): ParsedFile<Role> {
+  const maxContainers = smallFileContainers + Math.floor(bytes.length / bytesPerContainer);
+  const json = parseStrictJson(bytes, { maxContainers });
+  if (json.kind === 'refused') throw malformed(name, `JSON: ${json.reason} at ${json.offset}`);
+  const envelope = objectAt(name, json.value, 'the file');
+  const signed = objectAt(name, envelope['signed'], 'signed');
+  // A snapshot signed by the right keys must not pass for a timestamp.
+  if (signed['_type'] !== role) throw malformed(name, '_type');
+  const expiresAtMs = checkBase(name, signed);
+  checks[role](signed, name);
+  return {
+    role,
+    name,
+    bytes,
+    signatures: readSignatures(name, envelope['signatures']),
+    // The checks above are what makes this cast true.
+    signed: signed as unknown as SignedOf[Role],
+    signedBytes: canonicalBytes(signed),
+    expiresAtMs,
+  };
+}
+
+function readSignatures(name: FileName, value: JsonValue | undefined): MetadataSignature[] {
+  const seen = new Set<string>();
+  return arrayAt(name, value, 'signatures').map((item) => {
+    const signature = objectAt(name, item, 'signatures[]');
+    const keyid = stringAt(name, signature['keyid'], 'signatures[].keyid');
+    // 4.2.1: unique in the file, or a naive count would take one signer for two.
+    if (seen.has(keyid)) throw duplicate(name, keyid);
+    seen.add(keyid);
+    return { keyid, sig: stringAt(name, signature['sig'], 'signatures[].sig') };
+  });
+}
+
+function duplicate(name: FileName, keyid: string): WritError {
+  const id = keyid.slice(0, 64);
+  return new WritError('SIGNATURE_DUPLICATE', `${name}: key ${id} signs twice`, {
+    facts: { role: name, keyid: id },
+  });
+}
+
+/** @returns the expiry in epoch milliseconds */
+function checkBase(name: FileName, signed: JsonObject): number {
+  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(name, signed['spec_version'], 'spec_version'))) {
+    throw malformed(name, 'spec_version');
+  }
+  countAt(name, signed['version'], 'version');
+  const expiresAtMs = parseIsoTime(signed['expires']);
+  // An expiry that cannot be read must never become "never".
+  if (expiresAtMs === undefined) throw malformed(name, 'expires');
+  return expiresAtMs;
+}
+
+const checks: Readonly<Record<TopLevelRole, (signed: JsonObject, name: FileName) => void>> = {
+  root: checkRoot,
+  timestamp: checkTimestamp,
+  snapshot: checkSnapshot,
+  targets: checkTargets,
+};
+
+function checkRoot(signed: JsonObject): void {
+  optionalBooleanAt('root', signed['consistent_snapshot'], 'consistent_snapshot');
+  for (const [id, value] of Object.entries(objectAt('root', signed['keys'], 'keys'))) {
+    checkKey('root', value, `keys.${id.slice(0, 12)}`);
+  }
+  const roles = objectAt('root', signed['roles'], 'roles');
+  for (const name of topLevelRoles) checkRoleKeys('root', roles[name], `roles.${name}`);
+}
+
+function checkTimestamp(signed: JsonObject): void {
+  const meta = objectAt('timestamp', signed['meta'], 'meta');
+  if (Object.keys(meta).join() !== 'snapshot.json') throw malformed('timestamp', 'meta');
+  checkMetaFile('timestamp', meta['snapshot.json'], 'meta.snapshot.json');
+  if (signed['writ'] === undefined) return;
+  const signedAtMs = parseIsoTime(objectAt('timestamp', signed['writ'], 'writ')['signedAt']);
+  // Signed after its own end: as a clock floor it would freeze a host with a timestamp dead at birth.
+  if (signedAtMs === undefined || signedAtMs > (parseIsoTime(signed['expires']) ?? 0)) {
+    throw malformed('timestamp', 'writ.signedAt');
+  }
+}
+
+function checkSnapshot(signed: JsonObject): void {
+  const meta = objectAt('snapshot', signed['meta'], 'meta');
+  for (const [name, value] of Object.entries(meta)) checkMetaFile('snapshot', value, `meta.${name}`);
+  // The top-level targets are what a snapshot is for (specification 4.4).
+  if (meta['targets.json'] === undefined) throw malformed('snapshot', 'meta.targets.json');
+}
+
+function checkMetaFile(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
+  const file = objectAt(role, value, where);
+  countAt(role, file['version'], `${where}.version`);
+  if (file['length'] !== undefined) countAt(role, file['length'], `${where}.length`);
+  if (file['hashes'] !== undefined) checkHashes(role, file['hashes'], `${where}.hashes`);
+}
+
+function checkTargets(signed: JsonObject, name: FileName): void {
+  for (const [path, value] of Object.entries(objectAt(name, signed['targets'], 'targets'))) {
+    const file = objectAt(name, value, path);
+    const length = file['length'];
+    if (typeof length !== 'number' || length < 0) throw malformed(name, `${path}: length`);
+    checkHashes(name, file['hashes'], `${path}: hashes`);
+  }
+  if (signed['delegations'] !== undefined) checkDelegations(name, signed['delegations']);
+}
+
+function checkHashes(name: FileName, value: JsonValue | undefined, where: string): void {
+  const hashes = objectAt(name, value, where);
+  for (const hex of Object.values(hashes)) stringAt(name, hex, where);
+  // No digest at all would let every content pass.
+  if (Object.keys(hashes).length === 0) throw malformed(name, where);
+}

@@ -1,0 +1,71 @@
+// Asks the file system for room before something is written to it, so that a release that cannot fit leaves the disk
+// as it is: DISK_FULL with what is needed and what there is. Decides by core/release/disk-space; frees nothing.
+import * as fs from 'node:fs';
+import { isWritError, WritError } from '../../core/errors.js';
+import { type FreeSpace, type Shortage, type Space, shortageOf } from '../../core/release/disk-space.js';
+import { diskError } from './durable-fs.js';
+
+/** @throws WritError DISK_* when the file system does not answer */
+export function readFreeSpace(path: string): FreeSpace {
+  try {
+    const { bavail, bsize, blocks, ffree, files } = fs.statfsSync(path);
+    return {
+      bytes: bavail * bsize,
+      inodes: ffree,
+      blockBytes: bsize,
+      totalBytes: blocks * bsize,
+      totalInodes: files,
+    };
+  } catch (error) {
+    throw diskError(error, { op: 'disk.room', path });
+  }
+}
+
+export interface RoomOptions {
+  /** Any path on the file system. */
+  readonly path: string;
+  /** For people: what it is for, as `access 7`. */
+  readonly what: string;
+  readonly space: Space;
+  /** What of it is written already. */
+  readonly written?: Space;
+}
+
+/** @throws WritError DISK_FULL with facts needed, available, unit and path; DISK_* */
+export function requireRoom({ path, what, space, written }: RoomOptions): void {
+  const free = readFreeSpace(path);
+  const shortage = shortageOf(space, withWritten(free, written));
+  if (shortage !== undefined) throw noRoom(shortage, { path, what });
+}
+
+function withWritten(free: FreeSpace, written: Space = { bytes: 0, inodes: 0 }): FreeSpace {
+  return { ...free, bytes: free.bytes + written.bytes, inodes: free.inodes + written.inodes };
+}
+
+/** The one form of it: the memory of full disks reads the facts again. */
+export function noRoom(
+  { unit, needed, available }: Shortage,
+  { path, what, cause }: { readonly path: string; readonly what: string; readonly cause?: unknown },
+): WritError {
+  return new WritError('DISK_FULL', `${what} needs ${needed} ${unit}, and ${available} are free`, {
+    facts: { needed, available, unit, path },
+    hint: `Free ${Math.max(0, needed - available)} ${unit} on the file system of ${path} (\`df${unit === 'inodes' ? ' -i' : ''}\`); the agent tries again when there is enough.`,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** A disk that filled up meanwhile says no number: what was to be written is what is needed. */
+export function withNeed(error: unknown, { path, what, space }: Omit<RoomOptions, 'written'>): unknown {
+  if (!isWritError(error) || error.code !== 'DISK_FULL' || 'needed' in error.facts) return error;
+  try {
+    const free = readFreeSpace(path);
+    const { unit, needed } = shortageOf(space, { ...free, bytes: 0 }) ?? {
+      unit: 'bytes',
+      needed: space.bytes,
+    };
+    return noRoom({ unit, needed, available: free.bytes }, { path, what, cause: error });
+  } catch (unanswered) {
+    if (!isWritError(unanswered)) throw unanswered;
+    return error;
+  }
+}

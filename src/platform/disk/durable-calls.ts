@@ -1,0 +1,127 @@
+// The system calls below durable-fs, each with exact modes and no following of links. Owns no label and no order
+// of operations between files: durable-fs.ts wraps every call here, and is their only caller.
+import * as fs from 'node:fs';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { removeTreeAt } from './durable-remove.js';
+import { mountAtOrBelow, readMountPoints } from './mount-points.js';
+
+/** What a file system without hard links, or with a quota on them, answers. */
+const noLink: readonly string[] = ['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'EMLINK', 'EXDEV', 'ENOSYS'];
+
+export function linkOrCopy(from: string, temporary: string): void {
+  try {
+    fs.linkSync(from, temporary);
+  } catch (error) {
+    if (!isSystemError(error) || !noLink.includes(error.code ?? '')) throw error;
+    fs.copyFileSync(from, temporary, fs.constants.COPYFILE_EXCL);
+    flushAt(temporary, fs.constants.O_RDONLY);
+  }
+}
+
+export function makeDirectory(path: string, mode: number): void {
+  // mkdir's mode passes through the umask: 0755 becomes 0700 under 077, and no worker could read the policy. Set
+  // by a second call alone, a crash in between would leave that for good.
+  const inherited = process.umask(0);
+  try {
+    fs.mkdirSync(path, { mode });
+  } finally {
+    process.umask(inherited);
+  }
+  // A default access list of the parent takes the umask's place.
+  fs.chmodSync(path, mode);
+}
+
+export interface NewFile {
+  readonly mode: number;
+  /** Left out: the process's own, or the directory's. */
+  readonly groupId?: number;
+}
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } =
+  fs.constants;
+
+/** @returns the descriptor. O_EXCL and O_NOFOLLOW: even a place that somebody prepared with links is not written through. */
+export function openNewFile(path: string, { mode, groupId }: NewFile): number {
+  const descriptor = fs.openSync(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+  try {
+    if (groupId !== undefined) fs.fchownSync(descriptor, -1, groupId);
+    // The mode of open() passes through the umask, and a change of group may clear bits.
+    fs.fchmodSync(descriptor, mode);
+  } catch (error) {
+    fs.closeSync(descriptor);
+    throw error;
+  }
+  return descriptor;
+}
+
+/**
+ * Removes a tree if it is there.
+ * @throws WritError PATH_MOUNTED: through a bind mount, what lies elsewhere would be removed
+ */
+export function removeTree(path: string): void {
+  if (fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  const mount = mountAtOrBelow(path, readMountPoints());
+  if (mount !== undefined) {
+    throw new WritError('PATH_MOUNTED', `${path} is not removed: something is mounted on ${mount}`, {
+      facts: { path, mount },
+    });
+  }
+  removeTreeAt(path);
+}
+
+/** @param position undefined: behind the last write */
+export function writeAll(descriptor: number, bytes: Uint8Array, position?: number): void {
+  for (let done = 0; done < bytes.length; ) {
+    const at = position === undefined ? null : position + done;
+    done += fs.writeSync(descriptor, bytes, done, bytes.length - done, at);
+  }
+}
+
+export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: number): void {
+  const descriptor = openNewFile(path, { mode });
+  try {
+    fs.writeFileSync(descriptor, bytes);
+    fs.fsyncSync(descriptor);
+  } catch (error) {
+    // It is ours: half a file under its final name would refuse the next try.
+    fs.rmSync(path, { force: true });
+    throw error;
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+export function appendAndFlush(path: string, text: string, mode: number): void {
+  // O_NONBLOCK: a pipe in its place without a reader would hold up the process, which waits for it in open().
+  const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, mode);
+  try {
+    fs.fchmodSync(descriptor, mode);
+    fs.writeFileSync(descriptor, text);
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** Opens a file that outlives its holders, as that of a lock: made if it is absent, its content left alone. */
+export function openKeptFile(path: string, mode: number): number {
+  return fs.openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
+}
+
+export function rewrite(descriptor: number, text: string): void {
+  fs.ftruncateSync(descriptor, 0);
+  writeAll(descriptor, Buffer.from(text), 0);
+}
+
+export function flushDirectoryAt(path: string): void {
+  flushAt(path, O_RDONLY | O_DIRECTORY);
+}
+
+function flushAt(path: string, flags: number): void {
+  const descriptor = fs.openSync(path, flags);
+  try {
+    fs.fsyncSync(descriptor);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}

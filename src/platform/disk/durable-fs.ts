@@ -1,0 +1,299 @@
+// The only place that changes the disk of a host. Every operation carries a label, so that a test can fail it
+// or kill the process right before or after it. Order is write, flush, rename, flush the directory.
+// Synchronous on purpose: strace and the crash tests then see the calls of a swap in one thread, in order.
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { runCommand } from '../process/run-command.js';
+import * as calls from './durable-calls.js';
+
+export interface FileOperation {
+  /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
+  readonly op: string;
+  readonly path: string;
+}
+
+/** A test's way in: what it throws takes the place of the operation's own error. */
+export interface OperationObserver {
+  before?(operation: FileOperation): void;
+  after?(operation: FileOperation): void;
+}
+
+/** A file that is open for writing; the path is for messages and tests. */
+export interface OpenFile {
+  readonly descriptor: number;
+  readonly path: string;
+}
+
+export interface DurableFs {
+  /** Creates a directory with exactly this mode (the umask is not asked); its parent is not flushed. */
+  makeDirectory(op: string, path: string, mode: number): void;
+  /** As makeDirectory, but a directory that is there already is left alone. */
+  ensureDirectory(op: string, path: string, mode: number): void;
+  /** Replaces a file whole: temporary name, write, flush, rename, flush directory. */
+  writeFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
+  /** Creates a file that must not exist, and flushes it, or leaves none; its directory is not flushed. */
+  createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
+  /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
+  appendFile(op: string, path: string, text: string, mode: number): void;
+  /** Renames inside one file system and flushes both directories. */
+  rename(op: string, from: string, to: string): void;
+  /**
+   * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
+   * all. A file that has the name already is replaced.
+   */
+  linkFile(op: string, from: string, to: string): void;
+  /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
+  replaceLink(op: string, path: string, target: string, temporaryName: string): void;
+  /** Creates a link that must not exist; nothing is flushed. */
+  createLink(op: string, path: string, target: string): void;
+  /** Removes a file or link if it is there, and flushes its directory. */
+  removeFile(op: string, path: string): void;
+  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); nothing is flushed. */
+  removeTree(op: string, path: string): void;
+  /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
+  openNew(op: string, path: string, options: calls.NewFile): number;
+  /** Opens a file that outlives its holders: made if it is absent, its content left alone. */
+  openKept(op: string, path: string, mode: number): number;
+  /** Writes all of the bytes, at `position` or behind the last write; flushes nothing. */
+  write(op: string, file: OpenFile, bytes: Uint8Array, position?: number): void;
+  /** Makes this the whole content of an open file; flushes nothing. */
+  rewrite(op: string, file: OpenFile, text: string): void;
+  /** Sets the modification time of an open file, epoch seconds. */
+  setTime(op: string, file: OpenFile, mtimeSeconds: number): void;
+  /** Sets the modification time of a file by its path, epoch seconds. */
+  touch(op: string, path: string, mtimeSeconds: number): void;
+  changeGroup(op: string, path: string, groupId: number): void;
+  /** Gives a new directory to a user who may have no other right on this host. */
+  changeOwner(op: string, path: string, owner: { readonly uid: number; readonly gid: number }): void;
+  changeMode(op: string, path: string, mode: number): void;
+  /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */
+  makeScratch(op: string, prefix: string): string;
+  /**
+   * The way out after an error: removes a file if it is there. Never throws for the disk: the error before it is
+   * the news, and what is left is swept at the next start.
+   */
+  discardFile(op: string, path: string): void;
+  flushDescriptor(op: string, descriptor: number, path: string): void;
+  flushDirectory(op: string, path: string): void;
+  /** Flushes everything below `path` by one `sync -f`; an error means that the tree is lost, never retry. */
+  flushTree(op: string, path: string): Promise<void>;
+}
+
+const temporaryPrefix = '.writ-tmp-';
+
+/** True for a name that only a crash can have left behind; such a file may always be removed. */
+export function isTemporaryName(name: string): boolean {
+  return name.startsWith(temporaryPrefix);
+}
+
+const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: 'DISK_FULL',
+  EDQUOT: 'DISK_QUOTA',
+  EROFS: 'DISK_READ_ONLY',
+  EACCES: 'DISK_DENIED',
+  EPERM: 'DISK_DENIED',
+  EXDEV: 'PATH_CROSS_DEVICE',
+  EMFILE: 'TOO_MANY_FILES',
+  ENFILE: 'TOO_MANY_FILES',
+};
+
+/** A path that was mistyped is no matter of the disk. */
+const hintOfErrno: Readonly<Record<string, string>> = {
+  ENOENT: 'Make the directory that is named, or correct the path.',
+  ENOTDIR: 'Something on the way is no directory: correct the path.',
+  EISDIR: 'A directory is in the way: choose another name.',
+  EEXIST: 'Something is there already: choose another name.',
+  ENAMETOOLONG: 'Choose a shorter name.',
+};
+
+/** Turns the error of a file operation into a coded one that names the operation and the path. */
+export function diskError(error: unknown, operation: FileOperation): unknown {
+  if (!isSystemError(error) || error instanceof WritError) return error;
+  const errno = error.code ?? '';
+  const code = codeOfErrno[errno] ?? 'DISK_FAILED';
+  const hint = hintOfErrno[errno];
+  return new WritError(code, `${operation.op}: ${error.message}`, {
+    facts: { op: operation.op, path: operation.path, errno },
+    ...(hint === undefined ? {} : { hint }),
+    cause: error,
+  });
+}
+
+/** @param observer called around every operation; absent in production. */
+export function createDurableFs(observer: OperationObserver = {}): DurableFs {
+  const run: Run = (op, path, act) => {
+    // Ten thousand files are staged: without an observer nothing is made for one here.
+    try {
+      observer.before?.({ op, path });
+      const result = act();
+      observer.after?.({ op, path });
+      return result;
+    } catch (error) {
+      throw diskError(error, { op, path });
+    }
+  };
+  const steps = stepsOf(run);
+  const { rename, flushDirectory, discardFile } = steps;
+
+  return {
+    makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
+    ensureDirectory: (op, path, mode) => {
+      if (!fs.existsSync(path)) run(op, path, () => calls.makeDirectory(path, mode));
+    },
+    writeFile: (op, path, bytes, mode) => {
+      const temporary = temporaryBeside(path);
+      try {
+        run(`${op}:write`, path, () => calls.writeAndFlush(temporary, bytes, mode));
+        rename(`${op}:rename`, temporary, path);
+      } catch (error) {
+        discardFile(`${op}:discard`, temporary);
+        throw error;
+      }
+      flushDirectory(`${op}:flush-directory`, dirname(path));
+    },
+    createFile: (op, path, bytes, mode) => run(op, path, () => calls.writeAndFlush(path, bytes, mode)),
+    appendFile: (op, path, text, mode) => {
+      const isNew = !isThere(path);
+      run(op, path, () => calls.appendAndFlush(path, text, mode));
+      if (isNew) flushDirectory(`${op}:flush-directory`, dirname(path));
+    },
+    rename: (op, from, to) => {
+      rename(`${op}:rename`, from, to);
+      flushDirectory(`${op}:flush-to`, dirname(to));
+      if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
+    },
+    linkFile: (op, from, to) => {
+      const temporary = temporaryBeside(to);
+      try {
+        run(`${op}:link`, to, () => calls.linkOrCopy(from, temporary));
+        rename(`${op}:rename`, temporary, to);
+      } finally {
+        // Two names of one file are not renamed onto each other: then the temporary one stays.
+        discardFile(`${op}:discard`, temporary);
+      }
+      flushDirectory(`${op}:flush-directory`, dirname(to));
+    },
+    replaceLink: (op, path, target, temporaryName) =>
+      replaceLink(steps, { op, path, target, temporary: join(dirname(path), temporaryName) }),
+    removeFile: (op, path) => {
+      if (!isThere(path)) return;
+      run(op, path, () => fs.unlinkSync(path));
+      flushDirectory(`${op}:flush-directory`, dirname(path));
+    },
+    removeTree: (op, path) => run(op, path, () => calls.removeTree(path)),
+    makeScratch: (op, prefix) => run(op, prefix, () => fs.mkdtempSync(prefix)),
+    discardFile,
+    flushDirectory,
+    flushTree: (op, path) => flushTree(op, path, observer),
+    ...singleFileOperations(run),
+  };
+}
+
+type Run = <T>(op: string, path: string, act: () => T) => T;
+
+/** What several operations are made of. */
+interface Steps {
+  readonly run: Run;
+  rename(op: string, from: string, to: string): void;
+  flushDirectory(op: string, path: string): void;
+  discardFile(op: string, path: string): void;
+}
+
+function stepsOf(run: Run): Steps {
+  return {
+    run,
+    rename: (op, from, to) => run(op, to, () => fs.renameSync(from, to)),
+    flushDirectory: (op, path) => run(op, path, () => calls.flushDirectoryAt(path)),
+    discardFile: (op, path) => {
+      try {
+        if (isThere(path)) run(op, path, () => fs.rmSync(path, { force: true }));
+      } catch (error) {
+        if (!isWritError(error)) throw error;
+      }
+    },
+  };
+}
+
+interface NewLink {
+  readonly op: string;
+  readonly path: string;
+  readonly target: string;
+  readonly temporary: string;
+}
+
+function replaceLink(
+  { run, rename, flushDirectory, discardFile }: Steps,
+  { op, path, target, temporary }: NewLink,
+): void {
+  // Left by a move of the same cycle that could not clean up: it must not block this one.
+  if (isLink(temporary)) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
+  run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
+  try {
+    rename(`${op}:rename`, temporary, path);
+  } catch (error) {
+    discardFile(`${op}:discard`, temporary);
+    throw error;
+  }
+  flushDirectory(`${op}:flush-directory`, dirname(path));
+}
+
+/** What is done to one file and flushed, where it must be, by an operation of its own. */
+function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
+  return {
+    createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
+    openNew: (op, path, options) => run(op, path, () => calls.openNewFile(path, options)),
+    openKept: (op, path, mode) => run(op, path, () => calls.openKeptFile(path, mode)),
+    write: (op, { descriptor, path }, bytes, position) =>
+      run(op, path, () => calls.writeAll(descriptor, bytes, position)),
+    rewrite: (op, { descriptor, path }, text) => run(op, path, () => calls.rewrite(descriptor, text)),
+    setTime: (op, { descriptor, path }, mtimeSeconds) =>
+      run(op, path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds)),
+    touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
+    changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.chownSync(path, uid, gid)),
+    changeGroup: (op, path, groupId) => run(op, path, () => fs.chownSync(path, -1, groupId)),
+    changeMode: (op, path, mode) => run(op, path, () => fs.chmodSync(path, mode)),
+    flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
+  };
+}
+
+type SingleFileOperation =
+  | 'createLink'
+  | 'openNew'
+  | 'openKept'
+  | 'write'
+  | 'rewrite'
+  | 'setTime'
+  | 'touch'
+  | 'changeGroup'
+  | 'changeOwner'
+  | 'changeMode'
+  | 'flushDescriptor';
+
+function temporaryBeside(path: string): string {
+  return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
+}
+
+function isLink(path: string): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+}
+
+function isThere(path: string): boolean {
+  return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+async function flushTree(op: string, path: string, observer: OperationObserver): Promise<void> {
+  const operation = { op, path };
+  try {
+    observer.before?.(operation);
+    const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
+    observer.after?.(operation);
+    if (result.kind === 'exited' && result.exitCode === 0) return;
+    throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, {
+      facts: { op, path, result },
+    });
+  } catch (error) {
+    throw diskError(error, operation);
+  }
+}

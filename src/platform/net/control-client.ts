@@ -1,0 +1,160 @@
+// The client of the agent's control socket: connects, greets, asks one question and hands over the answers as
+// they come. Every way not to be answered is AGENT_UNREACHABLE with what to do; no answer is interpreted here.
+
+import { createConnection, type Socket } from 'node:net';
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import { isSystemError, WritError } from '../../core/errors.js';
+import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
+import {
+  createLineReader,
+  encodeLine,
+  helloLine,
+  parseHello,
+  type SocketMessage,
+} from '../../core/protocol/socket-protocol.js';
+import type { Clock } from '../time/clock.js';
+import { joinSignals } from '../time/join-signals.js';
+import { requireSocketPath } from './unix-socket.js';
+
+export interface AskOptions {
+  readonly socketPath: string;
+  readonly request: ControlRequest;
+  /** Version of this program. */
+  readonly version: string;
+  readonly clock: Clock;
+  /** Longest silence of the agent between two lines. */
+  readonly silenceMs: number;
+  /** What was typed, as `writ pull`: a hint repeats it behind sudo. */
+  readonly commandLine: string;
+  /** Told once, when the agent has another version. */
+  readonly onOtherVersion: (agentVersion: string) => void;
+  /** Aborting ends the wait; the agent finishes what it does. */
+  readonly signal: AbortSignal;
+}
+
+/** Why there is no answer (`facts.reason` of AGENT_UNREACHABLE). Only `not-running` proves that no agent runs. */
+export type UnreachableReason = 'not-running' | 'denied' | 'silent' | 'closed' | 'failed';
+
+const finalTypes: ReadonlySet<string> = new Set([
+  'pull.result',
+  'rollback.result',
+  'status.result',
+  'resume.result',
+  'pause.result',
+  'verify.result',
+  'end',
+]);
+
+/** A watcher is sent one status after the other. */
+function endsAnswer(request: ControlRequest, type: string): boolean {
+  return request.type === 'watch' ? type === 'end' : finalTypes.has(type);
+}
+
+/**
+ * Asks the agent; the last message is the one that ends the answer.
+ * @throws WritError AGENT_UNREACHABLE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that it answers
+ */
+export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnswer> {
+  requireSocketPath(options.socketPath);
+  const socket = createConnection({ path: options.socketPath });
+  try {
+    socket.write(helloLine(options.version) + encodeLine(options.request));
+    let greeted = false;
+    for await (const message of messagesOf(socket, options)) {
+      if (!greeted) {
+        greeted = true;
+        greet(message, options);
+        continue;
+      }
+      const { type } = message;
+      if (type === 'error') throw errorOf(message);
+      yield message as unknown as ControlAnswer;
+      if (endsAnswer(options.request, String(type))) return;
+    }
+    throw unreachable('closed', 'it closed the connection before its answer was complete', options);
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function* messagesOf(socket: Socket, options: AskOptions): AsyncGenerator<SocketMessage> {
+  const reader = createLineReader();
+  const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  for (;;) {
+    const chunk = await nextChunk(chunks, options);
+    if (chunk.done === true) return;
+    yield* reader.push(chunk.value);
+  }
+}
+
+async function nextChunk(
+  chunks: AsyncIterator<Uint8Array>,
+  options: AskOptions,
+): Promise<IteratorResult<Uint8Array, unknown>> {
+  const { clock, silenceMs, signal } = options;
+  const settled = new AbortController();
+  using waiting = joinSignals(settled.signal, signal);
+  const silence = clock.sleep(silenceMs, waiting.signal).then((): never => {
+    if (signal.aborted) throw new WritError('INTERRUPTED', 'the command was interrupted');
+    throw unreachable('silent', `it said nothing for ${silenceMs / 1000} s`, options);
+  });
+  try {
+    return await Promise.race([chunks.next(), silence]);
+  } catch (error) {
+    throw isSystemError(error) && !(error instanceof WritError) ? connectionError(error, options) : error;
+  } finally {
+    settled.abort();
+  }
+}
+
+function greet(message: SocketMessage, options: AskOptions): void {
+  // An agent that is ending may answer with an error at once.
+  if (message['type'] === 'error') throw errorOf(message);
+  const { version } = parseHello(message);
+  if (version !== options.version) options.onOtherVersion(version);
+}
+
+function errorOf(message: SocketMessage): WritError {
+  const { code, message: text, hint, facts } = message;
+  const known = typeof code === 'string' && Object.hasOwn(errorCodes, code);
+  // A code of a later version is a failure like any other.
+  const words = known ? String(text) : `${String(code)}: ${String(text)}`;
+  return new WritError(known ? (code as ErrorCode) : 'INTERNAL', words, {
+    ...(typeof hint === 'string' ? { hint } : {}),
+    ...(typeof facts === 'object' && facts !== null ? { facts: { ...facts } } : {}),
+  });
+}
+
+function connectionError(error: NodeJS.ErrnoException, options: AskOptions): WritError {
+  switch (error.code) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return unreachable('not-running', 'it is not running', options, error);
+    case 'EACCES':
+    case 'EPERM':
+      return unreachable('denied', 'its socket is not open to this user', options, error);
+    default:
+      return unreachable('failed', error.message, options, error);
+  }
+}
+
+function unreachable(reason: UnreachableReason, text: string, options: AskOptions, cause?: Error): WritError {
+  return new WritError('AGENT_UNREACHABLE', `the agent does not answer on ${options.socketPath}: ${text}`, {
+    facts: { socket: options.socketPath, reason },
+    hint: hintOf(reason, options.commandLine),
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function hintOf(reason: UnreachableReason, commandLine: string): string {
+  switch (reason) {
+    case 'not-running':
+      return 'sudo systemctl start writ-agent';
+    case 'denied':
+      return `sudo ${commandLine}`;
+    case 'silent':
+    case 'closed':
+    case 'failed':
+      return 'sudo systemctl status writ-agent';
+  }
+}

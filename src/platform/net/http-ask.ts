@@ -1,0 +1,96 @@
+// The door for one question over HTTP to a program of this host or site: over TCP, TLS or a unix socket. Owns the
+// deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
+// the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
+
+import type { Client } from 'undici';
+import { isSystemError } from '../../core/errors.js';
+import type { Clock } from '../time/clock.js';
+import { joinSignals } from '../time/join-signals.js';
+import { fitsSocket } from './unix-socket.js';
+
+export interface HttpQuestion {
+  /** http or https; with a unix socket its host is only what the Host header says. */
+  readonly url: URL;
+  readonly unixSocket?: string;
+  readonly method: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal;
+}
+
+export type HttpReply =
+  | { readonly kind: 'answered'; readonly status: number; readonly body: string }
+  /** `reason`: an errno name, `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+const maxHeaderBytes = 16_384;
+
+/** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
+export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
+  const { clock, timeoutMs, signal, unixSocket } = question;
+  if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
+  const settled = new AbortController();
+  const stop = new AbortController();
+  using waiting = joinSignals(settled.signal, signal);
+  const deadline = clock.sleep(timeoutMs, waiting.signal).then((): HttpReply => {
+    stop.abort();
+    return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
+  });
+  const client = await openClient(question.url.origin, {
+    maxHeaderSize: maxHeaderBytes,
+    ...(unixSocket === undefined ? {} : { socketPath: unixSocket }),
+  });
+  try {
+    return await Promise.race([answerOf(client, question, stop.signal), deadline]);
+  } finally {
+    settled.abort();
+    await client.destroy();
+  }
+}
+
+/** Loaded when somebody is asked: a command that only reads the configuration of a group starts without it. */
+async function openClient(origin: string, options: Client.Options): Promise<Client> {
+  const undici = await import('undici');
+  return new undici.Client(origin, options);
+}
+
+async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
+  const { url, method, headers, body, maxAnswerBytes } = question;
+  try {
+    const response = await client.request({
+      path: `${url.pathname}${url.search}`,
+      method: method as 'GET',
+      headers: { 'user-agent': 'writ', 'accept-encoding': 'identity', ...headers },
+      signal,
+      ...(body === undefined ? {} : { body }),
+    });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxAnswerBytes) return failed(`its answer is longer than ${maxAnswerBytes} bytes`);
+    }
+    return {
+      kind: 'answered',
+      status: response.statusCode,
+      body: Buffer.concat(chunks).toString('utf8'),
+    };
+  } catch (error) {
+    return failed(reasonOf(error));
+  }
+}
+
+function failed(reason: string): HttpReply {
+  return { kind: 'failed', reason };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
+  if (!isSystemError(error) || error.code === undefined) return String(error);
+  if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
+  return error.code;
+}

@@ -1,0 +1,231 @@
+// The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
+// the network does to error codes, and what is never decoded: content encodings.
+// Follows a redirect only where http-redirect allows it.
+// Knows nothing of metadata; never buffers a body without a bound.
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { Agent, type Dispatcher } from 'undici';
+import { WritError } from '../../core/errors.js';
+import type { TransportLimits } from '../../core/limits.js';
+import type { Clock } from '../time/clock.js';
+import { type Deadline, startDeadline } from '../time/deadline.js';
+import { parseRetryAfterMs, transportError } from './http-errors.js';
+import { judgeRedirect, type RedirectRules } from './http-redirect.js';
+
+export interface HttpOptions {
+  readonly limits: TransportLimits;
+  /** Only to turn the date of a Retry-After into a delay. */
+  readonly clock: Clock;
+  /** Of Writ, for the User-Agent. */
+  readonly version: string;
+  /** PEM of the authorities to trust in place of the system's. */
+  readonly ca?: string;
+  /** Hosts, as `cdn.example.net:8443`, that a redirect may lead to over https; none by default. */
+  readonly redirects?: readonly string[];
+}
+
+export interface HttpRequest {
+  /** Below the base URL, percent-encoded, without a leading slash. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly totalTimeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A response whose status is one that callers decide on; `end` is called once, whatever happens. */
+export interface HttpExchange {
+  readonly status: 200 | 206 | 304 | 404 | 416;
+  header(name: string): string | undefined;
+  /** Of the body as the server declares it, in bytes. */
+  readonly contentLength?: number;
+  /** The body as it comes; it may be longer or shorter than anybody said. */
+  body(): AsyncIterable<Buffer>;
+  /** Frees the connection (a short rest of the body is read away, so that it can be used again) and the timers. */
+  end(): Promise<void>;
+}
+
+export interface HttpDoor {
+  /**
+   * @throws WritError SERVER_UNREACHABLE, SERVER_BUSY (facts.retryAfterMs), SERVER_ERROR (facts.status),
+   *   REDIRECT_REFUSED, DOWNLOAD_TIMEOUT, DOWNLOAD_TRUNCATED (while reading), INTERRUPTED
+   */
+  open(request: HttpRequest): Promise<HttpExchange>;
+  close(): Promise<void>;
+}
+
+const maxHeaderBytes = 16_384;
+const maxDiscardedBytes = 16_384;
+
+/** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
+export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
+  const { connectTimeoutMs, idleTimeoutMs } = options.limits;
+  keepParserSmall();
+  const agent = new Agent({
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    connect: { timeout: connectTimeoutMs, ...(options.ca === undefined ? {} : { ca: options.ca }) },
+  });
+  return {
+    open: (request) => exchange(agent, baseUrl, options, request),
+    close: () => agent.destroy(),
+  };
+}
+
+/**
+ * undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
+ * nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
+ */
+function keepParserSmall(): void {
+  setFlagsFromString('--liftoff-only');
+}
+
+async function exchange(
+  agent: Agent,
+  baseUrl: URL,
+  options: HttpOptions,
+  request: HttpRequest,
+): Promise<HttpExchange> {
+  const deadline = startDeadline(request.totalTimeoutMs, request.signal);
+  let url = `${baseUrl.origin}${baseUrl.pathname}${request.path}`;
+  try {
+    for (let hops = 0; ; hops += 1) {
+      const response = await ask(agent, url, { ...request, version: options.version }, deadline);
+      const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
+      if (next === undefined) {
+        const status = judge(response, url, options.clock);
+        return asExchange(response, { status, url, deadline, limits: options.limits });
+      }
+      await release(response, deadline, options.limits);
+      url = next;
+    }
+  } catch (error) {
+    deadline.end();
+    throw transportError(error, { url, phase: 'head', deadline });
+  }
+}
+
+async function ask(
+  agent: Agent,
+  url: string,
+  { version, headers }: Pick<HttpRequest, 'headers'> & Pick<HttpOptions, 'version'>,
+  deadline: Deadline,
+): Promise<Dispatcher.ResponseData> {
+  const origin = new URL(url).origin;
+  const response = await agent.request({
+    origin,
+    path: url.slice(origin.length),
+    method: 'GET',
+    // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
+    headers: { 'user-agent': `writ/${version}`, 'accept-encoding': 'identity', ...headers },
+    signal: deadline.signal,
+  });
+  // A body that is dropped later must not throw into nowhere.
+  response.body.on('error', () => undefined);
+  return response;
+}
+
+/** @returns the URL to ask in place of this one; undefined for an answer that is no redirect */
+function redirectOf(
+  response: Dispatcher.ResponseData,
+  url: string,
+  rules: RedirectRules,
+): string | undefined {
+  const { statusCode: status } = response;
+  if (status <= 300 || status >= 400 || status === 304) return undefined;
+  const location = headerOf(response, 'location');
+  const verdict = judgeRedirect(url, location, rules);
+  if (verdict.kind === 'follow') return verdict.url;
+  response.body.destroy();
+  const { reason } = verdict;
+  throw new WritError('REDIRECT_REFUSED', `${url} redirects (${status}) ${reason}`, {
+    facts: { url, status, location: location?.slice(0, 500), reason },
+  });
+}
+
+const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
+
+function judge(response: Dispatcher.ResponseData, url: string, clock: Clock): HttpExchange['status'] {
+  const status = response.statusCode;
+  const refuse = (error: WritError): never => {
+    response.body.destroy();
+    throw error;
+  };
+  const retryAfterMs = parseRetryAfterMs(headerOf(response, 'retry-after'), clock.nowMs());
+  if ((status === 429 || status === 503) && retryAfterMs !== undefined) {
+    const facts = { url, status, retryAfterMs };
+    return refuse(new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts }));
+  }
+  if (!decidable.has(status)) {
+    return refuse(
+      new WritError('SERVER_ERROR', `${url} answered with status ${status}`, { facts: { url, status } }),
+    );
+  }
+  const encoding = headerOf(response, 'content-encoding');
+  if (encoding !== undefined && encoding !== 'identity') {
+    const facts = { url, status, expected: 'identity', actual: encoding.slice(0, 80) };
+    return refuse(
+      new WritError('SERVER_ERROR', `${url} came with a content encoding nobody asked for`, { facts }),
+    );
+  }
+  return status as HttpExchange['status'];
+}
+
+interface Answered {
+  readonly status: HttpExchange['status'];
+  readonly url: string;
+  readonly deadline: Deadline;
+  readonly limits: TransportLimits;
+}
+
+function asExchange(
+  response: Dispatcher.ResponseData,
+  { status, url, deadline, limits }: Answered,
+): HttpExchange {
+  const declared = headerOf(response, 'content-length');
+  return {
+    status,
+    header: (name) => headerOf(response, name),
+    ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
+    body: () => readBody(response, deadline, url),
+    end: async () => {
+      await release(response, deadline, limits);
+      deadline.end();
+    },
+  };
+}
+
+async function* readBody(
+  response: Dispatcher.ResponseData,
+  deadline: Deadline,
+  url: string,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of response.body) yield chunk as Buffer;
+  } catch (error) {
+    throw transportError(error, { url, phase: 'body', deadline });
+  }
+}
+
+/** The body of an answer that is complete without it is read away; any other that nobody read to its end is cut. */
+async function release(
+  response: Dispatcher.ResponseData,
+  deadline: Deadline,
+  { idleTimeoutMs }: TransportLimits,
+): Promise<void> {
+  const { body, statusCode } = response;
+  if (!body.readableEnded && (statusCode === 404 || Math.trunc(statusCode / 100) === 3)) {
+    // What nobody wants is not waited for as a body is: one that drips would hold up what comes next.
+    const discarding = startDeadline(idleTimeoutMs, deadline.signal);
+    await body.dump({ limit: maxDiscardedBytes, signal: discarding.signal }).catch(() => undefined);
+    discarding.end();
+  }
+  if (!body.readableEnded) body.destroy();
+  // undici takes the connection back one turn after the end; a request before that would open another one.
+  await setImmediate();
+}
+
+function headerOf(response: Dispatcher.ResponseData, name: string): string | undefined {
+  const value = response.headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}

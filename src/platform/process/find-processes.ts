@@ -1,0 +1,226 @@
+// The door to who holds a part of `policy/`: walks /proc for mounts of every mount namespace that a process shows,
+// working directories, root directories and open files. Bounded in entries, bytes and time; what vanishes meanwhile
+// or may not be read is passed over and counted. Judges by core/status/mount-table, asks the files themselves nothing: a file of
+// a dead network file system would hang whoever asks.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import {
+  type FilePlace,
+  type Holder,
+  type HoldKind,
+  heldAt,
+  type Mount,
+  parseMountInfo,
+  placeOf,
+} from '../../core/status/mount-table.js';
+import { readSmallFile } from '../read-file.js';
+import { type Clock, letOthersRun } from '../time/clock.js';
+import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
+
+export interface HolderLimits {
+  /** Processes and links looked at. */
+  readonly maxEntries: number;
+  /** Of all tables of mounts together. */
+  readonly maxBytes: number;
+  readonly maxMs: number;
+  readonly maxHolders: number;
+}
+
+export const defaultHolderLimits: HolderLimits = {
+  maxEntries: 1_000_000,
+  maxBytes: 64_000_000,
+  maxMs: 5000,
+  maxHolders: 1000,
+};
+
+export interface HolderSearch {
+  /** The public side of the host. */
+  readonly policy: string;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Where the process file system is; /proc by default. */
+  readonly proc?: string;
+  readonly limits?: Partial<HolderLimits>;
+}
+
+export interface HolderReport {
+  readonly holders: readonly Holder[];
+  /** `no`: a bound ended the walk, and who was not found may hold something all the same. */
+  readonly complete: 'yes' | 'no';
+  /** Processes looked at. */
+  readonly processes: number;
+  /** Processes whose links this user may not read. */
+  readonly unseen: number;
+}
+
+/** @returns who holds which generation or tree; never throws for what a process does meanwhile */
+export async function findHolders(search: HolderSearch): Promise<HolderReport> {
+  const walk = startWalk(search);
+  const nothing = { holders: [], complete: 'no', processes: 0, unseen: 0 } as const;
+  if (walk === undefined) return nothing;
+  const seen: ProcessPlace[] = [];
+  for (const pid of listPids(walk.proc)) {
+    if (!(await walk.mayGoOn(1))) break;
+    const process = lookAtProcess(walk, pid);
+    if (process !== undefined) seen.push(process);
+  }
+  // Second, as a root or an open directory may lie behind a mount that another process shows.
+  for (const process of seen) {
+    if (!(await lookAtLinks(walk, process))) break;
+  }
+  const { holders, limits } = walk;
+  const isWhole = walk.complete && holders.size < limits.maxHolders;
+  return {
+    holders: [...holders.values()],
+    complete: isWhole ? 'yes' : 'no',
+    processes: seen.length,
+    unseen: walk.unseen,
+  };
+}
+
+interface ProcessPlace {
+  readonly pid: number;
+  readonly namespace: string;
+}
+
+interface Walk {
+  readonly proc: string;
+  readonly limits: HolderLimits;
+  readonly policy: FilePlace;
+  readonly ownPid: number;
+  readonly ownNamespace: string | undefined;
+  readonly ownMounts: readonly Mount[];
+  /** Tables by mount namespace. */
+  readonly mounts: Map<string, Mount[]>;
+  /** Tables that were read: of each namespace one for each root directory, as a table ends at the root. */
+  readonly tables: Set<string>;
+  readonly holders: Map<string, Holder>;
+  bytesLeft: number;
+  unseen: number;
+  complete: boolean;
+  /** Counts entries, lets others run, and says whether the bounds allow more. */
+  mayGoOn(entries: number): Promise<boolean>;
+}
+
+const sliceMs = 5;
+
+function startWalk({ policy, clock, proc = '/proc', limits: given }: HolderSearch): Walk | undefined {
+  const limits = { ...defaultHolderLimits, ...given };
+  const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
+  const place = placeOf(fs.realpathSync(policy), ownMounts);
+  if (place === undefined) return undefined;
+  const { text: ownNamespace } = readProcLink(join(proc, 'self', 'ns', 'mnt'));
+  const begunMs = clock.monotonicMs();
+  let sliceBegunMs = begunMs;
+  let entries = 0;
+  const walk: Walk = {
+    proc,
+    limits,
+    policy: place,
+    ownPid: process.pid,
+    ownNamespace,
+    ownMounts,
+    mounts: new Map(ownNamespace === undefined ? [] : [[ownNamespace, [...ownMounts]]]),
+    tables: new Set(),
+    holders: new Map(),
+    bytesLeft: limits.maxBytes,
+    unseen: 0,
+    complete: true,
+    mayGoOn: async (count) => {
+      entries += count;
+      const nowMs = clock.monotonicMs();
+      if (entries > limits.maxEntries || nowMs - begunMs > limits.maxMs) walk.complete = false;
+      if (nowMs - sliceBegunMs > sliceMs) {
+        await letOthersRun();
+        sliceBegunMs = clock.monotonicMs();
+      }
+      return walk.complete;
+    },
+  };
+  noteMounts(walk, ownMounts);
+  return walk;
+}
+
+/** Reads the process's table of mounts, where it shows one that was not seen yet. */
+function lookAtProcess(walk: Walk, pid: number): ProcessPlace | undefined {
+  const directory = join(walk.proc, String(pid));
+  const namespace = readProcLink(join(directory, 'ns', 'mnt'));
+  const root = readProcLink(join(directory, 'root'));
+  if (namespace.text === undefined || root.text === undefined) {
+    if (namespace.why === 'denied' || root.why === 'denied') {
+      walk.unseen += 1;
+      // Everybody may read a table of mounts; whose namespace it is cannot be told.
+      readTable(walk, pid, { root: '/' });
+    }
+    return undefined;
+  }
+  const key = `${namespace.text} ${root.text}`;
+  // Of our own namespace the whole table is known.
+  if (namespace.text !== walk.ownNamespace && !walk.tables.has(key)) {
+    walk.tables.add(key);
+    const known = walk.mounts.get(namespace.text) ?? [];
+    walk.mounts.set(namespace.text, [...known, ...readTable(walk, pid, { root: root.text })]);
+  }
+  return { pid, namespace: namespace.text };
+}
+
+function readTable(walk: Walk, pid: number, { root }: { readonly root: string }): Mount[] {
+  const read = readSmallFile(join(walk.proc, String(pid), 'mountinfo'), { maxBytes: walk.bytesLeft });
+  if (read.kind !== 'read') {
+    // Longer than what is left; else the process is gone.
+    if (read.kind === 'refused' && read.cause === undefined) walk.complete = false;
+    return [];
+  }
+  walk.bytesLeft -= read.bytes.length;
+  const mounts = parseMountInfo(read.bytes.toString('utf8'), root);
+  noteMounts(walk, mounts, pid);
+  return mounts;
+}
+
+function noteMounts(walk: Walk, mounts: readonly Mount[], pid?: number): void {
+  for (const { device, root, mountPoint, lowerDirectories } of mounts) {
+    const of = { what: 'mount', path: mountPoint, ...(pid === undefined ? {} : { pid }) } as const;
+    note(walk, { device, path: root }, of);
+    for (const lower of lowerDirectories) note(walk, placeOf(lower, walk.ownMounts), of);
+  }
+}
+
+/** @returns false when a bound was reached */
+async function lookAtLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promise<boolean> {
+  // What this process itself has open is work that is done by the time something is removed.
+  if (pid === walk.ownPid) return true;
+  const directory = join(walk.proc, String(pid));
+  const mounts = walk.mounts.get(namespace) ?? [];
+  for (const what of ['cwd', 'root'] as const)
+    noteLink(walk, mounts, { pid, what, link: join(directory, what) });
+  const { names, why } = listProcNames(join(directory, 'fd'));
+  if (why === 'denied') walk.unseen += 1;
+  for (let from = 0; from < names.length; from += 128) {
+    const some = names.slice(from, from + 128);
+    if (!(await walk.mayGoOn(some.length))) return false;
+    for (const name of some) noteLink(walk, mounts, { pid, what: 'open', link: join(directory, 'fd', name) });
+  }
+  return walk.mayGoOn(2);
+}
+
+interface LinkOf {
+  readonly pid: number;
+  readonly what: Exclude<HoldKind, 'mount'>;
+  readonly link: string;
+}
+
+function noteLink(walk: Walk, mounts: readonly Mount[], { pid, what, link }: LinkOf): void {
+  const { text } = readProcLink(link);
+  // Sockets, pipes and the like have no path; devices are nobody's policy.
+  if (text?.startsWith('/') !== true || text.startsWith('/dev/')) return;
+  note(walk, placeOf(text, mounts), { pid, what, path: text });
+}
+
+function note(walk: Walk, place: FilePlace | undefined, of: Omit<Holder, 'held' | 'command'>): void {
+  const held = place && heldAt(place, walk.policy);
+  if (held === undefined || walk.holders.size >= walk.limits.maxHolders) return;
+  // A mount of the host is in the table of every namespace that was made after it: it is told once.
+  const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
+  if (walk.holders.has(key)) return;
+  const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);
+  walk.holders.set(key, { held, ...of, ...(command === undefined ? {} : { command }) });
+}

@@ -1,0 +1,105 @@
+// The door to other processes of the host: who has this pid, and since when. Reads /proc only.
+// "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
+import * as fs from 'node:fs';
+import { isSystemError } from '../../core/errors.js';
+import { listPids, readProcText } from './proc-files.js';
+
+export interface ProcessInfo {
+  readonly pid: number;
+  /** Clock ticks after boot: pid and start time together name one process, a pid alone may be used again. */
+  readonly startTicks: number;
+  readonly effectiveUid: number;
+}
+
+export interface PidFile {
+  readonly pid: number;
+  /** Owner of the file. */
+  readonly uid: number;
+}
+
+const maxPidFileBytes = 64;
+const deadStates = new Set(['Z', 'X', 'x']);
+
+/** @returns the process that has this pid and is alive, or undefined (a zombie is not alive) */
+export function findProcess(pid: number): ProcessInfo | undefined {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1');
+    // The name of a program may hold spaces and parentheses: fields are counted from the last one.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const startTicks = Number(fields[19]);
+    const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
+    if (deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid))
+      return undefined;
+    return { pid, startTicks, effectiveUid };
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
+    throw error;
+  }
+}
+
+const maxChildren = 4096;
+const maxProcBytes = 65_536;
+
+/** @returns the live processes whose parent this is; a zombie is none */
+export function childrenOf(pid: number): readonly ProcessInfo[] {
+  return listPids('/proc')
+    .filter((child) => parentOf(child) === pid)
+    .slice(0, maxChildren)
+    .flatMap((child) => findProcess(child) ?? []);
+}
+
+function parentOf(pid: number): number | undefined {
+  const stat = readProcText(`/proc/${pid}/stat`, maxProcBytes);
+  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+/** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */
+export function isDraining(pid: number): boolean {
+  return readProcText(`/proc/${pid}/cmdline`, maxProcBytes)?.includes('is shutting down') === true;
+}
+
+/**
+ * Reads a pid file: one number above 1, nothing else, in a regular file (a FIFO would hang the reader; a link would
+ * aim a signal at whom the pid file of somebody else means).
+ * @returns undefined when the file does not hold a pid
+ * @throws the system's error when it cannot be read
+ */
+export function readPidFile(path: string): PidFile | undefined {
+  const descriptor = openUnlinked(path);
+  if (descriptor === undefined) return undefined;
+  try {
+    const stat = fs.fstatSync(descriptor);
+    if (!stat.isFile()) return undefined;
+    const buffer = Buffer.alloc(maxPidFileBytes + 1);
+    const length = fs.readSync(descriptor, buffer, 0, buffer.length, 0);
+    if (length > maxPidFileBytes) return undefined;
+    const match = /^\s*([1-9][0-9]{0,9})\s*$/.exec(buffer.toString('latin1', 0, length));
+    const pid = Number(match?.[1] ?? 0);
+    return pid > 1 ? { pid, uid: stat.uid } : undefined;
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** @returns undefined for a link */
+function openUnlinked(path: string): number | undefined {
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
+  try {
+    return fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  } catch (error) {
+    if (isSystemError(error, 'ELOOP')) return undefined;
+    throw error;
+  }
+}
+
+/** @returns undefined when the signal was sent, else the errno name, as ESRCH */
+export function sendSignal(pid: number, signal: NodeJS.Signals): string | undefined {
+  try {
+    process.kill(pid, signal);
+    return undefined;
+  } catch (error) {
+    if (isSystemError(error)) return error.code;
+    throw error;
+  }
+}

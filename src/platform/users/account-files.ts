@@ -1,0 +1,17 @@
+// /etc/passwd and /etc/group as rows of fields: Node has no getpwnam and no getgrnam. Owns their bound; a file that is
+// not there, or longer, has no rows.
+import { readSmallFile } from '../read-file.js';
+
+const maxBytes = 1_000_000;
+
+/** @returns the fields of each line, in order */
+export function accountRows(file: string): readonly (readonly string[])[] {
+  const read = readSmallFile(file, { maxBytes });
+  const text = read.kind === 'read' ? read.bytes.toString('utf8') : '';
+  return text.split('\n').map((line) => line.split(':'));
+}
+
+/** @returns whether this is the number of a user or group */
+export function isAccountId(text: string): boolean {
+  return /^\d{1,10}$/.test(text);
+}

@@ -1,0 +1,40 @@
+// The numbers of a system user by its name. Reads /etc/passwd and /etc/group only; a user that
+// lives in a directory service is given by its number, and then has no group but its own number.
+import { WritError } from '../../core/errors.js';
+import { accountRows, isAccountId } from './account-files.js';
+
+export interface UserIds {
+  readonly uid: number;
+  readonly gid: number;
+  /** Supplementary groups. */
+  readonly groups: readonly number[];
+}
+
+export interface UserFiles {
+  readonly passwd: string;
+  readonly group: string;
+}
+
+const systemFiles: UserFiles = { passwd: '/etc/passwd', group: '/etc/group' };
+
+/**
+ * @param user name or number
+ * @throws WritError CONFIG_INVALID when /etc/passwd has no such name
+ */
+export function lookUpUser(user: string | number, files: UserFiles = systemFiles): UserIds {
+  const row = accountRows(files.passwd).find(([name, , uid]) =>
+    typeof user === 'number' ? uid === String(user) : name === user,
+  );
+  const [name, , uid = '', gid = ''] = row ?? [];
+  if (name === undefined || !isAccountId(uid) || !isAccountId(gid)) {
+    if (typeof user === 'number') return { uid: user, gid: user, groups: [] };
+    throw new WritError('CONFIG_INVALID', `there is no user ${user} on this host`, {
+      facts: { user },
+      hint: 'Create the user, or give its number.',
+    });
+  }
+  const groups = accountRows(files.group).flatMap(([, , id = '', members = '']) =>
+    isAccountId(id) && members.split(',').includes(name) ? [Number(id)] : [],
+  );
+  return { uid: Number(uid), gid: Number(gid), groups };
+}

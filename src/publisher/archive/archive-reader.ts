@@ -1,0 +1,202 @@
+// Reads archives that Writ made: the manifest at their start, and for `writ inspect` every byte after it. Ours have
+// exactly one form, so that no general tar parser is needed: each header must be the one that the manifest implies.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createBrotliDecompress } from 'node:zlib';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
+import {
+  type Manifest,
+  type ManifestFile,
+  manifestDigest,
+  manifestName,
+  parseManifest,
+} from '../../core/release/manifest.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
+import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { tarHeader, tarPaddingBytes } from './build-bundle.js';
+
+export interface ArchiveReport {
+  readonly archiveBytes: number;
+  readonly archiveDigest: Digest;
+  readonly manifest: Manifest;
+  readonly manifestDigest: Digest;
+  readonly manifestBytes: number;
+}
+
+/**
+ * Reads a whole archive: every file against the manifest, and nothing but what the manifest lists.
+ * @throws WritError ARCHIVE_MALFORMED, ARCHIVE_LIMIT, MANIFEST_MALFORMED, MANIFEST_MISMATCH
+ */
+export async function inspectArchive(path: string, limits: ArchiveLimits): Promise<ArchiveReport> {
+  const digest = createHash('sha256');
+  let archiveBytes = 0;
+  const watched = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of openArchive(path, limits)) {
+      archiveBytes += chunk.length;
+      digest.update(chunk);
+      yield chunk;
+    }
+  };
+  const { bytes, manifest } = await withReader(watched(), async (reader) => {
+    const bytes = await readManifestBytes(reader, limits);
+    const manifest = parseManifest(bytes, limits);
+    for (const file of manifest.files) await requireFile(reader, file);
+    await requireZeros(reader, 1024);
+    if ((await reader.take(1)).length > 0) throw malformed('it goes on after its end');
+    return { bytes, manifest };
+  });
+  const archiveDigest = digestFromHex(digest.digest('hex')) as Digest;
+  return {
+    archiveBytes,
+    archiveDigest,
+    manifest,
+    manifestDigest: manifestDigest(bytes),
+    manifestBytes: bytes.length,
+  };
+}
+
+/**
+ * The manifest of a release that lies in the repository, for telling what changed since.
+ * @returns undefined when the archive is not there or is not the one: a comparison is worth no failure
+ */
+export async function readManifestOf(
+  layout: RepositoryLayout,
+  file: TargetFile,
+  { bundle, channel, manifest }: ReleaseInfo,
+  limits: ArchiveLimits,
+): Promise<Manifest | undefined> {
+  const digest = digestFromHex(file.hashes['sha256']);
+  if (digest === undefined) return undefined;
+  const path = join(layout.targets, bundle, archiveName(channel, digest));
+  try {
+    const archive = openArchive(path, limits);
+    const bytes = await withReader(archive, (reader) => readManifestBytes(reader, limits));
+    return manifestDigest(bytes) === manifest.digest ? parseManifest(bytes, limits) : undefined;
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator<Buffer> {
+  const { O_RDONLY, O_NONBLOCK } = fs.constants;
+  let handle: fs.promises.FileHandle;
+  try {
+    handle = await fs.promises.open(path, O_RDONLY | O_NONBLOCK);
+  } catch (error) {
+    throw malformed(`${path} cannot be opened`, error);
+  }
+  try {
+    const status = await handle.stat();
+    if (!status.isFile()) throw malformed(`${path} is no regular file`);
+    if (status.size > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, status.size);
+    for await (const chunk of handle.createReadStream({ autoClose: false })) yield chunk as Buffer;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const brotli = createBrotliDecompress();
+  // An error on either side ends both, and comes out of the loop below.
+  pipeline(source, brotli, () => undefined);
+  try {
+    for await (const chunk of brotli) yield chunk as Buffer;
+  } catch (error) {
+    throw isWritError(error) ? error : malformed('it is not Brotli, or is cut off', error);
+  }
+}
+
+/** However the reading ends, the file below is closed. */
+async function withReader<T>(
+  archive: AsyncGenerator<Buffer>,
+  act: (reader: Reader) => Promise<T>,
+): Promise<T> {
+  const chunks = decompress(archive);
+  try {
+    return await act(createReader(chunks));
+  } finally {
+    await chunks.return(undefined);
+    await archive.return(undefined);
+  }
+}
+
+interface Reader {
+  /** @returns the next `count` bytes, or fewer at the end */
+  take(count: number): Promise<Buffer>;
+}
+
+function createReader(chunks: AsyncGenerator<Buffer>): Reader {
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    take: async (count) => {
+      const parts: Buffer[] = [];
+      let missing = count;
+      while (missing > 0) {
+        if (rest.length === 0) {
+          const next = await chunks.next();
+          if (next.done === true) break;
+          rest = next.value;
+        }
+        const part = rest.subarray(0, missing);
+        parts.push(part);
+        rest = rest.subarray(part.length);
+        missing -= part.length;
+      }
+      return Buffer.concat(parts);
+    },
+  };
+}
+
+const chunkBytes = 1_048_576;
+
+async function readManifestBytes(reader: Reader, limits: ArchiveLimits): Promise<Buffer> {
+  const header = await reader.take(512);
+  const size = Number.parseInt(header.subarray(124, 136).toString('latin1'), 8);
+  if (!Number.isSafeInteger(size) || size > limits.maxManifestBytes) throw malformed('it has no manifest');
+  if (!header.equals(tarHeader(manifestName, size, { executable: false }))) {
+    throw malformed('its first entry is no manifest');
+  }
+  const bytes = await reader.take(size);
+  await requireZeros(reader, tarPaddingBytes(size));
+  return bytes;
+}
+
+async function requireFile(reader: Reader, file: ManifestFile): Promise<void> {
+  const header = tarHeader(file.path, file.sizeBytes, file);
+  if (!(await reader.take(header.length)).equals(header)) {
+    throw mismatch(`${file.path} is not the next entry, or its header differs`);
+  }
+  const digest = createHash('sha256');
+  for (let left = file.sizeBytes; left > 0; ) {
+    const chunk = await reader.take(Math.min(left, chunkBytes));
+    if (chunk.length === 0) throw malformed('it ends too early');
+    digest.update(chunk);
+    left -= chunk.length;
+  }
+  if (digest.digest('hex') !== digestHex(file.digest)) throw mismatch(`${file.path} has another digest`);
+  await requireZeros(reader, tarPaddingBytes(file.sizeBytes));
+}
+
+async function requireZeros(reader: Reader, count: number): Promise<void> {
+  const bytes = await reader.take(count);
+  if (bytes.length === count && bytes.every((byte) => byte === 0)) return;
+  throw malformed('bytes that are no file are not zero, or missing');
+}
+
+function malformed(what: string, cause?: unknown): WritError {
+  return new WritError('ARCHIVE_MALFORMED', `the archive is not one of ours: ${what}`, { cause });
+}
+
+function mismatch(what: string): WritError {
+  return new WritError('MANIFEST_MISMATCH', `files and manifest differ: ${what}`);
+}
+
+function tooLarge(expected: number, actual: number): WritError {
+  return new WritError('ARCHIVE_LIMIT', 'the archive is too large', { facts: { expected, actual } });
+}

@@ -1,0 +1,91 @@
+// The archive half of `writ repo check`: one listed target: its entry, its bytes under the signed length and digest,
+// then every file in it against the manifest, and the manifest against the signed digest.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { digestFromHex, targetPath } from '../../core/names.js';
+import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
+import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
+import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { inspectArchive } from './archive-reader.js';
+
+export interface ArchiveCheck {
+  readonly layout: RepositoryLayout;
+  readonly path: string;
+  readonly file: TargetFile;
+  readonly limits: ArchiveLimits;
+  /** Digests of archives that were found whole inside already: a second name of one is not unpacked again. */
+  readonly unpacked: Set<string>;
+  readonly signal?: AbortSignal;
+}
+
+export interface CheckedRelease {
+  readonly release: ReleaseInfo;
+  readonly bytes: number;
+}
+
+/**
+ * Checks one listed target.
+ * @throws WritError TARGET_MALFORMED, TARGET_MISSING, DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST,
+ *   MANIFEST_DIGEST, and what inspectArchive throws
+ */
+export async function checkArchive(check: ArchiveCheck): Promise<CheckedRelease> {
+  const { layout, path, file, limits, unpacked } = check;
+  const release = parseReleaseInfo(file.custom, path);
+  const digest = digestFromHex(file.hashes['sha256']);
+  if (targetPath(release.bundle, release.channel) !== path || digest === undefined) {
+    const member = digest === undefined ? 'hashes.sha256' : 'bundle or channel';
+    throw new WritError('TARGET_MALFORMED', `${path}: ${member} is missing or wrong`, {
+      facts: { target: path, member },
+    });
+  }
+  const archive = join(layout.targets, release.bundle, archiveName(release.channel, digest));
+  await requireBytes(archive, check);
+  const known = `${digest} ${release.manifest.digest}`;
+  if (!unpacked.has(known)) {
+    const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits);
+    const { digest: expected, length } = release.manifest;
+    if (manifestDigest !== expected || manifestBytes !== length) {
+      throw new WritError('MANIFEST_DIGEST', `${path}: the manifest is not the one that was signed`, {
+        facts: { expected, actual: manifestDigest },
+      });
+    }
+    unpacked.add(known);
+  }
+  return { release, bytes: file.length };
+}
+
+async function requireBytes(archive: string, { path, file, signal }: ArchiveCheck): Promise<void> {
+  const size = sizeOf(archive);
+  const facts = { target: path, expected: file.length, actual: size ?? 0 };
+  if (size === undefined)
+    throw new WritError('TARGET_MISSING', `${path}: the archive is not there`, { facts });
+  if (size !== file.length) {
+    const code = size < file.length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
+    throw new WritError(code, `${path}: ${size} bytes, ${file.length} are signed`, { facts });
+  }
+  const digest = createHash('sha256');
+  for await (const chunk of fs.createReadStream(archive)) {
+    if (signal?.aborted) throw new WritError('INTERRUPTED', 'the check was interrupted');
+    digest.update(chunk as Buffer);
+  }
+  const actual = digest.digest('hex');
+  const expected = file.hashes['sha256'] ?? '';
+  if (actual === expected) return;
+  throw new WritError('DOWNLOAD_DIGEST', `${path}: the archive has not the signed digest`, {
+    facts: { target: path, expected, actual },
+  });
+}
+
+/** @returns undefined for what is no regular file: opening a FIFO would wait for ever */
+function sizeOf(path: string): number | undefined {
+  try {
+    const status = fs.lstatSync(path);
+    return status.isFile() ? status.size : undefined;
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}

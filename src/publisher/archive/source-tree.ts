@@ -1,0 +1,185 @@
+// Reads SOURCE: which regular files it holds, and their digests. Refuses what a bundle must not have (links,
+// special files, names that break the entry rules) and says all of it at once. Follows no link below SOURCE.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { type Digest, digestFromHex } from '../../core/names.js';
+import { createPathSet, entryRules, judgeEntryPath, type PathSet } from '../../core/release/entry-rules.js';
+import {
+  encodeManifest,
+  type Manifest,
+  type ManifestFile,
+  manifestDigest,
+} from '../../core/release/manifest.js';
+
+/** SOURCE as it was read: its manifest stands for it from here on. */
+export interface SourceTree {
+  readonly source: string;
+  readonly manifest: Manifest;
+  readonly manifestBytes: Buffer;
+  readonly manifestDigest: Digest;
+  /** Directories without a file in them: an archive has none. */
+  readonly droppedDirectories: readonly string[];
+}
+
+const maxRefusalsSaid = 20;
+
+/**
+ * @param source a directory, or a link to one
+ * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts
+ */
+export function readSourceTree(source: string, limits: ArchiveLimits): SourceTree {
+  const walk = walkSource(source, limits);
+  if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
+  if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
+  const buffer = Buffer.allocUnsafe(readBytes);
+  const files = walk.files.map((path) => digestFile(source, path, { limits, buffer }));
+  const totalBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
+  if (totalBytes > limits.maxTreeBytes) throw tooMuch('bytes', limits.maxTreeBytes, totalBytes);
+  const bytes = encodeManifest({ files });
+  if (bytes.length > limits.maxManifestBytes) throw tooMuch('names', limits.maxManifestBytes, bytes.length);
+  return {
+    source,
+    manifest: { files },
+    manifestBytes: bytes,
+    manifestDigest: manifestDigest(bytes),
+    droppedDirectories: walk.emptyDirectories.sort(),
+  };
+}
+
+interface Walk {
+  readonly files: string[];
+  readonly emptyDirectories: string[];
+  readonly refusals: string[];
+}
+
+function walkSource(source: string, limits: ArchiveLimits): Walk {
+  const walk: Walk = { files: [], emptyDirectories: [], refusals: [] };
+  const paths = createPathSet(limits);
+  walkDirectory(source, '', { walk, paths, limits });
+  walk.files.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return walk;
+}
+
+interface WalkState {
+  readonly walk: Walk;
+  readonly paths: PathSet;
+  readonly limits: ArchiveLimits;
+}
+
+/** @returns how many files lie below */
+function walkDirectory(source: string, directory: string, state: WalkState): number {
+  let count = 0;
+  // As bytes: a name that is not UTF-8 would come as another name.
+  for (const entry of listDirectory(join(source, directory))) {
+    const prefix = directory === '' ? [] : [Buffer.from(`${directory}/`)];
+    const verdict = judgeEntryPath(Buffer.concat([...prefix, entry.name]), state.limits);
+    if (verdict.kind === 'refused') {
+      const shown = join(directory, entry.name.toString('utf8'));
+      state.walk.refusals.push(`${shown.slice(0, 300)} ${entryRules[verdict.rule]}`);
+    } else if (entry.isDirectory()) {
+      count += walkDirectory(source, verdict.path, state);
+    } else {
+      count += takeFile(verdict.path, entry, state);
+    }
+    if (state.walk.refusals.length >= maxRefusalsSaid) return count;
+  }
+  if (count === 0 && directory !== '') state.walk.emptyDirectories.push(directory);
+  return count;
+}
+
+function listDirectory(path: string): fs.Dirent<Buffer>[] {
+  try {
+    return fs.readdirSync(path, { encoding: 'buffer', withFileTypes: true });
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function takeFile(path: string, entry: fs.Dirent<Buffer>, { walk, paths, limits }: WalkState): number {
+  const verdict = paths.add(path);
+  const refusal = entry.isSymbolicLink()
+    ? 'is a link'
+    : !entry.isFile()
+      ? 'is no regular file'
+      : verdict.kind === 'refused'
+        ? entryRules[verdict.rule]
+        : undefined;
+  if (refusal !== undefined) walk.refusals.push(`${path} ${refusal}`);
+  else walk.files.push(path);
+  if (walk.files.length > limits.maxEntries) throw tooMuch('files', limits.maxEntries, walk.files.length);
+  return 1;
+}
+
+/** Bytes of one read: large enough for speed, small enough to stay flat. */
+export const readBytes = 1_048_576;
+
+interface DigestOptions {
+  readonly limits: ArchiveLimits;
+  readonly buffer: Buffer;
+}
+
+function digestFile(source: string, path: string, { limits, buffer }: DigestOptions): ManifestFile {
+  const opened = openSourceFile(source, path);
+  try {
+    const digest = createHash('sha256');
+    let sizeBytes = 0;
+    for (;;) {
+      const count = fs.readSync(opened.descriptor, buffer, 0, buffer.length, null);
+      if (count === 0) break;
+      sizeBytes += count;
+      if (sizeBytes > limits.maxFileBytes) throw tooMuch(`bytes in ${path}`, limits.maxFileBytes, sizeBytes);
+      digest.update(buffer.subarray(0, count));
+    }
+    const found = digestFromHex(digest.digest('hex')) as Digest;
+    return { path, sizeBytes, digest: found, executable: opened.executable };
+  } finally {
+    fs.closeSync(opened.descriptor);
+  }
+}
+
+/**
+ * Opens one file of SOURCE without following a link that took its place, nor waiting for a FIFO that did.
+ * @throws WritError SOURCE_REFUSED
+ */
+export function openSourceFile(source: string, path: string): { descriptor: number; executable: boolean } {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+  let descriptor: number;
+  try {
+    descriptor = fs.openSync(join(source, path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    throw unreadable(join(source, path), error);
+  }
+  const status = fs.fstatSync(descriptor);
+  if (status.isFile()) return { descriptor, executable: (status.mode & 0o100) !== 0 };
+  fs.closeSync(descriptor);
+  throw changedSource(path);
+}
+
+/** What was read twice was not the same twice: a bundle must be one moment of SOURCE. */
+export function changedSource(path: string): WritError {
+  return new WritError('SOURCE_REFUSED', `${path} changed while it was read`, {
+    facts: { path },
+    hint: 'Publish a directory that nobody writes to.',
+  });
+}
+
+function unreadable(path: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error;
+  return new WritError('SOURCE_REFUSED', `${path} cannot be read: ${error.code}`, {
+    facts: { path, errno: error.code },
+    hint: 'Give a directory that can be read, without links in it.',
+    cause: error,
+  });
+}
+
+function refusedSource(source: string, refusals: readonly string[]): WritError {
+  const more = refusals.length > 1 ? ` (and ${refusals.length - 1} more)` : '';
+  return new WritError('SOURCE_REFUSED', `${source}: ${refusals[0]}${more}`, { facts: { source, refusals } });
+}
+
+function tooMuch(what: string, expected: number, actual: number): WritError {
+  return new WritError('SOURCE_REFUSED', `SOURCE has too many ${what}`, { facts: { expected, actual } });
+}

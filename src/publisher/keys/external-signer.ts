@@ -1,0 +1,152 @@
+// Signatures of another program: an HSM, a KMS, a YubiKey, openssl. The command of the person at the keyboard is
+// given the bytes, and what it answers is believed only as far as it verifies under a key that the role lists.
+// Sees no secret; writes nothing but the bytes to sign, in a private directory that goes again.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
+import type { MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
+import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
+import type { Signer } from './signer.js';
+
+export interface ExternalCommand {
+  /** As typed, for `sh -c`: `openssl pkeyutl -sign -inkey k.pem -rawin -in "$WRIT_SIGN_FILE"`. */
+  readonly command: string;
+  /** Says of a role by name whether it may be asked to sign it. */
+  readonly serves: (role: string) => boolean;
+  /** The environment of the person; such programs need HOME, sockets and tokens of theirs. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** From start to signature; people have to find and touch a device. */
+  readonly timeoutMs: number;
+  /** Where the program's words to the person go, as `touch your key`. */
+  readonly onStderr?: (text: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+export const defaultSignerTimeoutMs = 300_000;
+/** The hex of an RSA signature of 16,384 bits, and room for line breaks. */
+const maxOutputBytes = 65_536;
+/** A passphrase of ours is nobody else's. */
+const withheld = new Set(['WRIT_PASSPHRASE', 'WRIT_NEW_PASSPHRASE']);
+
+export interface ExternalRequest {
+  readonly role: string;
+  /** The signature must be by one of these. */
+  readonly keys: readonly MetadataKey[];
+}
+
+/**
+ * A signer that runs the command once for each signature. It reads the bytes on stdin and as the file
+ * WRIT_SIGN_FILE, knows WRIT_SIGN_ROLE and WRIT_SIGN_KEYIDS (with spaces in between), and writes the raw signature
+ * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS) or its hex.
+ * @throws (from sign) WritError SIGNER_FAILED, SIGNER_WRONG, INTERRUPTED
+ */
+export function createExternalSigner(command: ExternalCommand, request: ExternalRequest): Signer {
+  return {
+    keys: request.keys,
+    sign: async (bytes) => {
+      const output = await runSigner(command, request, bytes);
+      const signature = findSignature(output, request.keys, bytes);
+      if (signature !== undefined) return signature;
+      throw new WritError('SIGNER_WRONG', `the signature of the command is of no key of ${request.role}`, {
+        facts: { role: request.role, command: shown(command), outputBytes: output.length },
+      });
+    },
+  };
+}
+
+async function runSigner(
+  command: ExternalCommand,
+  { role, keys }: ExternalRequest,
+  bytes: Uint8Array,
+): Promise<Buffer> {
+  const directory = mkdtempSync(join(tmpdir(), 'writ-sign-'));
+  const clean = (): void => rmSync(directory, { recursive: true, force: true });
+  // At a signal nothing after this turn may run.
+  command.signal?.addEventListener('abort', clean, { once: true });
+  try {
+    const file = join(directory, 'bytes');
+    writeFileSync(file, bytes, { mode: 0o600, flag: 'wx' });
+    const result = await runCommand({
+      argv: ['/bin/sh', '-c', command.command],
+      env: {
+        ...inherited(command.env),
+        WRIT_SIGN_FILE: file,
+        WRIT_SIGN_ROLE: role,
+        WRIT_SIGN_KEYIDS: keys.map(keyId).join(' '),
+      },
+      input: bytes,
+      timeoutMs: command.timeoutMs,
+      maxOutputBytes,
+      stdoutEncoding: 'latin1',
+      ...(command.onStderr === undefined ? {} : { onStderr: command.onStderr }),
+      ...(command.signal === undefined ? {} : { signal: command.signal }),
+    });
+    return outputOf(result, command);
+  } finally {
+    command.signal?.removeEventListener('abort', clean);
+    clean();
+  }
+}
+
+function inherited(env: ExternalCommand['env']): Record<string, string> {
+  const given = Object.entries(env).flatMap(([name, value]) =>
+    value === undefined || withheld.has(name) ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries(given);
+}
+
+function outputOf(result: CommandResult, command: ExternalCommand): Buffer {
+  if (result.kind === 'exited' && result.exitCode === 0 && !result.truncated) {
+    return Buffer.from(result.stdout, 'latin1');
+  }
+  const facts = { command: shown(command), ...(result.kind === 'not-started' ? {} : stderrOf(result)) };
+  if (result.kind === 'aborted') throw new WritError('INTERRUPTED', 'the signer was ended', { facts });
+  throw new WritError('SIGNER_FAILED', `the signer ${endText(result, command)}`, { facts });
+}
+
+function endText(result: CommandResult, { timeoutMs }: ExternalCommand): string {
+  switch (result.kind) {
+    case 'exited':
+      return result.exitCode === 0 ? 'wrote more than a signature' : `ended with exit ${result.exitCode}`;
+    case 'killed':
+      return `was killed by ${result.signal}`;
+    case 'timed-out':
+      return `gave no signature within ${Math.round(timeoutMs / 1000)} s`;
+    case 'aborted':
+      return 'was ended';
+    case 'not-started':
+      return `could not be started: ${result.reason}`;
+    default:
+      return result satisfies never;
+  }
+}
+
+function stderrOf({ stderr }: { readonly stderr: string }): { stderr: string } {
+  return { stderr: stderr.trim().slice(-500) };
+}
+
+function shown({ command }: ExternalCommand): string {
+  return command.slice(0, 200);
+}
+
+/** Nobody names the key: the one that the signature verifies under is the signer. */
+function findSignature(
+  output: Buffer,
+  keys: readonly MetadataKey[],
+  bytes: Uint8Array,
+): MetadataSignature | undefined {
+  for (const sig of readings(output)) {
+    const key = keys.find((one) => verifySignature(one, bytes, sig));
+    if (key !== undefined) return { keyid: keyId(key), sig };
+  }
+  return undefined;
+}
+
+/** The output as raw bytes, and as hex where it is hex. */
+function readings(output: Buffer): string[] {
+  const text = output.toString('latin1').replace(/\s+/g, '').toLowerCase();
+  const raw = output.toString('hex');
+  return /^(?:[0-9a-f]{2})+$/.test(text) ? [text, raw] : [raw];
+}

@@ -1,0 +1,225 @@
+// One secret key in one file: Ed25519, under a passphrase (scrypt and tweetnacl's secretbox) or, where asked for,
+// in the clear. Owns the format of the file and the bounds on what it may ask of this machine; signing is
+// signer's. A key file is created once, and replaced only by the same key under another passphrase.
+import { randomBytes, scryptSync } from 'node:crypto';
+import * as fs from 'node:fs';
+import nacl from 'tweetnacl';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { isSignerName } from './signer-names.js';
+
+/** What is written in a key file, understood but still locked. */
+export interface KeyFile {
+  readonly path: string;
+  /** Hex; not secret. */
+  readonly publicKey: string;
+  /** Of the person or device that holds it, for people. */
+  readonly name?: string;
+  readonly secret: PlainSecret | LockedSecret;
+}
+
+interface PlainSecret {
+  readonly kind: 'plain';
+  readonly seed: Uint8Array;
+}
+
+interface LockedSecret {
+  readonly kind: 'locked';
+  readonly scrypt: ScryptParameters;
+  readonly nonce: Uint8Array;
+  readonly box: Uint8Array;
+}
+
+interface ScryptParameters {
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+  readonly salt: Uint8Array;
+}
+
+const formatVersion = 1;
+const maxKeyFileBytes = 16_384;
+const seedBytes = 32;
+/** About 100 ms and 32 MB for each guess. */
+const newScrypt = { N: 2 ** 15, r: 8, p: 1 };
+const maxScryptMemoryBytes = 256 * 1024 * 1024;
+
+/** @returns 32 random bytes: the whole secret of an Ed25519 key */
+export function newSeed(): Uint8Array {
+  return Uint8Array.from(randomBytes(seedBytes));
+}
+
+export interface CreateKeyOptions {
+  readonly path: string;
+  readonly seed: Uint8Array;
+  /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
+  readonly passphrase?: string;
+  readonly name?: string;
+  readonly durableFs: DurableFs;
+}
+
+/**
+ * Writes a new key file, mode 0600; its directory is the caller's to flush.
+ * @throws WritError KEY_EXISTS, DISK_*
+ */
+export function createKeyFile(options: CreateKeyOptions): void {
+  const { path, durableFs } = options;
+  if (isThere(path)) throw keyExists(path);
+  durableFs.createFile('keys.create', path, keyFileText(options), 0o600);
+}
+
+/**
+ * Writes the same secret under another passphrase, in one rename: there is always one whole file, the old or the new.
+ * @throws WritError KEY_UNREADABLE when what would be written does not open again (nothing is written), DISK_*
+ */
+export function replaceKeyFile(options: CreateKeyOptions): void {
+  const { path, seed, passphrase, durableFs } = options;
+  const text = keyFileText(options);
+  const again = unlockKey(parseKeyFile(path, JSON.parse(text)), passphrase);
+  if (!Buffer.from(again).equals(seed)) throw unreadable(path, 'the new file would not open');
+  durableFs.writeFile('keys.replace', path, text, 0o600);
+}
+
+function keyFileText({ seed, passphrase, name }: CreateKeyOptions): string {
+  const secret = passphrase === undefined ? { secret: base64(seed) } : lock(seed, passphrase);
+  const named = name === undefined ? {} : { name };
+  const file = { 'writ-key': formatVersion, ...named, scheme: 'ed25519', public: publicKeyOf(seed) };
+  return `${JSON.stringify({ ...file, ...secret }, null, 2)}\n`;
+}
+
+/** @throws WritError KEY_EXISTS if any of the paths is taken */
+export function requireNoKeys(paths: readonly string[]): void {
+  const taken = paths.find(isThere);
+  if (taken !== undefined) throw keyExists(taken);
+}
+
+/** True for a dangling link too. @throws WritError DISK_* */
+export function isThere(path: string): boolean {
+  try {
+    return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (isSystemError(error, 'ENOTDIR')) return false;
+    throw diskError(error, { op: 'keys.look', path });
+  }
+}
+
+function keyExists(path: string): WritError {
+  return new WritError('KEY_EXISTS', `${path} exists already`, { facts: { path } });
+}
+
+function lock(seed: Uint8Array, passphrase: string): Record<string, unknown> {
+  const salt = randomBytes(16);
+  const nonce = randomBytes(nacl.secretbox.nonceLength);
+  const box = nacl.secretbox(seed, nonce, deriveKey(passphrase, { ...newScrypt, salt }));
+  const scrypt = { ...newScrypt, salt: base64(salt) };
+  return { scrypt, nonce: base64(nonce), box: base64(box) };
+}
+
+function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uint8Array {
+  // The same letters typed on another keyboard may come decomposed.
+  const bytes = Buffer.from(passphrase.normalize('NFC'), 'utf8');
+  const options = { N, r, p, maxmem: 2 * maxScryptMemoryBytes };
+  return Uint8Array.from(scryptSync(bytes, salt, nacl.secretbox.keyLength, options));
+}
+
+/**
+ * Reads a key file without unlocking it.
+ * @returns undefined when there is no such file
+ * @throws WritError KEY_UNREADABLE
+ */
+export function readKeyFile(path: string): KeyFile | undefined {
+  const text = readText(path);
+  if (text === undefined) return undefined;
+  try {
+    return parseKeyFile(path, JSON.parse(text));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw unreadable(path, 'it is not JSON');
+    throw error;
+  }
+}
+
+function readText(path: string): string | undefined {
+  const verdict = readSmallFile(path, { maxBytes: maxKeyFileBytes });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  throw unreadable(path, verdict.why);
+}
+
+function parseKeyFile(path: string, value: unknown): KeyFile {
+  const file = memberObject(value);
+  if (file['writ-key'] !== formatVersion || file['scheme'] !== 'ed25519') {
+    throw unreadable(path, 'its format or scheme is not known');
+  }
+  const publicKey = file['public'];
+  if (typeof publicKey !== 'string' || !/^[0-9a-f]{64}$/.test(publicKey)) {
+    throw unreadable(path, 'it has no public key');
+  }
+  const secret = file['secret'] === undefined ? parseLocked(path, file) : parsePlain(path, file['secret']);
+  const name = file['name'];
+  return { path, publicKey, secret, ...(isSignerName(name) ? { name } : {}) };
+}
+
+function parsePlain(path: string, secret: unknown): PlainSecret {
+  return { kind: 'plain', seed: bytesOf(path, secret, seedBytes) };
+}
+
+function parseLocked(path: string, file: Record<string, unknown>): LockedSecret {
+  const { N, r, p, salt } = memberObject(file['scrypt']);
+  if (!isCount(N) || !isCount(r) || !isCount(p)) throw unreadable(path, 'it has no scrypt parameters');
+  // A key file from elsewhere must not make this machine work for hours, or take all its memory.
+  const bounded = Number.isInteger(Math.log2(N)) && N > 1 && p <= 16 && 128 * N * r <= maxScryptMemoryBytes;
+  if (!bounded) throw unreadable(path, 'its scrypt parameters are out of bounds');
+  const scrypt = { N, r, p, salt: bytesOf(path, salt, 16) };
+  const nonce = bytesOf(path, file['nonce'], nacl.secretbox.nonceLength);
+  const box = bytesOf(path, file['box'], seedBytes + nacl.secretbox.overheadLength);
+  return { kind: 'locked', scrypt, nonce, box };
+}
+
+function memberObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+}
+
+function bytesOf(path: string, value: unknown, length: number): Uint8Array {
+  const bytes = Buffer.from(typeof value === 'string' ? value : '', 'base64');
+  if (bytes.length !== length) throw unreadable(path, 'a part of it has the wrong length');
+  return Uint8Array.from(bytes);
+}
+
+/**
+ * Opens the secret of a key file.
+ * @returns the seed
+ * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG; KEY_UNREADABLE if the public key is not that of the secret
+ */
+export function unlockKey(file: KeyFile, passphrase: string | undefined): Uint8Array {
+  const seed = openSecret(file, passphrase);
+  if (publicKeyOf(seed) !== file.publicKey) throw unreadable(file.path, 'its public key is not its own');
+  return seed;
+}
+
+function openSecret({ path, secret }: KeyFile, passphrase: string | undefined): Uint8Array {
+  if (secret.kind === 'plain') return secret.seed;
+  if (passphrase === undefined) {
+    throw new WritError('PASSPHRASE_NEEDED', `${path} is locked`, { facts: { path } });
+  }
+  const seed = nacl.secretbox.open(secret.box, secret.nonce, deriveKey(passphrase, secret.scrypt));
+  if (seed !== null) return seed;
+  throw new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
+}
+
+/** @returns hex */
+export function publicKeyOf(seed: Uint8Array): string {
+  return Buffer.from(nacl.sign.keyPair.fromSeed(seed).publicKey).toString('hex');
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
+
+function unreadable(path: string, why: string): WritError {
+  return new WritError('KEY_UNREADABLE', `${path} cannot be used: ${why}`, { facts: { path, why } });
+}

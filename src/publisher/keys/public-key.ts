@@ -1,0 +1,124 @@
+// Public keys in files: ours with a person's name, or PEM of another program (Ed25519, ECDSA P-256, RSA). Owns the
+// format of .pub files. They come by mail: bounded, read strictly, and the key id is computed, never read.
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { basename } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { type JsonValue, parseStrictJson } from '../../core/text/strict-json.js';
+import { keyId, publicKeyIdentity } from '../../core/tuf/signature-schemes.js';
+import type { MetadataKey } from '../../core/tuf/tuf-metadata.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { metadataKey } from './signer.js';
+import { isSignerName } from './signer-names.js';
+
+export interface PublicKey {
+  readonly key: MetadataKey;
+  readonly keyId: string;
+  /** Of the person or device that holds the secret. */
+  readonly name: string;
+}
+
+const formatVersion = 1;
+const maxBytes = 16_384;
+const pemBegin = '-----BEGIN PUBLIC KEY-----';
+
+/** @returns the text of a .pub file */
+export function encodePublicKey(key: MetadataKey, name: string): string {
+  const { keytype, scheme, keyval } = key;
+  const file = { 'writ-pub': formatVersion, name, keyid: keyId(key), keytype, scheme, public: keyval.public };
+  return `${JSON.stringify(file, null, 2)}\n`;
+}
+
+/** @returns the .pub that lies beside a .key */
+export function publicPathOf(keyPath: string): string {
+  return keyPath.replace(/(?:\.key)?$/, '.pub');
+}
+
+/**
+ * Reads a .pub file, the public part of a key file of ours, or a PEM public key.
+ * @throws WritError KEY_UNREADABLE
+ */
+export function readPublicKey(path: string): PublicKey {
+  const bytes = readBounded(path);
+  const text = bytes.toString('utf8').trimStart();
+  if (text.startsWith(pemBegin)) return completed(path, readPem(path, text), undefined);
+  const json = parseStrictJson(bytes);
+  if (json.kind === 'refused') throw unusable(path, `it is no public key: ${json.reason}`);
+  const file = members(json.value);
+  const key = file['writ-key'] === undefined ? readPub(path, file) : readOwnKey(path, file);
+  return completed(path, key, file['name']);
+}
+
+function completed(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
+  // A key whose signatures never count would be one key less than the root says.
+  if (publicKeyIdentity(key) === undefined)
+    throw unusable(path, 'no host would count it: its type or scheme is not known, or it is too weak');
+  const fromPath = basename(path).replace(/(?:\.pub|\.pem|\.key)+$/, '');
+  return { key, keyId: keyId(key), name: isSignerName(name) ? name : safeName(fromPath) };
+}
+
+function safeName(text: string): string {
+  return isSignerName(text) ? text : 'unnamed';
+}
+
+function readPub(path: string, file: Readonly<Record<string, JsonValue>>): MetadataKey {
+  if (file['writ-pub'] !== formatVersion) throw unusable(path, 'its format is not known');
+  const { keytype, scheme } = file;
+  const value = file['public'];
+  if (typeof keytype !== 'string' || typeof scheme !== 'string' || typeof value !== 'string') {
+    throw unusable(path, 'a part of it is missing');
+  }
+  const key = { keytype, scheme, keyval: { public: value } };
+  if (file['keyid'] === keyId(key)) return key;
+  throw unusable(path, 'its key id is not that of its key');
+}
+
+function readOwnKey(path: string, file: Readonly<Record<string, JsonValue>>): MetadataKey {
+  const value = file['public'];
+  if (typeof value === 'string') return metadataKey(value);
+  throw unusable(path, 'it has no public key');
+}
+
+function readPem(path: string, text: string): MetadataKey {
+  const key = metadataKeyOf(loadPem(path, text));
+  if (key !== undefined) return key;
+  throw unusable(path, 'only Ed25519, ECDSA P-256 and RSA keys can be used');
+}
+
+function loadPem(path: string, text: string): KeyObject {
+  try {
+    return createPublicKey(text);
+  } catch (error) {
+    throw unusable(path, 'OpenSSL cannot read it', error);
+  }
+}
+
+function metadataKeyOf(publicKey: KeyObject): MetadataKey | undefined {
+  // Exported again: one text for one key, whatever line breaks and comments the file had.
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  switch (publicKey.asymmetricKeyType) {
+    case 'ed25519':
+      return metadataKey(publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex'));
+    case 'ec':
+      return { keytype: 'ecdsa', scheme: 'ecdsa-sha2-nistp256', keyval: { public: pem } };
+    case 'rsa':
+      return { keytype: 'rsa', scheme: 'rsassa-pss-sha256', keyval: { public: pem } };
+    default:
+      return undefined;
+  }
+}
+
+function readBounded(path: string): Buffer {
+  const verdict = readSmallFile(path, { maxBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  throw unusable(path, verdict.why, verdict.kind === 'refused' ? verdict.cause : undefined);
+}
+
+function members(value: JsonValue): Readonly<Record<string, JsonValue>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, JsonValue>>)
+    : {};
+}
+
+function unusable(path: string, why: string, cause?: unknown): WritError {
+  return new WritError('KEY_UNREADABLE', `${path} cannot be used: ${why}`, { facts: { path, why }, cause });
+}

@@ -1,0 +1,100 @@
+// Signs metadata: made with tweetnacl (or by an external command), checked with node:crypto before it is used. Two
+// independent implementations must agree on every signature, so that one faulty (or subverted) one signs nothing.
+import nacl from 'tweetnacl';
+import { WritError } from '../../core/errors.js';
+import { canonicalBytes, canonicalJson } from '../../core/text/canonical-json.js';
+import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
+import type { Envelope, MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
+
+/** Somebody who can sign: a key of ours, or a command of another program. */
+export interface Signer {
+  /** The keys that it may sign with: one of ours, or those of a role where a command does not say which it holds. */
+  readonly keys: readonly MetadataKey[];
+  /** @throws WritError SIGNER_FAILED, SIGNER_WRONG of an external command */
+  sign(bytes: Uint8Array): Promise<MetadataSignature>;
+}
+
+/** A key of ours, unlocked. */
+export interface KeySigner extends Signer {
+  readonly keyId: string;
+  readonly key: MetadataKey;
+  /** The same without waiting: nobody has to be asked. */
+  signNow(bytes: Uint8Array): MetadataSignature;
+}
+
+/** @param seed the secret of an Ed25519 key; it stays inside */
+export function createSigner(seed: Uint8Array): KeySigner {
+  const pair = nacl.sign.keyPair.fromSeed(seed);
+  const key = metadataKey(Buffer.from(pair.publicKey).toString('hex'));
+  const id = keyId(key);
+  const signNow = (bytes: Uint8Array): MetadataSignature => {
+    const sig = Buffer.from(nacl.sign.detached(Uint8Array.from(bytes), pair.secretKey)).toString('hex');
+    return { keyid: id, sig };
+  };
+  return { key, keyId: id, keys: [key], signNow, sign: async (bytes) => signNow(bytes) };
+}
+
+/** @param publicKey hex. @returns the key as metadata lists it */
+export function metadataKey(publicKey: string): MetadataKey {
+  return { keytype: 'ed25519', scheme: 'ed25519', keyval: { public: publicKey } };
+}
+
+/**
+ * @param signed the part of a metadata file that signatures are over
+ * @returns the file with one signature of each signer, in their order
+ * @throws WritError SIGNATURE_DISAGREEMENT, KEYS_MISSING when two of them hold one key, and what signers throw
+ */
+export async function signMetadata(signed: object, signers: readonly Signer[]): Promise<Buffer> {
+  const bytes = canonicalBytes(signed);
+  const signatures: MetadataSignature[] = [];
+  // One after the other: each may ask a person for a touch or a PIN.
+  for (const signer of signers) signatures.push(checkedSignature(signer, bytes, await signer.sign(bytes)));
+  requireDistinct(signatures);
+  return encodeMetadata({ signatures, signed });
+}
+
+/** As signMetadata, with keys of ours only. @throws WritError SIGNATURE_DISAGREEMENT */
+export function signMetadataNow(signed: object, signers: readonly KeySigner[]): Buffer {
+  const bytes = canonicalBytes(signed);
+  const signatures = signers.map((signer) => checkedSignature(signer, bytes, signer.signNow(bytes)));
+  return encodeMetadata({ signatures, signed });
+}
+
+/**
+ * @returns the file as it is written: canonical order, and the escapes that JSON needs. Canonical JSON itself
+ *   leaves the line breaks of a PEM key as they are, and no parser takes that back.
+ */
+export function encodeMetadata(file: Envelope<object>): Buffer {
+  const text = canonicalJson(file);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to be escaped
+  return Buffer.from(text.replace(/[\u0000-\u001f]/g, escapeControl), 'utf8');
+}
+
+function escapeControl(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** @returns the signature, if the other implementation agrees. @throws WritError SIGNATURE_DISAGREEMENT */
+export function checkedSignature(
+  signer: Signer,
+  bytes: Uint8Array,
+  signature: MetadataSignature,
+): MetadataSignature {
+  const key = signer.keys.find((one) => keyId(one) === signature.keyid);
+  if (key !== undefined && verifySignature(key, bytes, signature.sig)) return signature;
+  const { keyid } = signature;
+  throw new WritError('SIGNATURE_DISAGREEMENT', `a signature of key ${keyid} does not verify`, {
+    facts: { keyId: keyid },
+  });
+}
+
+/** A key that signs twice is one signer, and a file that says otherwise is refused everywhere. */
+function requireDistinct(signatures: readonly MetadataSignature[]): void {
+  const ids = signatures.map(({ keyid }) => keyid);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice === undefined) return;
+  throw new WritError('KEYS_MISSING', `two of the signers hold one key, ${twice}`, {
+    facts: { keyId: twice, expected: ids.length, actual: new Set(ids).size },
+    hint: 'Give a signer for each key that is needed.',
+  });
+}

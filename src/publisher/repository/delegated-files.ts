@@ -1,0 +1,126 @@
+// The files of delegated roles as they lie in a repository: what hosts see, and what waits to go live. A file counts
+// when the keys that the delegating targets name have signed it, and when it speaks of nothing but its own paths.
+import { join } from 'node:path';
+import { isWritError, WritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits } from '../../core/limits.js';
+import { delegationAuthority, isNamedBy, requireThreshold } from '../../core/tuf/metadata-checks.js';
+import { matchesPath } from '../../core/tuf/target-search.js';
+import {
+  type DelegatedRole,
+  type MetaFile,
+  type ParsedFile,
+  parseEnvelope,
+} from '../../core/tuf/tuf-metadata.js';
+import {
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  versionsOnDisk,
+} from './repository-layout.js';
+
+/** Newest file of each role that has one, by name. */
+export type DelegatedFiles = ReadonlyMap<string, ParsedFile<'targets'>>;
+
+type Meta = Readonly<Record<string, MetaFile>>;
+
+/** @returns the roles that targets delegate to, in the order of their search */
+export function delegatedRolesOf(targets: ParsedFile<'targets'>): readonly DelegatedRole[] {
+  return targets.signed.delegations?.roles ?? [];
+}
+
+/** @returns the delegated files that a snapshot names and the targets vouch for; one that is damaged is left out */
+export function readLiveDelegated(
+  layout: RepositoryLayout,
+  meta: Meta,
+  targets: ParsedFile<'targets'>,
+): DelegatedFiles {
+  const files = new Map<string, ParsedFile<'targets'>>();
+  for (const role of delegatedRolesOf(targets)) {
+    const named = metaOf(meta, role.name);
+    const file = named && readVouched(layout, { delegator: targets, role, version: named.version });
+    if (named !== undefined && file !== undefined && isNamedBy(named, file)) files.set(role.name, file);
+  }
+  return files;
+}
+
+/** @returns for each role the newest file that may go live, and the names of newer ones that may not */
+export function findNewestDelegated(
+  layout: RepositoryLayout,
+  meta: Meta,
+  targets: ParsedFile<'targets'>,
+): { readonly delegated: DelegatedFiles; readonly ignored: readonly string[] } {
+  const delegated = new Map<string, ParsedFile<'targets'>>(readLiveDelegated(layout, meta, targets));
+  const ignored: string[] = [];
+  for (const role of delegatedRolesOf(targets)) {
+    const live = metaOf(meta, role.name)?.version ?? 0;
+    const newer = versionsOnDisk(layout, role.name).filter((version) => version > live);
+    for (const version of newer.reverse()) {
+      const file = readVouched(layout, { delegator: targets, role, version });
+      if (file !== undefined) {
+        delegated.set(role.name, file);
+        break;
+      }
+      ignored.push(metadataName(role.name, version));
+    }
+  }
+  return { delegated, ignored };
+}
+
+/** @returns the version that a snapshot names; 0 when it names none: no host has seen the role */
+export function versionIn(meta: Meta, role: string): number {
+  return metaOf(meta, role)?.version ?? 0;
+}
+
+function metaOf(meta: Meta, role: string): MetaFile | undefined {
+  return Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
+}
+
+interface WantedFile {
+  readonly delegator: ParsedFile<'targets'>;
+  readonly role: DelegatedRole;
+  readonly version: number;
+}
+
+/**
+ * Reads one file of a delegated role under the keys of its delegator.
+ * @throws WritError METADATA_MISSING, METADATA_MALFORMED, SIGNATURE_*, DELEGATION_REFUSED
+ */
+export function readDelegatedFile(
+  layout: RepositoryLayout,
+  { delegator, role, version }: WantedFile,
+): ParsedFile<'targets'> {
+  const name = metadataName(role.name, version);
+  const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxTargetsBytes);
+  if (bytes === undefined) {
+    throw new WritError('METADATA_MISSING', `the repository has no ${name}`, {
+      facts: { role: role.name, name },
+    });
+  }
+  const file = parseEnvelope(bytes, 'targets', role.name);
+  requireThreshold(file, delegationAuthority(delegator, role));
+  requireOwnPaths(file, role);
+  return file;
+}
+
+function readVouched(layout: RepositoryLayout, wanted: WantedFile): ParsedFile<'targets'> | undefined {
+  try {
+    const file = readDelegatedFile(layout, wanted);
+    // A copy of an older file under a newer name is not newer.
+    return file.signed.version === wanted.version ? file : undefined;
+  } catch (error) {
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
+    throw error;
+  }
+}
+
+/** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */
+function requireOwnPaths({ signed }: ParsedFile<'targets'>, role: DelegatedRole): void {
+  const foreign = Object.keys(signed.targets).find((path) => !matchesPath(role, path));
+  const further = signed.delegations?.roles[0]?.name;
+  if (foreign === undefined && further === undefined) return;
+  const what =
+    foreign === undefined ? `delegates further, to ${further}` : `lists ${foreign}, which is not its path`;
+  throw new WritError('DELEGATION_REFUSED', `${role.name} ${what}`, {
+    facts: { role: role.name, target: foreign, to: further },
+  });
+}

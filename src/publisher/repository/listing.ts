@@ -1,0 +1,125 @@
+// Which role lists which release: the newest targets of every role that may list one, and the questions that a
+// change of them asks. Pure over a repository's state; signs and writes nothing.
+import { targetPath } from '../../core/names.js';
+import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
+import { matchesPath } from '../../core/tuf/target-search.js';
+import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
+import { delegatedRolesOf } from './delegated-files.js';
+import { releasesOf } from './metadata-content.js';
+import type { RepositoryState } from './repository-state.js';
+
+/** One role that lists releases. */
+export interface Listing {
+  readonly role: string;
+  /** By path. */
+  readonly targets: Readonly<Record<string, TargetFile>>;
+}
+
+export interface ListedRelease {
+  readonly role: string;
+  readonly path: string;
+  readonly file: TargetFile;
+  readonly release: ReleaseInfo;
+}
+
+/** What was handed over to a role, signed by who gave it, until the role's own file has it. */
+export interface HandOver {
+  /** Newest version of the role's file then; 0 when it had none. A later one that is lost is not made good by this. */
+  readonly after: number;
+  /** By path. */
+  readonly targets: Readonly<Record<string, TargetFile>>;
+}
+
+export type HandedOver = Readonly<Record<string, HandOver>>;
+
+/** @returns what targets hand over, by role; `writ.handedOver` in their signed part */
+export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
+  return (signed as { readonly writ?: { readonly handedOver?: HandedOver } }).writ?.handedOver ?? {};
+}
+
+/** @returns true while the role has signed nothing since the hand-over: what it signed before is older news */
+export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | undefined): boolean {
+  return own === undefined || own.signed.version <= after;
+}
+
+/**
+ * @returns every role that lists releases, the top-level targets first; of a role that has not signed since something
+ *   was handed over to it, what was handed over
+ */
+export function listingsOf({ targets, delegated }: RepositoryState): readonly Listing[] {
+  const handedOver = handedOverBy(targets);
+  const teams = delegatedRolesOf(targets).map(({ name }) => {
+    const own = delegated.get(name);
+    const received = Object.hasOwn(handedOver, name) ? handedOver[name] : undefined;
+    const newest = received !== undefined && isInForce(received, own) ? received : own?.signed;
+    return { role: name, targets: newest?.targets ?? {} };
+  });
+  return [{ role: 'targets', targets: targets.signed.targets }, ...teams];
+}
+
+/** @returns what a role lists, by path: as listingsOf says it, nothing for a role that there is not */
+export function targetsListedBy(state: RepositoryState, role: string): Listing['targets'] {
+  return listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
+}
+
+/** @returns the role whose file lists this path, or would list it: as a client searches */
+export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: string): string {
+  if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
+  return delegatedRolesOf(targets).find((role) => matchesPath(role, path))?.name ?? 'targets';
+}
+
+/** @returns the head of a channel. @throws WritError TARGET_MALFORMED when the entry is not one of ours */
+export function findHead(state: RepositoryState, bundle: string, channel: string): ListedRelease | undefined {
+  const path = targetPath(bundle, channel);
+  const role = roleOfPath(state, path);
+  const targets = targetsListedBy(state, role);
+  const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
+  return file === undefined ? undefined : { role, path, file, release: parseReleaseInfo(file.custom, path) };
+}
+
+/** @returns the heads of a bundle's channels, by path. @throws WritError TARGET_MALFORMED */
+export function headsOf(state: RepositoryState, bundle: string): readonly ListedRelease[] {
+  return reachable(state).filter(({ release }) => release.bundle === bundle);
+}
+
+/** @returns every release that hosts see now, by path. @throws WritError TARGET_MALFORMED */
+export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[] {
+  const { live } = state;
+  const { targets } = live;
+  const files = [targets, ...live.delegated.values()];
+  return files.flatMap((file) =>
+    releasesOf(file.signed)
+      .filter(({ path }) => roleOfPath({ targets }, path) === file.name)
+      .map((entry) => ({ role: file.name, ...entry })),
+  );
+}
+
+/** What the role of a path lists; what another role says of it no client would find. */
+function reachable(state: RepositoryState): readonly ListedRelease[] {
+  return listingsOf(state).flatMap((listing) =>
+    releasesOf(listing)
+      .filter(({ path }) => roleOfPath(state, path) === listing.role)
+      .map((entry) => ({ role: listing.role, ...entry })),
+  );
+}
+
+/**
+ * @param afterSerial what another repository has used up, where this one takes its place
+ * @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too
+ */
+export function nextSerial(state: RepositoryState, bundle: string, afterSerial = 0): number {
+  return Math.max(highestSerial(state, bundle), afterSerial) + 1;
+}
+
+/** @returns the highest serial this bundle ever had; 0 for a new one */
+export function highestSerial(state: RepositoryState, bundle: string): number {
+  const before = Object.entries(handedOverBy(state.targets)).map(([role, { targets }]) => ({
+    role,
+    targets,
+  }));
+  return [...listingsOf(state), ...before]
+    .flatMap((listing) => releasesOf(listing))
+    .filter(({ release }) => release.bundle === bundle)
+    .flatMap(({ release }) => [release.serial, ...release.withdrawn])
+    .reduce((highest, serial) => Math.max(highest, serial), 0);
+}

@@ -1,0 +1,96 @@
+// Where things lie in a repository on disk, and which versions are there.
+// Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { type Digest, digestHex } from '../../core/names.js';
+import { roleFileName } from '../../core/tuf/delegations.js';
+import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
+
+export interface RepositoryLayout {
+  readonly directory: string;
+  readonly metadata: string;
+  readonly targets: string;
+  readonly lock: string;
+  /** The one metadata file that changes under its name. */
+  readonly timestamp: string;
+}
+
+/** @param directory of the repository; nothing has to be there yet */
+export function layoutOf(directory: string): RepositoryLayout {
+  const metadata = join(directory, 'metadata');
+  return {
+    directory,
+    metadata,
+    targets: join(directory, 'targets'),
+    lock: join(directory, '.lock'),
+    timestamp: join(metadata, 'timestamp.json'),
+  };
+}
+
+/** @param role a top-level or a delegated one. @returns `N.role.json`, or `timestamp.json` */
+export function metadataName(role: string, version: number): string {
+  return role === 'timestamp' ? 'timestamp.json' : `${version}.${roleFileName(role)}.json`;
+}
+
+/** Path below targets/ of an archive: its digest is in its name, so it never changes. */
+export function archiveName(channel: string, digest: Digest): string {
+  return `${digestHex(digest)}.${channel}.tar.br`;
+}
+
+const numbered = /^([1-9][0-9]{0,9})\.(.+)\.json$/;
+
+/** @returns the versions of a role that lie there, ascending; whatever wrote them */
+export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
+  const versions = listNames(layout.metadata).flatMap((name) => {
+    const match = numbered.exec(name);
+    return match?.[2] === roleFileName(role) ? [Number(match[1])] : [];
+  });
+  return versions.sort((a, b) => a - b);
+}
+
+/** @returns names of the roles that have numbered files there, those that nobody lists any more too */
+export function rolesOnDisk(layout: RepositoryLayout): string[] {
+  const names = listNames(layout.metadata).flatMap((name) => numbered.exec(name)?.[2] ?? []);
+  // A name that needs encoding is not one that our publisher gave.
+  return [...new Set(names)].filter((name) => roleFileName(name) === name);
+}
+
+/**
+ * Reads a file of the repository; it may have been put there by anybody who can write to the directory.
+ * @returns undefined when it is not there
+ * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large; DISK_*
+ */
+export function readRepositoryFile(path: string, maxBytes: number): Buffer | undefined {
+  const verdict = readSmallFile(path, { maxBytes, links: 'refused' });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'read') return verdict.bytes;
+  // What this machine does not let us read says nothing about the repository.
+  const isOurs = verdict.cause !== undefined && verdict.why !== 'ELOOP';
+  throw isOurs ? diskError(verdict.cause, { op: 'repo.read', path }) : invalidFile(path, verdict.why);
+}
+
+function invalidFile(path: string, why: string): WritError {
+  return new WritError('REPOSITORY_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
+}
+
+/** What a killed writer left behind; only the holder of the lock may call this. */
+export function removeLeftovers(layout: RepositoryLayout): void {
+  const bundles = listNames(layout.targets).map((name) => join(layout.targets, name));
+  for (const directory of [layout.directory, layout.metadata, ...bundles]) {
+    for (const name of listNames(directory)) {
+      if (isTemporaryName(name)) fs.rmSync(join(directory, name), { force: true });
+    }
+  }
+}
+
+/** @returns the names in a directory, sorted; none when it is not there. @throws WritError DISK_* */
+export function listNames(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory).sort();
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return [];
+    throw diskError(error, { op: 'repo.list', path: directory });
+  }
+}

@@ -1,0 +1,237 @@
+// The repository as it is on disk, verified against a root that its publisher holds: what the next version is
+// built on. Signatures and the chain of roots count as for a client; expiry does not, or a repository that
+// slept could never be woken. Somebody who can write to the directory must not get his own targets signed.
+import { join } from 'node:path';
+import { isWritError, WritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import {
+  isNamedBy,
+  isVouchedByRoot,
+  requireThreshold,
+  rootAuthority,
+} from '../../core/tuf/metadata-checks.js';
+import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
+import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { type DelegatedFiles, findNewestDelegated, readLiveDelegated } from './delegated-files.js';
+import {
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  versionsOnDisk,
+} from './repository-layout.js';
+
+/** All four roles are there and belong together; of the delegated ones those that verify. */
+export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
+
+export interface RepositoryState {
+  readonly layout: RepositoryLayout;
+  /** The root that everything was verified from. */
+  readonly anchor: Buffer;
+  /** What clients see now. */
+  readonly live: LiveSet;
+  /** The newest targets that verify: those of `live`, or newer ones that wait for the online keys. */
+  readonly targets: ParsedFile<'targets'>;
+  /** Under those targets, the newest file of each delegated role: live, or waiting. */
+  readonly delegated: DelegatedFiles;
+  /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
+  readonly ignored: readonly string[];
+  /** Every root from the anchor to the newest, which is that of `live`. */
+  readonly roots: readonly ParsedFile<'root'>[];
+  /** Roles whose live file an older root vouches for and the newest does not: hosts wait for them. */
+  readonly outdated: readonly LaterRole[];
+}
+
+/** What a root puts in charge, beside itself. */
+export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
+
+export interface ReadStateOptions {
+  /**
+   * `accepted` only where they are signed anew and shown to a person: targets of a key that the root no longer
+   * lists may be those of a thief, and must never be built on unseen.
+   */
+  readonly outdatedTargets?: 'accepted';
+}
+
+/** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
+export const anchorName = 'root.json';
+
+/**
+ * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
+ *   first root is believed
+ * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
+ */
+export function readRepositoryState(
+  layout: RepositoryLayout,
+  keysDirectory?: string,
+  options: ReadStateOptions = {},
+): RepositoryState {
+  const { anchor, roots } = readRoots(layout, keysDirectory);
+  return asInvalid(() => {
+    const timestamp = parseEnvelope(readRequired(layout.timestamp, limits.maxTimestampBytes), 'timestamp');
+    requireVoucher(timestamp, roots);
+    const snapshot = readNamed(layout, 'snapshot', timestamp.signed.meta['snapshot.json'], roots);
+    const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
+    const root = newestOf(roots);
+    const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
+    const newest = findNewest(layout, targets, root);
+    if (options.outdatedTargets === undefined && !isVouchedByRoot(newest.targets, root))
+      throw outdatedTargets();
+    const { meta } = snapshot.signed;
+    const live = { root, timestamp, snapshot, targets, delegated: readLiveDelegated(layout, meta, targets) };
+    const { delegated, ignored } = findNewestDelegated(layout, meta, newest.targets);
+    const all = { targets: newest.targets, delegated, ignored: [...newest.ignored, ...ignored] };
+    return { layout, anchor, live, ...all, roots, outdated: outdated.map(({ role }) => role) };
+  });
+}
+
+/** @returns true if something newer than what hosts see is signed and waits for the online keys */
+export function isWaiting({ targets, live, delegated }: RepositoryState): boolean {
+  if (targets !== live.targets) return true;
+  return [...delegated].some(([name, file]) => !isSameFile(file, live.delegated.get(name)));
+}
+
+/** @returns the state as hosts see it */
+export function withoutWaiting(state: RepositoryState): RepositoryState {
+  return { ...state, targets: state.live.targets, delegated: state.live.delegated };
+}
+
+/** @returns true for the same bytes, whoever read them */
+export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targets'> | undefined): boolean {
+  return other !== undefined && Buffer.from(file.bytes).equals(other.bytes);
+}
+
+/**
+ * The chain of roots alone, for ceremonies: it holds when every other role is lost or expired.
+ * @returns the anchor as it lies there, and every root from it on
+ * @throws WritError REPOSITORY_INVALID
+ */
+export function readRoots(
+  layout: RepositoryLayout,
+  keysDirectory?: string,
+): { readonly anchor: Buffer; readonly roots: readonly ParsedFile<'root'>[] } {
+  const anchor = readAnchor(layout, keysDirectory);
+  return { anchor, roots: asInvalid(() => followRoots(layout, anchor)) };
+}
+
+function newestOf(roots: readonly ParsedFile<'root'>[]): ParsedFile<'root'> {
+  const root = roots.at(-1);
+  if (root !== undefined) return root;
+  throw new WritError('INTERNAL', 'a chain of roots is empty');
+}
+
+/**
+ * A rotation puts the new root there before what its new keys sign; a crash in between, or keys that are
+ * elsewhere, must not make the repository unreadable to those who are to finish it.
+ */
+function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
+  if (roots.some((root) => isVouchedByRoot(file, root))) return;
+  requireThreshold(file, rootAuthority(newestOf(roots), file.role));
+}
+
+function outdatedTargets(): WritError {
+  return new WritError(
+    'SIGNATURE_THRESHOLD',
+    'the targets are signed by keys that the root no longer lists',
+    {
+      facts: { role: 'targets' },
+      hint: 'Bring the new targets key, and run `writ root commit` with it again.',
+    },
+  );
+}
+
+function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined): Buffer {
+  const own = keysDirectory === undefined ? undefined : join(keysDirectory, anchorName);
+  const bytes =
+    (own === undefined ? undefined : readRepositoryFile(own, limits.maxRootBytes)) ??
+    readRepositoryFile(join(layout.metadata, metadataName('root', 1)), limits.maxRootBytes);
+  if (bytes !== undefined) return bytes;
+  throw new WritError('REPOSITORY_INVALID', `${layout.directory} is no repository`, {
+    facts: { path: layout.directory },
+    hint: 'Make one with `writ init`, or correct --repository.',
+  });
+}
+
+function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root'>[] {
+  let set = trustFirstRoot(anchor);
+  const roots = [set.root];
+  for (let rotation = 0; rotation < limits.maxRootRotations; rotation += 1) {
+    const name = metadataName('root', set.root.signed.version + 1);
+    const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxRootBytes);
+    if (bytes === undefined) return roots;
+    set = trustNextRoot(set, bytes);
+    roots.push(set.root);
+  }
+  return roots;
+}
+
+function readNamed<Role extends 'snapshot' | 'targets'>(
+  layout: RepositoryLayout,
+  role: Role,
+  meta: MetaFile | undefined,
+  roots: readonly ParsedFile<'root'>[],
+): ParsedFile<Role> {
+  const name = metadataName(role, meta?.version ?? 0);
+  const maxBytes = metadataBytesByRole(limits)[role];
+  const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
+  requireVoucher(file, roots);
+  if (meta !== undefined && isNamedBy(meta, file)) return file;
+  throw new WritError('METADATA_MIX', `${name} is not the one that is named`, { facts: { name } });
+}
+
+function readRequired(path: string, maxBytes: number): Buffer {
+  const bytes = readRepositoryFile(path, maxBytes);
+  if (bytes !== undefined) return bytes;
+  throw new WritError('METADATA_MISSING', `${path} is not there`, { facts: { path } });
+}
+
+function findNewest(
+  layout: RepositoryLayout,
+  live: ParsedFile<'targets'>,
+  root: ParsedFile<'root'>,
+): Pick<RepositoryState, 'targets' | 'ignored'> {
+  const newer = versionsOnDisk(layout, 'targets').filter((version) => version > live.signed.version);
+  const ignored: string[] = [];
+  for (const version of newer.reverse()) {
+    const targets = readPending(layout, version, root);
+    if (targets !== undefined) return { targets, ignored };
+    ignored.push(metadataName('targets', version));
+  }
+  return { targets: live, ignored };
+}
+
+function readPending(
+  layout: RepositoryLayout,
+  version: number,
+  root: ParsedFile<'root'>,
+): ParsedFile<'targets'> | undefined {
+  try {
+    const path = join(layout.metadata, metadataName('targets', version));
+    const file = parseEnvelope(readRequired(path, limits.maxTargetsBytes), 'targets');
+    // A copy of older targets under a newer name is not newer.
+    return isVouchedByRoot(file, root) && file.signed.version === version ? file : undefined;
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Every refusal on the way is one answer to the publisher; what a client would say is kept in its facts. */
+function asInvalid<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw invalid(error);
+  }
+}
+
+/** @returns the error as REPOSITORY_INVALID; others than WritError, and those of this machine's disk, as they are */
+export function invalid(error: unknown): unknown {
+  if (!isWritError(error) || error.code === 'REPOSITORY_INVALID' || error.code.startsWith('DISK_'))
+    return error;
+  return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${error.message}`, {
+    facts: { ...error.facts, clientCode: error.code },
+    // What a host is told to do is no help to who holds the repository; who signs what has expired is.
+    ...(error.code === 'METADATA_EXPIRED' ? { hint: error.hint } : {}),
+    cause: error,
+  });
+}

@@ -1,0 +1,151 @@
+// Every write to a repository: under its lock, each file durable before the next, under a version that was never
+// used, and the timestamp last. A kill at any point leaves what clients see whole: before the last rename the
+// old repository, after it the new one.
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import type { Digest } from '../../core/names.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { takeLock } from '../../platform/disk/process-lock.js';
+import type { Clock } from '../../platform/time/clock.js';
+import {
+  archiveName,
+  layoutOf,
+  metadataName,
+  type RepositoryLayout,
+  removeLeftovers,
+  versionsOnDisk,
+} from './repository-layout.js';
+
+export interface RepositoryWriter {
+  readonly layout: RepositoryLayout;
+  /** Where an archive is packed before its digest is known; on the repository's file system. */
+  temporaryPath(): string;
+  /** Moves a packed and flushed archive to its place. */
+  placeArchive(temporaryPath: string, archive: ArchivePlace): void;
+  /** Gives an archive that is there the name that it has on another channel of its bundle. */
+  copyArchive(from: ArchivePlace, channel: string): void;
+  /** @returns a version above every one that was ever used for this role */
+  nextVersion(role: string, liveVersion: number): number;
+  writeMetadata(role: string, version: number, bytes: Uint8Array): void;
+  /** The one step that clients see. */
+  goLive(timestamp: Uint8Array): void;
+}
+
+export interface ArchivePlace {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly digest: Digest;
+}
+
+export interface WriterOptions {
+  readonly repository: string;
+  /** For whoever finds the lock held, as `publish`. */
+  readonly holder: string;
+  readonly lockWaitMs: number;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Holds the repository's lock while `act` runs, having removed what a killed writer left.
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID when there is no repository, and what act throws
+ */
+export async function withRepository<T>(
+  options: WriterOptions,
+  act: (writer: RepositoryWriter) => Promise<T>,
+): Promise<T> {
+  const layout = layoutOf(options.repository);
+  if (!fs.existsSync(layout.metadata)) throw noRepository(options.repository);
+  const lock = await takeLock({
+    path: layout.lock,
+    holder: options.holder,
+    waitMs: options.lockWaitMs,
+    clock: options.clock,
+    durable: options.durableFs,
+    code: 'REPOSITORY_LOCKED',
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+  try {
+    removeLeftovers(layout);
+    return await act(createWriter(layout, options));
+  } finally {
+    lock.release();
+  }
+}
+
+/** For `init`, which makes the directory that the lock lies in; all others use withRepository. */
+export function createWriter(
+  layout: RepositoryLayout,
+  { durableFs, clock }: Pick<WriterOptions, 'durableFs' | 'clock'>,
+): RepositoryWriter {
+  const temporaryPath = (): string => join(layout.directory, `.writ-tmp-${randomBytes(6).toString('hex')}`);
+  return {
+    layout,
+    temporaryPath,
+    placeArchive: (from, { bundle, channel, digest }) => {
+      const directory = join(layout.targets, bundle);
+      if (!fs.existsSync(directory)) {
+        durableFs.makeDirectory('repo.bundle-directory', directory, 0o755);
+        durableFs.flushDirectory('repo.bundle-directory:flush', layout.targets);
+      }
+      durableFs.rename('repo.archive', from, join(directory, archiveName(channel, digest)));
+    },
+    copyArchive: ({ bundle, channel: from, digest }, channel) => {
+      const directory = join(layout.targets, bundle);
+      const [source, copy] = [from, channel].map((name) => join(directory, archiveName(name, digest)));
+      if (source !== undefined && copy !== undefined) durableFs.linkFile('repo.archive-copy', source, copy);
+    },
+    nextVersion: (role, liveVersion) => Math.max(liveVersion, ...versionsOnDisk(layout, role).slice(-1)) + 1,
+    writeMetadata: (role, version, bytes) => {
+      const path = join(layout.metadata, metadataName(role, version));
+      // A second content under one version is what clients call an attack.
+      if (fs.existsSync(path)) throw versionTaken(path);
+      durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
+    },
+    goLive: (timestamp) => {
+      const temporary = join(layout.metadata, `.writ-tmp-${randomBytes(6).toString('hex')}`);
+      try {
+        durableFs.createFile('repo.timestamp:write', temporary, timestamp, 0o644);
+        setLaterTime(temporary, layout.timestamp, clock.nowMs(), durableFs);
+        durableFs.rename('repo.timestamp', temporary, layout.timestamp);
+      } catch (error) {
+        fs.rmSync(temporary, { force: true });
+        throw error;
+      }
+    },
+  };
+}
+
+const topLevel: readonly string[] = ['root', 'snapshot', 'targets'];
+
+/** Labels of operations are few: teams share one. */
+function operationOf(role: string): string {
+  return topLevel.includes(role) ? role : 'delegated';
+}
+
+/** nginx makes its ETag of seconds and size: a second file in one second would never be seen by a poll. */
+function setLaterTime(temporary: string, live: string, nowMs: number, durableFs: DurableFs): void {
+  const last = fs.statSync(live, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const seconds = Math.max(Math.floor(nowMs / 1000), Math.floor(last / 1000) + 1);
+  const descriptor = fs.openSync(temporary, 'r');
+  try {
+    fs.futimesSync(descriptor, seconds, seconds);
+    durableFs.flushDescriptor('repo.timestamp:time', descriptor, temporary);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function versionTaken(path: string): WritError {
+  return new WritError('REPOSITORY_INVALID', `${path} is there already`, { facts: { path } });
+}
+
+function noRepository(path: string): WritError {
+  return new WritError('REPOSITORY_INVALID', `${path} is no repository`, {
+    facts: { path },
+    hint: 'Make one with `writ init`, or correct --repository.',
+  });
+}

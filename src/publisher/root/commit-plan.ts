@@ -1,0 +1,142 @@
+// What committing a proposal would do, from the repository as it is: is the proposal complete, which roles need a
+// signature of new keys at once, are those keys here. Reads, and writes nothing; asked again under the lock.
+import { isVouchedByRoot, requireFresh } from '../../core/tuf/metadata-checks.js';
+import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
+import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { holderOf, type KeyDirectory, keysAtHand } from '../keys/key-directory.js';
+import { layoutOf } from '../repository/repository-layout.js';
+import {
+  type LaterRole,
+  type RepositoryState,
+  readRepositoryState,
+  readRoots,
+} from '../repository/repository-state.js';
+import { type Proposal, rootDigest, trustBase, wrongBase } from './proposal-file.js';
+import {
+  isComplete,
+  type Tallies,
+  type TrustedProposal,
+  tallySignatures,
+  validSignatures,
+  withSignatures,
+} from './proposal-signatures.js';
+import { judgeRoot, requireSane } from './root-rules.js';
+
+export interface CommitPlan extends TrustedProposal {
+  /** The next root as it will lie in the repository. */
+  readonly root: ParsedFile<'root'>;
+  readonly tallies: Tallies;
+  /** The repository under the root of now. */
+  readonly state: RepositoryState;
+  /** True when an earlier run has written this very root. */
+  readonly written: boolean;
+  /** Roles that hosts refuse under the next root until its keys sign them, in signing order. */
+  readonly unvouched: readonly LaterRole[];
+  /** Roles that are signed now: those, and what must follow them. */
+  readonly toSign: readonly LaterRole[];
+  /** Roles whose new keys are needed and not here. */
+  readonly missing: readonly LaterRole[];
+}
+
+export interface PlanOptions {
+  readonly repository: string;
+  /** The committer's keys, and copy of the root; without it, the repository's first root is believed. */
+  readonly keys?: KeyDirectory;
+  readonly proposal: Proposal;
+  readonly clock: Clock;
+}
+
+/**
+ * @throws WritError PROPOSAL_BASE, ROOT_CHANGE_REFUSED, SIGNATURE_THRESHOLD when signers are missing, METADATA_EXPIRED,
+ *   REPOSITORY_INVALID
+ */
+export function planCommit({ repository, keys, proposal, clock }: PlanOptions): CommitPlan {
+  const layout = layoutOf(repository);
+  const fromScratch = readRoots(layout).roots;
+  const base = baseOf(proposal, fromScratch);
+  // The committer's own word, beside the repository's: its root must lead to the same base.
+  if (keys !== undefined) requireLinked(proposal, readRoots(layout, keys.path));
+  requireSane(judgeRoot(base.signed, proposal.root.signed), { danger: 'accepted' });
+  requireFresh(proposal.root, clock.nowMs());
+  const trusted = { base, proposal };
+  const tallies = tallySignatures(trusted);
+  const complete = withSignatures(proposal, validSignatures(trusted));
+  const root = parseEnvelope(complete.root.bytes, 'root');
+  const written = fromScratch.at(-1)?.signed.version === root.signed.version;
+  // Both thresholds, by the very rules of a host; the tally is for people.
+  if (isComplete(tallies)) trustNextRoot(trustFirstRoot(base.bytes), root.bytes);
+  const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted' });
+  return {
+    base,
+    proposal: complete,
+    root,
+    tallies,
+    state,
+    written,
+    ...planRoles({ state, root: root.signed, keys, nowMs: clock.nowMs() }),
+  };
+}
+
+/** The root before the proposed one, as the repository has it. */
+function baseOf(proposal: Proposal, roots: readonly ParsedFile<'root'>[]): ParsedFile<'root'> {
+  const { version } = proposal.root.signed;
+  const newest = roots.at(-1);
+  const base = roots.find((root) => root.signed.version === version - 1);
+  const taken = roots.find((root) => root.signed.version === version);
+  if (taken !== undefined && rootDigest(taken) !== rootDigest(proposal.root)) {
+    throw wrongBase(`the repository has another root v${version} already`, { version });
+  }
+  if (newest !== undefined && newest.signed.version > version) {
+    throw wrongBase(`the repository is at root v${newest.signed.version} already`, { version });
+  }
+  if (base !== undefined && rootDigest(base) === proposal.baseDigest) return base;
+  throw wrongBase(`the repository is at root v${newest?.signed.version ?? 0}`, {
+    expected: base === undefined ? 'no root' : rootDigest(base),
+    actual: proposal.baseDigest,
+  });
+}
+
+/** @throws WritError PROPOSAL_BASE when the committer's own root leads elsewhere */
+function requireLinked(proposal: Proposal, own: ReturnType<typeof readRoots>): void {
+  const [first] = own.roots;
+  // A copy that is already the proposed root was written by an earlier run, after everything else.
+  if (first !== undefined && rootDigest(first) === rootDigest(proposal.root)) return;
+  trustBase(proposal, own.anchor);
+}
+
+const cascade: Readonly<Record<LaterRole, readonly LaterRole[]>> = {
+  targets: ['targets', 'snapshot', 'timestamp'],
+  snapshot: ['snapshot', 'timestamp'],
+  timestamp: ['timestamp'],
+};
+const signingOrder: readonly LaterRole[] = ['targets', 'snapshot', 'timestamp'];
+
+interface RolesQuestion {
+  readonly state: RepositoryState;
+  readonly root: RootSigned;
+  readonly keys: KeyDirectory | undefined;
+  readonly nowMs: number;
+}
+
+function planRoles({
+  state,
+  root,
+  keys,
+  nowMs,
+}: RolesQuestion): Pick<CommitPlan, 'unvouched' | 'toSign' | 'missing'> {
+  const { live } = state;
+  const files = { targets: state.targets, snapshot: live.snapshot, timestamp: live.timestamp };
+  const isVouched = (file: ParsedFile<LaterRole>): boolean => isVouchedByRoot(file, { signed: root });
+  const isHere = (role: LaterRole): boolean => keys !== undefined && keysAtHand(keys, holderOf(root, role));
+  const unvouched = signingOrder.filter((role) => !isVouched(files[role]));
+  const needed = new Set(unvouched.flatMap((role) => cascade[role]));
+  // An earlier run signed the targets, and ended before hosts were told.
+  if (!isVouched(live.targets)) for (const role of cascade.snapshot) needed.add(role);
+  const expired = signingOrder.filter((role) => files[role].expiresAtMs <= nowMs);
+  // What expired is signed along where its keys are here: it may be the same people's next errand.
+  const along = expired.map((role) => cascade[role]).filter((roles) => roles.every(isHere));
+  const wanted = new Set([...needed, ...along.flat()]);
+  const toSign = signingOrder.filter((role) => wanted.has(role));
+  return { unvouched, toSign, missing: toSign.filter((role) => !isHere(role)) };
+}

@@ -1,0 +1,186 @@
+// Commits a proposal: the root that enough people signed becomes the repository's, and roles whose keys it changed
+// are signed by the new ones in the same step. Verified before anything is written; every step can be done again
+// after a crash. Order: new targets and snapshot, which nothing names yet; then root and timestamp, side by side;
+// then the committer's own copy of the root.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isWritError, WritError } from '../../core/errors.js';
+import { defaultMetadataLimits } from '../../core/limits.js';
+import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { holderOf, type KeyDirectory, requireKeysOf } from '../keys/key-directory.js';
+import { type Signer, signMetadata } from '../keys/signer.js';
+import { isoSeconds, livesOf } from '../repository/metadata-content.js';
+import { readRepositoryFile } from '../repository/repository-layout.js';
+import { anchorName, type LaterRole, withoutWaiting } from '../repository/repository-state.js';
+import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
+import { type NextRoot, type OnlineSigners, signOnline } from '../signing/online-signing.js';
+import { verifyAsClient } from '../signing/self-check.js';
+import { type CommitPlan, planCommit } from './commit-plan.js';
+import type { Proposal } from './proposal-file.js';
+import { isComplete, whoIsMissing } from './proposal-signatures.js';
+
+export interface CommitOptions {
+  readonly repository: string;
+  /** The committer's keys; also those of roles that the root changes. */
+  readonly keys?: KeyDirectory;
+  readonly proposal: Proposal;
+  /** `accepted`: hosts may refuse the roles whose new keys are not here until their holder signs. */
+  readonly unsignedRoles: 'refused' | 'accepted';
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  readonly lockWaitMs: number;
+}
+
+export interface CommitResult {
+  readonly kind: 'committed' | 'completed' | 'unchanged';
+  readonly plan: CommitPlan;
+  /** What was signed by new keys, with its version. */
+  readonly signed: Partial<Readonly<Record<LaterRole, number>>>;
+  /** Hosts refuse these until they are signed. */
+  readonly waiting: readonly LaterRole[];
+  /** A role that has expired: hosts take nothing new, whatever the root says. */
+  readonly expired?: string;
+}
+
+/**
+ * @throws WritError as planCommit; SIGNATURE_THRESHOLD, KEYS_MISSING for new keys that are not here, REPOSITORY_LOCKED,
+ *   REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function commitRoot(options: CommitOptions): Promise<CommitResult> {
+  const holder = 'root commit';
+  return withRepository({ ...options, holder }, async (writer) => {
+    const plan = planCommit(options);
+    requireCommittable(plan, options.unsignedRoles);
+    const signers = await openSigners(plan, options.keys);
+    const expired = await requireLive(plan, options.clock);
+    const signed = await writeAll({ writer, plan, signers }, options);
+    const kept = plan.missing.length === 0 && saveAnchor(plan, options);
+    const wrote = !plan.written || Object.keys(signed).length > 0 || kept;
+    return {
+      kind: !wrote ? 'unchanged' : plan.written ? 'completed' : 'committed',
+      plan,
+      signed,
+      waiting: plan.toSign.filter((role) => signed[role] === undefined),
+      ...(expired === undefined ? {} : { expired }),
+    };
+  });
+}
+
+/** @throws WritError SIGNATURE_THRESHOLD naming who is missing, KEYS_MISSING naming what would break */
+export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOptions['unsignedRoles']): void {
+  if (!plan.written && !isComplete(plan.tallies)) {
+    const missing = whoIsMissing(plan.tallies);
+    const names = missing.map(({ count, of }) => `${count} of ${of.map(({ name }) => name).join(', ')}`);
+    throw new WritError('SIGNATURE_THRESHOLD', `the proposal still needs ${names.join(' and ')}`, {
+      facts: { role: 'root', missing },
+      hint: 'Mail it to them: writ sign FILE --key KEY.',
+    });
+  }
+  if (plan.missing.length === 0 || unsignedRoles === 'accepted') return;
+  const roles = plan.missing.join(' and ');
+  throw new WritError(
+    'KEYS_MISSING',
+    `the new keys of ${roles} are not here: hosts would refuse what is live`,
+    {
+      facts: { roles: plan.missing, unvouched: plan.unvouched },
+      hint: 'Bring them with --keys, or say --leave-unsigned and let their holder sign at once.',
+    },
+  );
+}
+
+type RoleSigners = Partial<Readonly<Record<LaterRole, readonly Signer[]>>>;
+
+/** Without the targets key, a new snapshot and timestamp would be as useless to hosts as the old ones. */
+async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Promise<RoleSigners> {
+  if (keys === undefined || plan.missing.includes('targets')) return {};
+  const here = plan.toSign.filter((role) => !plan.missing.includes(role));
+  const online = !plan.missing.includes('snapshot') && !plan.missing.includes('timestamp');
+  const signers: [LaterRole, readonly Signer[]][] = [];
+  for (const role of here.filter((one) => one === 'targets' || online)) {
+    signers.push([role, await requireKeysOf(keys, holderOf(plan.root.signed, role))]);
+  }
+  return Object.fromEntries(signers);
+}
+
+/**
+ * With nothing to sign anew, what is live must go on working under the next root.
+ * @returns the role that has expired, which is no reason to keep a root back
+ */
+async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | undefined> {
+  if (plan.toSign.length > 0) return undefined;
+  try {
+    const { state } = plan;
+    const next = plan.written ? {} : { next: plan.root };
+    // Of what is live: newer targets that wait for the online keys are not in it.
+    const live = withoutWaiting(state);
+    await verifyAsClient({ state: live, timestamp: state.live.timestamp.bytes, clock, ...next });
+    return undefined;
+  } catch (error) {
+    if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') throw error;
+    const { role } = error.facts;
+    if (role === 'root' || typeof role !== 'string') throw error;
+    return role;
+  }
+}
+
+interface Work {
+  readonly writer: RepositoryWriter;
+  readonly plan: CommitPlan;
+  readonly signers: RoleSigners;
+}
+
+async function writeAll(work: Work, { clock }: CommitOptions): Promise<CommitResult['signed']> {
+  const { writer, plan, signers } = work;
+  const write = (): void => {
+    if (!plan.written) writer.writeMetadata('root', plan.root.signed.version, plan.root.bytes);
+  };
+  const targets = await signTargets(work, clock);
+  const online = onlineOf(signers);
+  const signedTargets = targets === undefined ? {} : { targets: targets.signed.version };
+  if (online === undefined) {
+    write();
+    return signedTargets;
+  }
+  const outdated = plan.unvouched;
+  // Newer targets that wait go live with a new snapshot only.
+  const before = signers.snapshot === undefined ? withoutWaiting(plan.state) : plan.state;
+  const state = { ...before, outdated, targets: targets ?? before.targets };
+  const next: NextRoot = { root: plan.root, write };
+  const roles = ['timestamp' as const, ...(signers.snapshot === undefined ? [] : ['snapshot' as const])];
+  const complete = { timestamp: online.timestamp, snapshot: online.snapshot };
+  const versions = await signOnline({ writer, state, signers: complete, roles, clock, next });
+  const snapshot = signers.snapshot === undefined ? {} : { snapshot: versions.snapshot };
+  return { ...signedTargets, ...snapshot, timestamp: versions.timestamp };
+}
+
+function onlineOf({ snapshot, timestamp }: RoleSigners): OnlineSigners | undefined {
+  return timestamp === undefined ? undefined : { snapshot: snapshot ?? [], timestamp };
+}
+
+/** The same targets and delegations under the new keys. */
+async function signTargets({ writer, plan, signers }: Work, clock: Clock) {
+  if (signers.targets === undefined) return undefined;
+  const { signed } = plan.state.targets;
+  const version = writer.nextVersion('targets', plan.state.live.targets.signed.version);
+  const nowMs = clock.nowMs();
+  const expires = isoSeconds(nowMs + livesOf(plan.root.signed as RootSigned).targets);
+  const { writ } = signed as { readonly writ?: object };
+  const content = { ...signed, version, expires, writ: { ...writ, signedAt: isoSeconds(nowMs) } };
+  const bytes = await signMetadata(content, signers.targets);
+  const file: ParsedFile<'targets'> = parseEnvelope(bytes, 'targets');
+  writer.writeMetadata('targets', version, bytes);
+  return file;
+}
+
+/** @returns true if the committer's copy of the root was another one */
+function saveAnchor({ root }: CommitPlan, { keys, durableFs }: CommitOptions): boolean {
+  if (keys === undefined || !fs.existsSync(keys.path)) return false;
+  const path = join(keys.path, anchorName);
+  const own = readRepositoryFile(path, defaultMetadataLimits.maxRootBytes);
+  const before = own === undefined ? 0 : parseEnvelope(own, 'root').signed.version;
+  if (before >= root.signed.version) return false;
+  durableFs.writeFile('keys.root', path, root.bytes, 0o644);
+  return true;
+}

@@ -1,0 +1,248 @@
+// Makes a repository and the keys to it: root, targets, snapshot, timestamp, each version 1. Runs once; what is
+// there already is never overwritten. The publisher keeps its own copy of the root beside the keys.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { isWritError, WritError } from '../../core/errors.js';
+import { parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { isThere, requireNoKeys } from '../keys/key-file.js';
+import { makeParents, writeKeyPair } from '../keys/new-key.js';
+import { publicPathOf } from '../keys/public-key.js';
+import { type KeySigner, signMetadataNow } from '../keys/signer.js';
+import { isSignerName } from '../keys/signer-names.js';
+import {
+  type Edition,
+  type RoleLives,
+  rootContent,
+  snapshotContent,
+  targetsContent,
+  timestampContent,
+} from '../repository/metadata-content.js';
+import { layoutOf, metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { anchorName } from '../repository/repository-state.js';
+import { createWriter } from '../repository/repository-writer.js';
+
+export interface InitOptions {
+  readonly repository: string;
+  readonly keysDirectory: string;
+  readonly rootKeys: number;
+  readonly rootThreshold: number;
+  /** Of the people who will hold the root keys, in their order; `root-N` for those left out. */
+  readonly rootNames?: readonly string[];
+  /** One lost root key would then be the end of the repository: must be said on purpose. */
+  readonly spareRootKey: 'required' | 'waived';
+  readonly lives: RoleLives;
+  /** Absent: the key files are not encrypted. */
+  readonly passphrase?: string;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+}
+
+export interface InitResult {
+  readonly roles: readonly InitRole[];
+  /** Path of the first root, which every host is given. */
+  readonly rootPath: string;
+  /** SHA-256 of the first root in hex; its first 16 digits are compared by voice. */
+  readonly rootDigestHex: string;
+}
+
+export interface InitRole {
+  readonly role: TopLevelRole;
+  readonly keys: number;
+  readonly threshold: number;
+  readonly expiresMs: number;
+  readonly keyFiles: readonly string[];
+  /** Names of who holds them, in the same order. */
+  readonly signers: readonly string[];
+}
+
+/** @throws WritError USAGE, REPOSITORY_EXISTS, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
+export function initRepository(options: InitOptions): InitResult {
+  requireThresholdOf(options);
+  requireNames(options);
+  const layout = layoutOf(options.repository);
+  if (fs.existsSync(layout.metadata)) {
+    const facts = { path: options.repository };
+    throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
+  }
+  const roles = rolesOf(options);
+  const keyPaths = roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)]));
+  // A root that lies there is somebody's trust in another repository.
+  const anchor = join(options.keysDirectory, anchorName);
+  requireNoKeys([...keyPaths, anchor]);
+  const rootBytes = makeWhole({ roles, layout, keyPaths: [...keyPaths, anchor] }, options);
+  return {
+    roles: roles.map(({ role, threshold, keys }) => {
+      const expiresMs = options.clock.nowMs() + options.lives[role];
+      const keyFiles = keys.map(({ path }) => path);
+      return {
+        role,
+        keys: keys.length,
+        threshold,
+        expiresMs,
+        keyFiles,
+        signers: keys.map(({ name }) => name),
+      };
+    }),
+    rootPath: join(layout.metadata, metadataName('root', 1)),
+    rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
+  };
+}
+
+interface Plan {
+  readonly roles: readonly RolePlan[];
+  readonly layout: RepositoryLayout;
+  /** The copy of the root as well. */
+  readonly keyPaths: readonly string[];
+}
+
+/** All or nothing: half a repository, or keys to none, would refuse the next try. @returns the first root */
+function makeWhole({ roles, layout, keyPaths }: Plan, options: InitOptions): Uint8Array {
+  try {
+    const holders = makeKeys(roles, options);
+    makeDirectories(layout, options.durableFs);
+    return writeFirstVersions(layout, holders, options);
+  } catch (error) {
+    if (isWritError(error)) {
+      const made = [...keyPaths, layout.metadata].filter(isThere);
+      for (const path of made) fs.rmSync(path, { recursive: true, force: true });
+    }
+    throw error;
+  }
+}
+
+function requireThresholdOf({ rootKeys, rootThreshold, spareRootKey }: InitOptions): void {
+  if (rootThreshold > rootKeys || rootThreshold < 1) {
+    throw new WritError('USAGE', 'the root threshold must be from 1 to the number of root keys', {
+      facts: { expected: rootKeys, actual: rootThreshold },
+    });
+  }
+  if (rootThreshold < rootKeys || spareRootKey === 'waived') return;
+  throw new WritError(
+    'USAGE',
+    `with ${rootThreshold} of ${rootKeys}, one lost root key ends the repository`,
+    {
+      facts: { rootKeys, rootThreshold },
+      hint: 'Make more root keys than the threshold, or say --yes.',
+    },
+  );
+}
+
+function requireNames({ rootKeys, rootNames = [] }: InitOptions): void {
+  const wrong = rootNames.find((name): boolean => !isSignerName(name));
+  if (wrong !== undefined) {
+    throw new WritError(
+      'USAGE',
+      'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one',
+      {
+        facts: { actual: wrong.slice(0, 100) },
+      },
+    );
+  }
+  const all = Array.from({ length: rootKeys }, (_, index) => rootName(index, rootNames));
+  if (new Set(all).size === all.length && rootNames.length <= rootKeys) return;
+  throw new WritError('USAGE', 'each root key has one name of its own', {
+    facts: { expected: rootKeys, actual: rootNames.length },
+  });
+}
+
+function rootName(index: number, names: readonly string[]): string {
+  return names[index] ?? `root-${index + 1}`;
+}
+
+interface KeyPlan {
+  readonly path: string;
+  readonly name: string;
+}
+
+interface RolePlan {
+  readonly role: TopLevelRole;
+  readonly threshold: number;
+  readonly keys: readonly KeyPlan[];
+}
+
+function rolesOf(options: InitOptions): readonly RolePlan[] {
+  const { keysDirectory, rootKeys, rootThreshold, rootNames = [] } = options;
+  const key = (file: string, name: string): KeyPlan => ({ path: join(keysDirectory, `${file}.key`), name });
+  const rootKeyPlans = Array.from({ length: rootKeys }, (_, index) => {
+    return key(`root-${index + 1}`, rootName(index, rootNames));
+  });
+  return [
+    { role: 'root', threshold: rootThreshold, keys: rootKeyPlans },
+    { role: 'targets', threshold: 1, keys: [key('targets', 'targets')] },
+    { role: 'snapshot', threshold: 1, keys: [key('snapshot', 'server')] },
+    { role: 'timestamp', threshold: 1, keys: [key('timestamp', 'server')] },
+  ];
+}
+
+interface Holder {
+  readonly signers: readonly KeySigner[];
+  readonly names: readonly string[];
+  readonly threshold: number;
+}
+
+type Holders = Readonly<Record<TopLevelRole, Holder>>;
+
+function makeKeys(roles: readonly RolePlan[], options: InitOptions): Holders {
+  const { keysDirectory, durableFs, passphrase } = options;
+  makeParents(keysDirectory);
+  durableFs.ensureDirectory('keys.directory', keysDirectory, 0o700);
+  const locked = passphrase === undefined ? {} : { passphrase };
+  const holders = roles.map(({ role, threshold, keys }) => {
+    const signers = keys.map((key) => writeKeyPair({ ...key, durableFs, ...locked }));
+    return [role, { signers, threshold, names: keys.map(({ name }) => name) }] as const;
+  });
+  // Before anything is signed with them: a repository whose keys a power cut took is lost.
+  durableFs.flushDirectory('keys.flush', keysDirectory);
+  return Object.fromEntries(holders) as unknown as Holders;
+}
+
+function makeDirectories(layout: RepositoryLayout, durableFs: DurableFs): void {
+  makeParents(layout.directory);
+  durableFs.ensureDirectory('repo.directory', layout.directory, 0o755);
+  durableFs.makeDirectory('repo.metadata-directory', layout.metadata, 0o755);
+  durableFs.ensureDirectory('repo.targets-directory', layout.targets, 0o755);
+  durableFs.flushDirectory('repo.directory:flush', layout.directory);
+}
+
+/** @returns the first root */
+function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options: InitOptions): Uint8Array {
+  const { clock, lives, durableFs, keysDirectory } = options;
+  const writer = createWriter(layout, options);
+  const nowMs = clock.nowMs();
+  const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, lifeMs: lives[role] });
+  const sign = (role: TopLevelRole, content: object): Buffer => {
+    const bytes = signMetadataNow(content, holders[role].signers);
+    // What we could not read ourselves must not be written.
+    parseEnvelope(bytes, role);
+    return bytes;
+  };
+  const keysOf = (role: TopLevelRole) => {
+    const { signers, threshold, names } = holders[role];
+    return { keys: signers.map((signer) => signer.key), names, threshold };
+  };
+  const rootHolders = {
+    root: keysOf('root'),
+    targets: keysOf('targets'),
+    snapshot: keysOf('snapshot'),
+    timestamp: keysOf('timestamp'),
+  };
+  const root = sign('root', rootContent(edition('root'), rootHolders, lives));
+  const targets = sign('targets', targetsContent(edition('targets'), {}));
+  const snapshot = sign(
+    'snapshot',
+    snapshotContent(edition('snapshot'), {}, new Map([['targets', { version: 1, bytes: targets }]])),
+  );
+  const timestamp = sign(
+    'timestamp',
+    timestampContent(edition('timestamp'), { version: 1, bytes: snapshot }),
+  );
+  durableFs.writeFile('keys.root', join(keysDirectory, anchorName), root, 0o644);
+  writer.writeMetadata('root', 1, root);
+  writer.writeMetadata('targets', 1, targets);
+  writer.writeMetadata('snapshot', 1, snapshot);
+  writer.goLive(timestamp);
+  return root;
+}

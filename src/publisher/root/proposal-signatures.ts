@@ -1,0 +1,114 @@
+// Who has signed a proposal, who is missing, and adding a signature. Counts both roots apart: the old one must let
+// go, the new one must be able to act. Only signatures that verify are counted, kept or passed on.
+import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
+import type { MetadataKey, MetadataSignature, ParsedFile, RootSigned } from '../../core/tuf/tuf-metadata.js';
+import { checkedSignature, encodeMetadata, type Signer } from '../keys/signer.js';
+import type { Proposal } from './proposal-file.js';
+import { type NamedKey, nameIn } from './root-difference.js';
+
+export interface Tally {
+  readonly threshold: number;
+  readonly keys: number;
+  readonly signed: readonly NamedKey[];
+  readonly missing: readonly NamedKey[];
+}
+
+export interface Tallies {
+  readonly old: Tally;
+  readonly next: Tally;
+}
+
+/** A proposal, with the root that the reader trusts as its base. */
+export interface TrustedProposal {
+  readonly proposal: Proposal;
+  readonly base: ParsedFile<'root'>;
+}
+
+/** @returns who has signed and who has not, by the old root and by the new one; only signatures that verify count */
+export function tallySignatures(trusted: TrustedProposal): Tallies {
+  const { base, proposal } = trusted;
+  const next = proposal.root.signed;
+  const signed = new Set(validSignatures(trusted).map(({ keyid }) => keyid));
+  const tally = ({ roles }: RootSigned): Tally => {
+    const { keyids, threshold } = roles.root;
+    const keys = keyids.map((id) => ({ keyId: id, name: nameIn(base.signed, next, id) }));
+    return {
+      threshold,
+      keys: keyids.length,
+      signed: keys.filter(({ keyId: id }) => signed.has(id)),
+      missing: keys.filter(({ keyId: id }) => !signed.has(id)),
+    };
+  };
+  return { old: tally(base.signed), next: tally(next) };
+}
+
+/** @returns true when both thresholds are reached */
+export function isComplete({ old, next }: Tallies): boolean {
+  return old.signed.length >= old.threshold && next.signed.length >= next.threshold;
+}
+
+/** @returns who may still sign and is needed, by name; empty when both thresholds are reached */
+export function whoIsMissing({ old, next }: Tallies): { count: number; of: readonly NamedKey[] }[] {
+  const need = (tally: Tally): number => Math.max(tally.threshold - tally.signed.length, 0);
+  const both = old.missing.filter(({ keyId: id }) => next.missing.some((one) => one.keyId === id));
+  const most = Math.max(need(old), need(next));
+  // One person often counts for both roots; where such are enough, they are the shortest way.
+  if (need(old) > 0 && need(next) > 0 && both.length >= most) return [{ count: most, of: both }];
+  return [
+    { count: need(old), of: old.missing },
+    { count: need(next), of: next.missing },
+  ].filter(({ count }) => count > 0);
+}
+
+/** @returns the signatures that verify under a root key of the base or of the proposed root, one a key */
+export function validSignatures({ base, proposal }: TrustedProposal): MetadataSignature[] {
+  const keys = signingKeys({ base, proposal });
+  const seen = new Set<string>();
+  return proposal.root.signatures.filter(({ keyid, sig }) => {
+    const key = keys.get(keyid);
+    if (key === undefined || seen.has(keyid)) return false;
+    if (!verifySignature(key, proposal.root.signedBytes, sig)) return false;
+    seen.add(keyid);
+    return true;
+  });
+}
+
+/** @returns the root keys of both roots, by key id */
+export function signingKeys({ base, proposal }: TrustedProposal): ReadonlyMap<string, MetadataKey> {
+  const both = [base.signed, proposal.root.signed];
+  return new Map(
+    both.flatMap(({ keys, roles }) =>
+      roles.root.keyids.flatMap((id) => {
+        const key = Object.hasOwn(keys, id) ? keys[id] : undefined;
+        return key === undefined || keyId(key) !== id ? [] : [[id, key] as const];
+      }),
+    ),
+  );
+}
+
+/**
+ * @returns the proposal with a signature of each signer that has none there, and whose they are
+ * @throws WritError SIGNER_FAILED, SIGNER_WRONG, SIGNATURE_DISAGREEMENT
+ */
+export async function addSignatures(
+  trusted: TrustedProposal,
+  signers: readonly Signer[],
+): Promise<{ readonly proposal: Proposal; readonly added: readonly MetadataSignature[] }> {
+  const { proposal } = trusted;
+  const signatures = validSignatures(trusted);
+  const added: MetadataSignature[] = [];
+  for (const signer of signers) {
+    const bytes = proposal.root.signedBytes;
+    const signature = checkedSignature(signer, bytes, await signer.sign(bytes));
+    if (signatures.some(({ keyid }) => keyid === signature.keyid)) continue;
+    signatures.push(signature);
+    added.push(signature);
+  }
+  return { proposal: withSignatures(proposal, signatures), added };
+}
+
+/** @returns the proposal with these signatures and no others */
+export function withSignatures(proposal: Proposal, signatures: readonly MetadataSignature[]): Proposal {
+  const bytes = encodeMetadata({ signatures, signed: proposal.root.signed });
+  return { ...proposal, root: { ...proposal.root, signatures, bytes } };
+}

@@ -1,0 +1,112 @@
+// From the root of today and what shall be different to the signed part of the next root. Pure; whether the result
+// makes sense is root-rules' to say, and signing it is the people's.
+import { WritError } from '../../core/errors.js';
+import {
+  type RootSigned,
+  specVersion,
+  type TopLevelRole,
+  topLevelRoles,
+} from '../../core/tuf/tuf-metadata.js';
+import type { PublicKey } from '../keys/public-key.js';
+import { shortKeyId, signersOf } from '../keys/signer-names.js';
+import { isoSeconds, livesOf, type Ours, type RoleLives } from '../repository/metadata-content.js';
+
+/** What shall be different; nothing at all is a re-sign: a new version, and a new life. */
+export interface RootChange {
+  readonly add: readonly RoleKey[];
+  /** By the name in the root, or eight or more digits of the key id. */
+  readonly remove: readonly { readonly role: TopLevelRole; readonly which: string }[];
+  /** The only keys of the role from then on. */
+  readonly replace: readonly { readonly role: TopLevelRole; readonly keys: readonly PublicKey[] }[];
+  readonly thresholds: Partial<Readonly<Record<TopLevelRole, number>>>;
+  readonly lives: Partial<RoleLives>;
+}
+
+export interface RoleKey {
+  readonly role: TopLevelRole;
+  readonly key: PublicKey;
+}
+
+export const noChange: RootChange = { add: [], remove: [], replace: [], thresholds: {}, lives: {} };
+
+/**
+ * @returns the signed part of the next root; what the base has beside keys and roles stays
+ * @throws WritError ROOT_CHANGE_REFUSED for a key that is unknown, or there already
+ */
+export function changeRoot(base: RootSigned, change: RootChange, nowMs: number): Ours<RootSigned> {
+  const names = new Map(signersOf(base));
+  const roles = topLevelRoles.map((role) => [role, keysAfter(base, change, { role, names })] as const);
+  const keys = roles.flatMap(([, held]) => [...held]);
+  const lives = { ...livesOf(base), ...change.lives };
+  const { writ } = base as RootSigned & { readonly writ?: object };
+  const held = new Set(keys.map(([id]) => id));
+  const signers = [...names].filter(([id]) => held.has(id));
+  return {
+    ...base,
+    spec_version: specVersion,
+    version: base.version + 1,
+    expires: isoSeconds(nowMs + lives.root),
+    keys: Object.fromEntries(keys),
+    roles: Object.fromEntries(
+      roles.map(([role, own]) => {
+        const threshold = change.thresholds[role] ?? base.roles[role].threshold;
+        return [role, { keyids: [...own.keys()], threshold }];
+      }),
+    ) as unknown as RootSigned['roles'],
+    writ: {
+      ...writ,
+      signedAt: isoSeconds(nowMs),
+      livesMs: lives,
+      signers: Object.fromEntries(signers),
+    },
+  };
+}
+
+type Held = ReadonlyMap<string, RootSigned['keys'][string]>;
+
+interface RoleInChange {
+  readonly role: TopLevelRole;
+  /** Gets the names of the new keys. */
+  readonly names: Map<string, string>;
+}
+
+function keysAfter(base: RootSigned, change: RootChange, { role, names }: RoleInChange): Held {
+  const listed = base.roles[role].keyids.flatMap((id) => {
+    const key = base.keys[id];
+    return key === undefined ? [] : [[id, key] as const];
+  });
+  const replacement = change.replace.find((one) => one.role === role);
+  const held = new Map(replacement === undefined ? listed : []);
+  for (const { which } of change.remove.filter((one) => one.role === role)) {
+    held.delete(findKey(base, role, which));
+  }
+  const added = change.add.filter((one) => one.role === role).map(({ key }) => key);
+  for (const { keyId, key, name } of [...(replacement?.keys ?? []), ...added]) {
+    if (held.has(keyId))
+      throw refused(`${name} (${shortKeyId(keyId)}) is a key of ${role} already`, { role });
+    held.set(keyId, key);
+    names.set(keyId, name);
+  }
+  return held;
+}
+
+function findKey(base: RootSigned, role: TopLevelRole, which: string): string {
+  const names = signersOf(base);
+  const { keyids } = base.roles[role];
+  const isPrefix = /^[0-9a-f]{8,64}$/i.test(which);
+  const found = keyids.filter((id) => {
+    return names.get(id) === which || (isPrefix && id.startsWith(which.toLowerCase()));
+  });
+  const [id, ...more] = found;
+  if (id !== undefined && more.length === 0) return id;
+  const known = keyids.map((one) => `${names.get(one) ?? '?'} (${shortKeyId(one)})`).join(', ');
+  const text = id === undefined ? `is no key of ${role}` : `is more than one key of ${role}`;
+  throw refused(`${which.slice(0, 64)} ${text}; its keys are ${known}`, { role, keyIds: keyids });
+}
+
+function refused(message: string, facts: Readonly<Record<string, unknown>>): WritError {
+  return new WritError('ROOT_CHANGE_REFUSED', message, {
+    facts,
+    hint: 'See `writ key list`, or name the key by its id.',
+  });
+}

@@ -1,0 +1,74 @@
+// What a next root changes and who would be in charge, as values: from the signed parts alone, never from a text
+// that came with them. A key that the base knows keeps its name of there. Pure.
+import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
+import { nameOfKey, signersOf } from '../keys/signer-names.js';
+import { livesOf, type RoleLives } from '../repository/metadata-content.js';
+
+export interface NamedKey {
+  readonly keyId: string;
+  readonly name: string;
+}
+
+export interface RoleDifference {
+  readonly role: TopLevelRole;
+  readonly added: readonly NamedKey[];
+  readonly removed: readonly NamedKey[];
+  readonly kept: readonly NamedKey[];
+  readonly threshold: { readonly before: number; readonly after: number };
+}
+
+export interface RootDifference {
+  readonly version: { readonly before: number; readonly after: number };
+  readonly expires: string;
+  readonly roles: readonly RoleDifference[];
+  readonly lives: readonly {
+    readonly role: TopLevelRole;
+    readonly beforeMs: number;
+    readonly afterMs: number;
+  }[];
+  /** The new root gives a known key another name; it is shown under its old one. */
+  readonly renamed: readonly { readonly keyId: string; readonly before: string; readonly after: string }[];
+}
+
+/** @returns what a person has to know before signing `next`: versions, keys, thresholds, lives, names */
+export function compareRoots(base: RootSigned, next: RootSigned): RootDifference {
+  return {
+    version: { before: base.version, after: next.version },
+    expires: next.expires,
+    roles: topLevelRoles.map((role) => compareRole(base, next, role)),
+    lives: compareLives(livesOf(base), livesOf(next)),
+    renamed: renamedKeys(base, next),
+  };
+}
+
+function compareRole(base: RootSigned, next: RootSigned, role: TopLevelRole): RoleDifference {
+  const before = base.roles[role];
+  const after = next.roles[role];
+  const named = (keyId: string): NamedKey => ({ keyId, name: nameIn(base, next, keyId) });
+  return {
+    role,
+    added: after.keyids.filter((id) => !before.keyids.includes(id)).map(named),
+    removed: before.keyids.filter((id) => !after.keyids.includes(id)).map(named),
+    kept: after.keyids.filter((id) => before.keyids.includes(id)).map(named),
+    threshold: { before: before.threshold, after: after.threshold },
+  };
+}
+
+/** @returns the name of a key of either root; the base's word counts first */
+export function nameIn(base: RootSigned, next: RootSigned, keyId: string): string {
+  return signersOf(base).get(keyId) ?? nameOfKey(next, keyId);
+}
+
+function compareLives(before: RoleLives, after: RoleLives): RootDifference['lives'] {
+  return topLevelRoles
+    .filter((role) => before[role] !== after[role])
+    .map((role) => ({ role, beforeMs: before[role], afterMs: after[role] }));
+}
+
+function renamedKeys(base: RootSigned, next: RootSigned): RootDifference['renamed'] {
+  const after = signersOf(next);
+  return [...signersOf(base)].flatMap(([keyId, name]) => {
+    const other = after.get(keyId);
+    return other === undefined || other === name ? [] : [{ keyId, before: name, after: other }];
+  });
+}

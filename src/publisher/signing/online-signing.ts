@@ -1,0 +1,208 @@
+// Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
+// signers of these two roles come in here; root and targets keys have no way in.
+import { WritError } from '../../core/errors.js';
+import { keyId } from '../../core/tuf/signature-schemes.js';
+import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { type KeyDirectory, openRoleKeys, requireRoleKeys } from '../keys/key-directory.js';
+import { type Signer, signMetadata } from '../keys/signer.js';
+import {
+  livesOf,
+  type NamedFile,
+  snapshotContent,
+  timestampContent,
+} from '../repository/metadata-content.js';
+import { layoutOf } from '../repository/repository-layout.js';
+import {
+  isSameFile,
+  isWaiting,
+  type RepositoryState,
+  readRepositoryState,
+} from '../repository/repository-state.js';
+import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
+import { vetWaiting } from './check-unpublished.js';
+import { verifyAsClient } from './self-check.js';
+
+export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
+
+/**
+ * Opens the two online keys of a directory, and no other file of it but the publisher's copy of the root.
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
+ */
+export async function openOnlineSigners(repository: string, keys: KeyDirectory): Promise<OnlineSigners> {
+  const { root } = readRepositoryState(layoutOf(repository), keys.path).live;
+  const snapshot = await requireRoleKeys(keys, 'snapshot', root.signed);
+  return { snapshot, timestamp: await requireRoleKeys(keys, 'timestamp', root.signed) };
+}
+
+/** @returns the signers, or the roles whose keys are missing */
+export async function findOnlineSigners(
+  keys: KeyDirectory,
+  state: RepositoryState,
+): Promise<{ readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] }> {
+  const root = state.live.root.signed;
+  const snapshot = await openRoleKeys(keys, 'snapshot', root);
+  const timestamp = await openRoleKeys(keys, 'timestamp', root);
+  if (snapshot !== undefined && timestamp !== undefined) return { signers: { snapshot, timestamp } };
+  const missing: OnlineRole[] = snapshot === undefined ? ['snapshot'] : [];
+  return { missing: timestamp === undefined ? [...missing, 'timestamp'] : missing };
+}
+
+/** A role that lists releases, and the version of it that was signed. */
+export interface SignedRole {
+  readonly role: string;
+  readonly version: number;
+}
+
+export interface SignedVersions {
+  readonly targets: number;
+  readonly snapshot: number;
+  readonly timestamp: number;
+}
+
+export interface OnlineSigningOptions {
+  readonly writer: RepositoryWriter;
+  readonly state: RepositoryState;
+  readonly signers: OnlineSigners;
+  /** Both by default; `timestamp` alone signs the snapshot too when newer targets wait. */
+  readonly roles?: readonly OnlineRole[];
+  readonly clock: Clock;
+  /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
+  readonly next?: NextRoot;
+}
+
+export interface NextRoot {
+  readonly root: ParsedFile<'root'>;
+  readonly write: () => void;
+}
+
+/**
+ * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
+ * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
+  const { writer, state, signers, roles = onlineRoles, clock, next } = options;
+  const { live, targets } = state;
+  const nowMs = clock.nowMs();
+  const lives = livesOf((next?.root ?? live.root).signed);
+  let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
+  if (isWaiting(state) || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+    const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
+    const edition = { version, nowMs, lifeMs: lives.snapshot };
+    const content = snapshotContent(edition, live.snapshot.signed.meta, namedFiles(state));
+    snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
+    writer.writeMetadata('snapshot', version, snapshot.bytes);
+  }
+  const version = liveVersion(state, 'timestamp') + 1;
+  const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
+  const timestamp = await signMetadata(content, signers.timestamp);
+  await verifyAsClient({ state, timestamp, clock, ...(next === undefined ? {} : { next: next.root }) });
+  next?.write();
+  writer.goLive(timestamp);
+  return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };
+}
+
+/**
+ * Signers that were opened before a root took their keys away sign nothing more: not even a snapshot that would
+ * be refused afterwards and lie there.
+ * @throws WritError KEYS_MISSING
+ */
+function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {
+  for (const role of onlineRoles) {
+    const { keyids, threshold } = live.root.signed.roles[role];
+    const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
+    if (listed.length >= threshold) continue;
+    throw new WritError('KEYS_MISSING', `the root no longer lists the ${role} keys at hand`, {
+      facts: { role, expected: threshold, actual: listed.length, keyIds: keyids },
+      hint: 'Bring the new keys to where the old ones lie.',
+    });
+  }
+}
+
+/** @returns the newest file of each role, the delegated ones too */
+function namedFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
+  const files = new Map([['targets', targets], ...delegated]);
+  return new Map(
+    [...files].map(([role, { signed, bytes }]) => [role, { version: signed.version, bytes }] as const),
+  );
+}
+
+/** No honest count of signatures gets there: 30,000 years of one a second. */
+const maxHonestVersion = 1e12;
+
+/**
+ * Fast-forward attack: a stolen key signed a version so high that none comes after it. A root that takes the key
+ * away makes hosts forget both files (specification 5.3.11), so that counting may begin anew.
+ */
+function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
+  const { version } = live[role].signed;
+  const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
+  if (forgotten && version > maxHonestVersion) return 0;
+  if (version < Number.MAX_SAFE_INTEGER) return version;
+  throw new WritError('REPOSITORY_INVALID', `no version comes after the ${role} that is live`, {
+    facts: { role, version },
+    hint: `Its key was stolen: replace it with \`writ root rotate --replace ${role}=NEW.pub\`.`,
+  });
+}
+
+export interface ResignOptions {
+  readonly repository: string;
+  readonly signers: OnlineSigners;
+  readonly roles: readonly OnlineRole[];
+  /** Where the publisher's copy of the root lies; the repository's own first root without it. */
+  readonly keysDirectory?: string;
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  /** For whoever finds the lock held. */
+  readonly holder: string;
+  readonly lockWaitMs: number;
+}
+
+export interface ResignResult {
+  readonly versions: SignedVersions;
+  /** The targets that were live before. */
+  readonly targetsBefore: number;
+  /** Roles of which a newer version waited, and is live now. */
+  readonly wentLive: readonly SignedRole[];
+  /** Newer files that do not verify; they did not go live. */
+  readonly ignored: readonly string[];
+}
+
+/**
+ * `writ refresh`, and what the server does when a quarter of a life has passed or a publish waits.
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
+ */
+export async function resignOnline(options: ResignOptions): Promise<ResignResult> {
+  return withRepository(options, async (writer) => {
+    const { signers, roles, clock } = options;
+    const read = readRepositoryState(writer.layout, options.keysDirectory);
+    const state = await vetWaiting(read, clock);
+    requireNothingIgnored(state, clock.nowMs());
+    requireListed(state, signers);
+    const versions = await signOnline({ writer, state, signers, roles, clock });
+    const { ignored, live } = state;
+    return { versions, targetsBefore: live.targets.signed.version, wentLive: wentLive(state), ignored };
+  });
+}
+
+/** @returns what waited and is live now, the top-level targets first */
+function wentLive({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
+  const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
+  const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
+  return waited.map(([role, { signed }]) => ({ role, version: signed.version }));
+}
+
+/**
+ * Newer files that do not verify are somebody's mistake or attack, to be looked at. They stop the signing only
+ * while the timestamp is young: hosts must not lose a good policy's freshness over a bad file beside it.
+ */
+function requireNothingIgnored(state: RepositoryState, nowMs: number): void {
+  const { live, ignored } = state;
+  const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
+  if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
+  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot go live`, {
+    facts: { ignored },
+    hint: 'Publish again, with the keys of the role.',
+  });
+}

@@ -1,0 +1,76 @@
+// Looks at the next repository through the eyes of our own client, before its timestamp goes live: once as a
+// new host, and once as a host that has seen what is live now. Nothing is written.
+import { pathToFileURL } from 'node:url';
+import { WritError } from '../../core/errors.js';
+import { openTargetDigest } from '../../core/tuf/target-digest.js';
+import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
+import { overlaySource } from '../../trust/sources/overlay-source.js';
+import { openRepositorySource } from '../../trust/sources/repository-source.js';
+import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store.js';
+import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
+import { metadataName } from '../repository/repository-layout.js';
+import { invalid, type LiveSet, type RepositoryState } from '../repository/repository-state.js';
+
+export interface SelfCheckOptions {
+  readonly state: RepositoryState;
+  /** Not live yet; everything that it leads to lies in its place already. */
+  readonly timestamp: Uint8Array;
+  /** Not live yet either: the next root of a ceremony. */
+  readonly next?: ParsedFile<'root'>;
+  readonly clock: Clock;
+}
+
+/** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
+export async function verifyAsClient({ state, timestamp, next, clock }: SelfCheckOptions): Promise<void> {
+  const location = pathToFileURL(state.layout.directory).href;
+  const overlay = new Map([['metadata/timestamp.json', timestamp]]);
+  if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
+  const source = overlaySource(openRepositorySource(location, { clock, version: 'self-check' }), overlay);
+  try {
+    const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });
+    await newHost.refresh({ conditional: 'no' });
+    for (const entry of changedReleases(state)) await verifyArchive(newHost, entry);
+    const oldHost = openRepositoryClient({ source, store: storeOf(state), clock });
+    await oldHost.refresh({ conditional: 'no' });
+  } catch (error) {
+    throw invalid(error);
+  } finally {
+    await source.close();
+  }
+}
+
+/** What this publish brings: archives that are live already were checked when they went live. */
+function changedReleases(state: RepositoryState): readonly ListedRelease[] {
+  const before = new Map(liveReleasesOf(state).map((entry) => [entry.path, entry]));
+  const next = { ...state, live: { ...state.live, targets: state.targets, delegated: state.delegated } };
+  return liveReleasesOf(next).filter(({ path, role, file }) => {
+    const known = before.get(path);
+    return known?.role !== role || known.file.hashes['sha256'] !== file.hashes['sha256'];
+  });
+}
+
+async function verifyArchive(client: RepositoryClient, { release, role }: ListedRelease): Promise<void> {
+  const { bundle, channel } = release;
+  const target = await client.target(bundle, channel);
+  if (target?.vouchedBy.role !== role) {
+    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not found in ${role}`, {
+      facts: { bundle, channel },
+    });
+  }
+  const digest = openTargetDigest(target.path, target.file);
+  for await (const chunk of client.streamTarget(target)) digest.update(chunk);
+  digest.requireSame();
+}
+
+function storeOf({ anchor, live }: RepositoryState): TrustStore {
+  const store = memoryTrustStore(anchor);
+  const { root, timestamp, snapshot, targets, delegated }: LiveSet = live;
+  store.saveRoot(root.signed.version, root.bytes);
+  store.saveFile('timestamp', timestamp.bytes);
+  store.saveFile('snapshot', snapshot.bytes);
+  store.saveFile('targets', targets.bytes);
+  for (const [role, file] of delegated) store.saveDelegated(role, file.bytes);
+  return store;
+}

@@ -1,0 +1,178 @@
+// Signs the next version of a role that lists releases: the top-level targets, or a team's own. Who signs, how long it
+// lives and what it carries on from the version before is decided here; hosts see it with the next snapshot.
+import { WritError } from '../../core/errors.js';
+import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
+import { matchesPath } from '../../core/tuf/target-search.js';
+import {
+  type Delegations,
+  type ParsedFile,
+  parseEnvelope,
+  type TargetFile,
+} from '../../core/tuf/tuf-metadata.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { holderOf, type RoleHolder } from '../keys/key-directory.js';
+import { type Signer, signMetadata } from '../keys/signer.js';
+import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
+import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../repository/listing.js';
+import { livesOf, targetsContent } from '../repository/metadata-content.js';
+import type { RepositoryState } from '../repository/repository-state.js';
+import type { RepositoryWriter } from '../repository/repository-writer.js';
+
+/** @returns who may sign a role that lists releases. @throws WritError ROLE_UNKNOWN */
+export function holderOfRole({ live, targets }: RepositoryState, role: string): RoleHolder {
+  if (role === 'targets') return holderOf(live.root.signed, 'targets');
+  const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
+  if (delegated !== undefined) {
+    return { name: role, keys: targets.signed.delegations?.keys ?? {}, role: delegated };
+  }
+  const known = ['targets', ...delegatedRolesOf(targets).map(({ name }) => name)];
+  throw new WritError('ROLE_UNKNOWN', `the repository has no role ${role} that lists releases`, {
+    facts: { role, known: known.slice(0, 50) },
+  });
+}
+
+/** Milliseconds from a delegated role's signing to its expiry, by role; `writ.livesMs` of the delegating targets. */
+export function delegatedLives({ signed }: ParsedFile<'targets'>): Readonly<Record<string, number>> {
+  const { writ } = signed as { readonly writ?: { readonly livesMs?: Readonly<Record<string, number>> } };
+  return writ?.livesMs ?? {};
+}
+
+/** @returns milliseconds from signing to expiry */
+export function lifeOfRole({ live, targets }: RepositoryState, role: string): number {
+  const lives = delegatedLives(targets);
+  const own = role !== 'targets' && Object.hasOwn(lives, role) ? lives[role] : undefined;
+  return typeof own === 'number' && own >= 1000 ? own : livesOf(live.root.signed).targets;
+}
+
+export interface RoleSigning {
+  readonly writer: RepositoryWriter;
+  readonly state: RepositoryState;
+  readonly role: string;
+  /** By path; they take the place of the role's entries of the same paths. None: only version and expiry change. */
+  readonly entries: Readonly<Record<string, TargetFile>>;
+  readonly signers: readonly Signer[];
+  readonly clock: Clock;
+}
+
+/**
+ * Signs and writes the next version of a role.
+ * @returns the state with the new file as the role's newest
+ * @throws WritError SIGNATURE_DISAGREEMENT, REPOSITORY_INVALID, DISK_*
+ */
+export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
+  const { state, role, entries } = signing;
+  requireKnownEntries(state, role);
+  const before = newestFileOf(state, role);
+  const listed = targetsListedBy(state, role);
+  const ours = role === 'targets' ? { handedOver: stillHandedOver(state) } : {};
+  const file = await writeRole(signing, { ...listed, ...entries }, before, ours);
+  if (role === 'targets') return { ...state, targets: file };
+  return { ...state, delegated: new Map([...state.delegated, [role, file]]) };
+}
+
+/** What a change of delegations makes of the top-level targets. */
+export interface DelegationChange {
+  readonly targets: Readonly<Record<string, TargetFile>>;
+  readonly delegations: Delegations;
+  /** Members of `writ`. */
+  readonly ours: object;
+}
+
+/**
+ * Signs and writes the next version of the top-level targets, with other delegations.
+ * @returns the state under them: of each role the file that its keys of today vouch for
+ * @throws as signRole
+ */
+export async function signDelegations(
+  signing: RoleSigning & { readonly plan: DelegationChange },
+): Promise<RepositoryState> {
+  const { state, plan } = signing;
+  const { targets } = state;
+  const before = { ...targets, signed: { ...targets.signed, delegations: plan.delegations } };
+  const file = await writeRole(signing, plan.targets, before, plan.ours);
+  const delegated = [...state.delegated].filter(([role, one]) => isVouchedBy(file, role, one));
+  return { ...state, targets: file, delegated: new Map(delegated) };
+}
+
+async function writeRole(
+  { writer, state, role, signers, clock }: RoleSigning,
+  targets: Readonly<Record<string, TargetFile>>,
+  before: ParsedFile<'targets'> | undefined,
+  ours: object,
+): Promise<ParsedFile<'targets'>> {
+  const version = nextVersionOf(writer, state, role);
+  const edition = { version, nowMs: clock.nowMs(), lifeMs: lifeOfRole(state, role) };
+  const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
+  // What we could not read ourselves must not be written.
+  const file = parseEnvelope(bytes, 'targets', role);
+  requireAccepted(state, role, file);
+  writer.writeMetadata(role, version, bytes);
+  return file;
+}
+
+/** The keys were chosen before the lock was taken: a role whose keys changed meanwhile must not be signed by the old. */
+function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<'targets'>): void {
+  const { keys, role: roleKeys } = holderOfRole(state, role);
+  const name = role === 'targets' ? 'root' : 'targets';
+  const version = role === 'targets' ? state.live.root.signed.version : state.targets.signed.version;
+  if (isVouched(file, { name, version, keys, role: roleKeys })) return;
+  throw new WritError('REPOSITORY_INVALID', `the keys of ${role} changed meanwhile; nothing was written`, {
+    facts: { role },
+    hint: 'Run the command again.',
+  });
+}
+
+/** @returns a version above every one that was ever used for this role */
+function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
+  return writer.nextVersion(role, liveVersionOf(state, role));
+}
+
+/** @returns the newest file of a role that lists releases: live, or waiting */
+export function newestFileOf(
+  { targets, delegated }: RepositoryState,
+  role: string,
+): ParsedFile<'targets'> | undefined {
+  return role === 'targets' ? targets : delegated.get(role);
+}
+
+/** @returns the newest version of a role that lists releases; 0 before its first */
+export function versionOfRole(state: RepositoryState, role: string): number {
+  return newestFileOf(state, role)?.signed.version ?? 0;
+}
+
+/** @returns the version of a role that hosts see; 0 before they see any */
+export function liveVersionOf({ live }: RepositoryState, role: string): number {
+  const { targets, snapshot } = live;
+  return role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
+}
+
+/** Building on a file that is lost or damaged would forget what it listed, and use its serials again. */
+function requireKnownEntries({ live, delegated, targets }: RepositoryState, role: string): void {
+  if (role === 'targets' || delegated.has(role)) return;
+  const version = versionIn(live.snapshot.signed.meta, role);
+  const handedOver = handedOverBy(targets);
+  const known = Object.hasOwn(handedOver, role) ? (handedOver[role]?.after ?? 0) : 0;
+  if (version <= known) return;
+  throw new WritError('REPOSITORY_INVALID', `${version}.${role}.json is missing or does not verify`, {
+    facts: { role, version },
+    hint: 'Restore the file from a copy of the repository.',
+  });
+}
+
+/** @returns what was handed over to roles that have not signed since */
+function stillHandedOver({ targets, delegated }: RepositoryState): HandedOver {
+  const all = Object.entries(handedOverBy(targets));
+  return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, delegated.get(role))));
+}
+
+/** @returns true if a file of a role may stand under these targets: signed by its keys, and of its paths alone */
+export function isVouchedBy(
+  targets: ParsedFile<'targets'>,
+  role: string,
+  file: ParsedFile<'targets'>,
+): boolean {
+  const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
+  if (delegated === undefined) return false;
+  const ownPaths = Object.keys(file.signed.targets).every((path) => matchesPath(delegated, path));
+  return ownPaths && isVouched(file, delegationAuthority(targets, delegated));
+}

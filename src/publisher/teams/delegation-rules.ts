@@ -1,0 +1,140 @@
+// What a delegation may be: a name that is no other role's, keys that can sign, patterns that no other role has, and
+// no release that goes out of sight unasked. Pure over a repository's state.
+import { WritError } from '../../core/errors.js';
+import { patternsOverlap } from '../../core/tuf/pattern-overlap.js';
+import type { DelegatedRole } from '../../core/tuf/tuf-metadata.js';
+import type { PublicKey } from '../keys/public-key.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
+import type { RepositoryState } from '../repository/repository-state.js';
+
+export interface DelegationRequest {
+  readonly role: string;
+  /** Absent: the role goes. */
+  readonly change?: {
+    /** Left out: as they are. */
+    readonly paths?: readonly string[];
+    readonly keys?: readonly PublicKey[];
+    readonly threshold?: number;
+    readonly lifeMs?: number;
+  };
+  /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
+  readonly handOver: 'yes' | 'no';
+}
+
+const reserved: readonly string[] = ['root', 'timestamp', 'snapshot', 'targets', 'mirrors', 'role'];
+const roleName = /^[a-z][a-z0-9-]{0,62}$/;
+
+/** @throws WritError DELEGATION_REFUSED, USAGE */
+export function requireName({ delegated, targets }: RepositoryState, role: string): void {
+  if (!roleName.test(role) || reserved.includes(role)) {
+    const hint =
+      'A role is named by up to 63 of a-z 0-9 -, begins with a letter, and is none of the top-level roles.';
+    throw new WritError('DELEGATION_REFUSED', `${role.slice(0, 80)} cannot be the name of a team's role`, {
+      facts: { role: role.slice(0, 80) },
+      hint,
+    });
+  }
+  // A diamond: two delegators with two sets of keys for one file; which one holds depends on the way.
+  const other = [...delegated.values()].find((file) =>
+    delegatedRolesOf(file).some(({ name }) => name === role),
+  );
+  if (other === undefined) return;
+  throw refused(`${other.name} delegates to ${role} too`, { role, by: [targets.name, other.name] });
+}
+
+/** @throws WritError DELEGATION_REFUSED, USAGE */
+export function requireKeys(
+  { live }: RepositoryState,
+  { name, keyids, threshold }: DelegatedRole,
+  { change }: DelegationRequest,
+): void {
+  if (keyids.length === 0) {
+    throw new WritError('USAGE', `${name} needs a key`, {
+      hint: "Give the team's public key with --key FILE.",
+    });
+  }
+  if (threshold < 1 || threshold > keyids.length) {
+    throw new WritError('USAGE', 'the threshold must be from 1 to the number of keys', {
+      facts: { expected: keyids.length, actual: threshold },
+    });
+  }
+  const { root, snapshot, timestamp } = live.root.signed.roles;
+  // A stolen server would speak for the team.
+  const online = change?.keys?.find((key) => [...snapshot.keyids, ...timestamp.keyids].includes(key.keyId));
+  if (online !== undefined) {
+    throw refused(`${online.name} is a key of the server`, { role: name, keyId: online.keyId });
+  }
+  // A key that leaves its safe once a year would come to lie on a desk.
+  const rootKey = change?.keys?.find((key) => root.keyids.includes(key.keyId));
+  if (rootKey === undefined) return;
+  throw refused(`${rootKey.name} is a root key`, { role: name, keyId: rootKey.keyId });
+}
+
+const maxPatterns = 100;
+const maxPatternCharacters = 200;
+/** What `<bundle>/<channel>.tar.br` looks like. */
+const anyTarget = '*/*.tar.br';
+
+/** False also for `../*` and `./*`: no name of a bundle or channel begins with a dot, a dash or an underscore. */
+function canMatch(pattern: string): boolean {
+  const segments = pattern.split('/');
+  return patternsOverlap(pattern, anyTarget) && segments.every((segment) => !/^[._-]/.test(segment));
+}
+
+/** @throws WritError DELEGATION_REFUSED, USAGE */
+export function requirePaths({ targets }: RepositoryState, role: DelegatedRole): void {
+  const paths = role.paths ?? [];
+  if (paths.length === 0) {
+    throw new WritError('USAGE', `${role.name} needs paths`, {
+      hint: "As --paths 'dns-*/*': BUNDLE/CHANNEL.tar.br.",
+    });
+  }
+  if (paths.length > maxPatterns)
+    throw refused(`${paths.length} patterns are too many`, { expected: maxPatterns });
+  for (const pattern of paths) {
+    if (pattern.length > maxPatternCharacters || !canMatch(pattern)) {
+      throw refused(`no release can match ${pattern.slice(0, 80)}`, { pattern: pattern.slice(0, 80) });
+    }
+  }
+  for (const other of delegatedRolesOf(targets).filter(({ name }) => name !== role.name)) {
+    requireDisjoint(role, other);
+  }
+}
+
+/** Two roles for one path: the first in the list would answer, and the other one's releases would not exist. */
+function requireDisjoint(role: DelegatedRole, other: DelegatedRole): void {
+  const facts = { role: role.name, other: other.name };
+  if (other.paths === undefined)
+    throw refused(`${other.name} has paths by their digests, which cannot be compared`, facts);
+  for (const pattern of role.paths ?? []) {
+    const theirs = other.paths.find((one) => patternsOverlap(pattern, one));
+    if (theirs !== undefined) {
+      throw refused(`${pattern} and ${theirs} of ${other.name} have paths in common`, {
+        ...facts,
+        pattern,
+        theirs,
+      });
+    }
+  }
+}
+
+/** A release that changes hands is somebody's decision, and named in it; nothing goes out of sight unasked. */
+export function requireHandOver(
+  { handOver }: DelegationRequest,
+  { taken, left, role }: { taken: readonly string[]; left: readonly string[]; role: string },
+): void {
+  if (handOver === 'yes' || taken.length + left.length === 0) return;
+  const paths = [...taken, ...left];
+  const [what, hint] =
+    taken.length > 0
+      ? [`the targets list ${taken[0]}, which would hide what ${role} publishes for ever`, 'to the role']
+      : [`${role} lists ${left[0]}, which hosts would not find any more`, 'to the top-level targets'];
+  throw new WritError('DELEGATION_REFUSED', what, {
+    facts: { role, targets: paths.slice(0, 20), count: paths.length },
+    hint: `Say --hand-over to give these releases ${hint}.`,
+  });
+}
+
+function refused(message: string, facts: Readonly<Record<string, unknown>>): WritError {
+  return new WritError('DELEGATION_REFUSED', message, { facts });
+}

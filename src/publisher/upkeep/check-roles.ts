@@ -1,0 +1,185 @@
+// The metadata half of `writ repo check`: the chain of roots, then each role under whoever vouches for it. Every file
+// is judged by itself, so that one that is wrong hides nothing of the others.
+import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import {
+  requireDigests,
+  requireFresh,
+  requireThreshold,
+  requireVersion,
+  rootAuthority,
+} from '../../core/tuf/metadata-checks.js';
+import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
+import {
+  type DelegatedRole,
+  type MetaFile,
+  type ParsedFile,
+  parseEnvelope,
+  type TargetFile,
+  type TopLevelRole,
+} from '../../core/tuf/tuf-metadata.js';
+import { readDelegatedFile } from '../repository/delegated-files.js';
+import {
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  versionsOnDisk,
+} from '../repository/repository-layout.js';
+import { anchorName } from '../repository/repository-state.js';
+import type { CheckOptions, Findings } from './check-repository.js';
+
+export interface CheckedRoots {
+  /** What everything was verified from. */
+  readonly anchor: Uint8Array;
+  readonly newest: ParsedFile<'root'>;
+  readonly count: number;
+}
+
+export interface RoleCount {
+  readonly role: string;
+  readonly version: number;
+  readonly targets: number;
+}
+
+export interface CheckedRoles {
+  readonly counts: readonly RoleCount[];
+  /** What the roles list, by path; each path as the first role lists it. */
+  readonly releases: readonly { readonly path: string; readonly file: TargetFile }[];
+}
+
+/** @returns undefined when there is not even a first root to begin from */
+export function checkRoots(
+  layout: RepositoryLayout,
+  findings: Findings,
+  { keysDirectory, clock }: CheckOptions,
+): CheckedRoots | undefined {
+  const versions = versionsOnDisk(layout, 'root');
+  const own =
+    keysDirectory === undefined
+      ? undefined
+      : readRepositoryFile(join(keysDirectory, anchorName), limits.maxRootBytes);
+  const begin = findings.attempt('metadata/1.root.json', () => {
+    const first = readFile(layout, metadataName('root', 1), limits.maxRootBytes);
+    const set = trustFirstRoot(own ?? first);
+    return { set, anchor: own ?? first };
+  });
+  if (begin === undefined) return undefined;
+  let { set } = begin;
+  const served = metadataName('root', set.root.signed.version);
+  const isServed = findings.attempt(`metadata/${served}`, () => requireSameRoot(layout, set.root));
+  if (isServed === undefined) return undefined;
+  for (const version of versions.filter((one) => one > set.root.signed.version)) {
+    const name = metadataName('root', version);
+    const next = findings.attempt(`metadata/${name}`, () =>
+      trustNextRoot(set, readFile(layout, name, limits.maxRootBytes)),
+    );
+    // Behind a link that does not hold, nothing can be said of those that follow.
+    if (next === undefined) break;
+    set = next;
+  }
+  const name = metadataName('root', set.root.signed.version);
+  findings.attempt(`metadata/${name}`, () => requireFresh(set.root, clock.nowMs()));
+  return { anchor: begin.anchor, newest: set.root, count: versions.length };
+}
+
+/** The publisher's copy must be one of the roots that are served, or hosts follow another chain than he does. */
+function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile<'root'>): true {
+  const name = metadataName('root', signed.version);
+  if (readFile(layout, name, limits.maxRootBytes).equals(bytes)) return true;
+  throw new WritError('ROOT_NOT_LINKED', `${name} is not the publisher's copy of it`, { facts: { name } });
+}
+
+interface RolesContext extends CheckOptions {
+  readonly roots: CheckedRoots;
+}
+
+/** Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at. */
+export function checkRoles(
+  layout: RepositoryLayout,
+  findings: Findings,
+  { roots, clock }: RolesContext,
+): CheckedRoles {
+  const counts: RoleCount[] = [];
+  const releases = new Map<string, TargetFile>();
+  const root = roots.newest;
+  const check = <Role extends TopLevelRole>(
+    name: string,
+    read: () => ParsedFile<Role>,
+  ): ParsedFile<Role> | undefined => {
+    const file = findings.attempt(`metadata/${name}`, read);
+    if (file === undefined) return undefined;
+    findings.attempt(`metadata/${name}`, () => requireFresh(file, clock.nowMs()));
+    const targets = targetsOf(file);
+    counts.push({ role: file.name, version: file.signed.version, targets: Object.keys(targets).length });
+    // What the role before lists already, hosts find there.
+    for (const [path, target] of Object.entries(targets)) {
+      if (!releases.has(path)) releases.set(path, target);
+    }
+    return file;
+  };
+  const checkNamed = <Role extends 'snapshot' | 'targets'>(role: Role, meta: MetaFile | undefined) => {
+    if (meta === undefined) return undefined;
+    const name = metadataName(role, meta.version);
+    return check(name, () => readRole(layout, { role, name, meta, root }));
+  };
+  const timestamp = check('timestamp.json', () =>
+    readRole(layout, { role: 'timestamp', name: 'timestamp.json', root }),
+  );
+  const snapshot = checkNamed('snapshot', timestamp?.signed.meta['snapshot.json']);
+  const targets = checkNamed('targets', snapshot?.signed.meta['targets.json']);
+  for (const role of targets?.signed.delegations?.roles ?? []) {
+    const meta = snapshot?.signed.meta[`${role.name}.json`];
+    if (targets === undefined || meta === undefined) findings.note(`${role.name} has signed nothing yet`);
+    else
+      check(metadataName(role.name, meta.version), () =>
+        readTeam(layout, { delegator: targets, role, meta }),
+      );
+  }
+  return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
+}
+
+function targetsOf({ signed }: ParsedFile<TopLevelRole>): Readonly<Record<string, TargetFile>> {
+  return signed._type === 'targets' ? signed.targets : {};
+}
+
+interface TeamToRead {
+  readonly delegator: ParsedFile<'targets'>;
+  readonly role: DelegatedRole;
+  readonly meta: MetaFile;
+}
+
+function readTeam(layout: RepositoryLayout, { delegator, role, meta }: TeamToRead): ParsedFile<'targets'> {
+  const file = readDelegatedFile(layout, { delegator, role, version: meta.version });
+  requireDigests(role.name, meta, file.bytes);
+  requireVersion(role.name, meta, file.signed.version);
+  return file;
+}
+
+interface RoleToRead<Role> {
+  readonly role: Role;
+  readonly name: string;
+  /** What names it; nothing names the timestamp. */
+  readonly meta?: MetaFile;
+  readonly root: ParsedFile<'root'>;
+}
+
+const maxBytesOf = metadataBytesByRole(limits);
+
+function readRole<Role extends 'timestamp' | 'snapshot' | 'targets'>(
+  layout: RepositoryLayout,
+  { role, name, meta, root }: RoleToRead<Role>,
+): ParsedFile<Role> {
+  const bytes = readFile(layout, name, maxBytesOf[role]);
+  if (meta !== undefined) requireDigests(role, meta, bytes);
+  const file = parseEnvelope(bytes, role);
+  requireThreshold(file, rootAuthority(root, role));
+  if (meta !== undefined) requireVersion(role, meta, file.signed.version);
+  return file;
+}
+
+function readFile(layout: RepositoryLayout, name: string, maxBytes: number): Buffer {
+  const bytes = readRepositoryFile(join(layout.metadata, name), maxBytes);
+  if (bytes !== undefined) return bytes;
+  throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts: { name } });
+}

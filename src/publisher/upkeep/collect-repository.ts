@@ -1,0 +1,169 @@
+// `writ repo gc`: which files of a repository nothing refers to any more. What clients see now, what waits to go
+// live, every root, and the last versions of each role stay, with every archive that any of them lists: a client
+// that read the timestamp a moment ago still finds all that it leads to. Files of unknown names are left alone.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { readLoosely } from '../repository/loose-metadata.js';
+import {
+  layoutOf,
+  listNames,
+  metadataName,
+  type RepositoryLayout,
+  versionsOnDisk,
+} from '../repository/repository-layout.js';
+import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { withRepository } from '../repository/repository-writer.js';
+
+export interface CollectOptions {
+  readonly repository: string;
+  /** Versions of each role that stay, the live one included; at least 1. */
+  readonly keep: number;
+  /** What was superseded, or written, less than this long ago stays: a client may be on its way through it. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+}
+
+export interface Collectable {
+  readonly kind: 'metadata' | 'archive';
+  /** Below the repository. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/**
+ * @returns what a collection would remove, in the order of removal: who refers before what is referred to
+ * @throws WritError REPOSITORY_INVALID, DISK_*
+ */
+export function planCollection(options: CollectOptions): readonly Collectable[] {
+  const state = readRepositoryState(layoutOf(options.repository));
+  const kept = keptVersions(state, options);
+  return [...collectMetadata(state.layout, kept), ...collectArchives(state.layout, kept, options)];
+}
+
+export interface RemoveOptions extends CollectOptions {
+  readonly durableFs: DurableFs;
+  readonly lockWaitMs: number;
+}
+
+/**
+ * Removes what was planned and still may go, under the repository's lock.
+ * @param planned as a person has seen it: nothing else is removed
+ * @returns what was removed
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, DISK_*
+ */
+export async function removeCollected(
+  planned: readonly Collectable[],
+  options: RemoveOptions,
+): Promise<readonly Collectable[]> {
+  return withRepository({ ...options, holder: 'gc' }, async ({ layout }) => {
+    const seen = new Set(planned.map(({ path }) => path));
+    const now = planCollection(options).filter(({ path }) => seen.has(path));
+    const directories = new Set<string>();
+    for (const { path } of now) {
+      const whole = join(layout.directory, path);
+      options.durableFs.removeTree('repo.gc', whole);
+      directories.add(join(whole, '..'));
+    }
+    for (const directory of directories) options.durableFs.flushDirectory('repo.gc:flush', directory);
+    return now;
+  });
+}
+
+/** Versions that stay, by role. Roles that the live snapshot does not know are nobody's to remove. */
+type KeptVersions = ReadonlyMap<string, ReadonlySet<number>>;
+
+function keptVersions(state: RepositoryState, options: CollectOptions): KeptVersions {
+  const { layout, live } = state;
+  const snapshots = lastVersions(layout, 'snapshot', live.snapshot.signed.version, options);
+  const kept = new Map<string, Set<number>>([['snapshot', snapshots]]);
+  for (const [name, { version }] of Object.entries(live.snapshot.signed.meta)) {
+    const role = name.replace(/\.json$/, '');
+    kept.set(role, lastVersions(layout, role, version, options));
+  }
+  for (const version of snapshots) {
+    const snapshot = readLoosely(layout, 'snapshot', version);
+    for (const [name, meta] of Object.entries(snapshot?.signed.meta ?? {})) {
+      kept.get(name.replace(/\.json$/, ''))?.add(meta.version);
+    }
+  }
+  return kept;
+}
+
+function lastVersions(
+  layout: RepositoryLayout,
+  role: string,
+  liveVersion: number,
+  { keep, graceMs, clock }: CollectOptions,
+): Set<number> {
+  const versions = versionsOnDisk(layout, role);
+  const upToLive = versions.filter((version) => version <= liveVersion);
+  const stay = new Set([...versions.filter((version) => version > liveVersion), ...upToLive.slice(-keep)]);
+  for (const [index, version] of upToLive.entries()) {
+    const next = upToLive[index + 1];
+    // Superseded when the next one was written: until then every client was sent here.
+    const since =
+      next === undefined ? undefined : changedAtMs(join(layout.metadata, metadataName(role, next)));
+    if (since === undefined || clock.nowMs() - since < graceMs) stay.add(version);
+  }
+  return stay;
+}
+
+function collectMetadata(layout: RepositoryLayout, kept: KeptVersions): Collectable[] {
+  // The snapshots first: none is ever left that names a file which is gone.
+  return [...kept].flatMap(([role, versions]) =>
+    versionsOnDisk(layout, role)
+      .filter((version) => !versions.has(version))
+      .map((version) => collectable(layout, 'metadata', join('metadata', metadataName(role, version)))),
+  );
+}
+
+const archiveFile = /^[0-9a-f]{64}\.[a-z0-9][a-z0-9._-]*$/;
+
+function collectArchives(
+  layout: RepositoryLayout,
+  kept: KeptVersions,
+  { graceMs, clock }: CollectOptions,
+): Collectable[] {
+  const listed = listedArchives(layout, kept);
+  const found: Collectable[] = [];
+  for (const directory of listNames(layout.targets)) {
+    for (const name of listNames(join(layout.targets, directory)).filter((one) => archiveFile.test(one))) {
+      const path = join('targets', directory, name);
+      const since = changedAtMs(join(layout.directory, path));
+      // Young: somebody uploads archives before the metadata that lists them.
+      if (listed.has(path) || clock.nowMs() - since < graceMs) continue;
+      found.push(collectable(layout, 'archive', path));
+    }
+  }
+  return found;
+}
+
+function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<string> {
+  const listed = new Set<string>();
+  for (const [role, versions] of kept) {
+    if (role === 'snapshot') continue;
+    for (const version of versions) {
+      const file = readLoosely(layout, 'targets', version, role);
+      for (const path of Object.keys(file?.signed.targets ?? {})) {
+        const { sha256 = '' } = file?.signed.targets[path]?.hashes ?? {};
+        const segments = path.split('/');
+        const name = segments.pop() ?? '';
+        listed.add(join('targets', ...segments, `${sha256}.${name}`));
+      }
+    }
+  }
+  return listed;
+}
+
+function collectable(layout: RepositoryLayout, kind: Collectable['kind'], path: string): Collectable {
+  const status = fs.statSync(join(layout.directory, path), { throwIfNoEntry: false });
+  return { kind, path, bytes: status?.size ?? 0 };
+}
+
+/** The later of content and name: a hard link has the times of the first name. */
+function changedAtMs(path: string): number {
+  const status = fs.lstatSync(path, { throwIfNoEntry: false });
+  return status === undefined ? 0 : Math.max(status.mtimeMs, status.ctimeMs);
+}

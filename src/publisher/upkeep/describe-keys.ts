@@ -1,0 +1,88 @@
+// What is known of the keys in a directory: whose they are, and which roles they hold in a root and in the
+// delegations below it. Reads, and decides nothing; opens no secret.
+import { join } from 'node:path';
+import { isWritError } from '../../core/errors.js';
+import { type RootSigned, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
+import { keyFilesIn, keyIdOf } from '../keys/key-directory.js';
+import { readKeyFile } from '../keys/key-file.js';
+import { signersOf } from '../keys/signer-names.js';
+import { layoutOf } from '../repository/repository-layout.js';
+import { readRepositoryState, readRoots } from '../repository/repository-state.js';
+
+export interface KnownKey {
+  readonly file: string;
+  readonly name: string;
+  readonly keyId: string;
+  readonly encrypted: boolean;
+  /** Top-level and delegated roles, by name. */
+  readonly roles: readonly string[];
+}
+
+export interface KeyDescription {
+  readonly keys: readonly KnownKey[];
+  /** Key files that cannot be read. */
+  readonly unreadable: readonly string[];
+}
+
+/**
+ * @param repository absent: roles are left out
+ * @throws WritError KEY_UNREADABLE for the directory, REPOSITORY_INVALID when the roots do not verify
+ */
+export function describeKeys(keysDirectory: string, repository: string | undefined): KeyDescription {
+  const holders = repository === undefined ? [] : holdersIn(repository, keysDirectory);
+  const unreadable: string[] = [];
+  const keys = keyFilesIn(keysDirectory).flatMap((file) => {
+    const key = describe(join(keysDirectory, file), holders);
+    if (key === undefined) unreadable.push(file);
+    return key === undefined ? [] : [{ file, ...key }];
+  });
+  return { keys, unreadable };
+}
+
+/** Whoever lists keys: the root, and targets that delegate. */
+interface Holders {
+  readonly signed: object;
+  readonly roles: readonly { readonly name: string; readonly keyids: readonly string[] }[];
+}
+
+function describe(path: string, holders: readonly Holders[]): Omit<KnownKey, 'file'> | undefined {
+  try {
+    const file = readKeyFile(path);
+    if (file === undefined) return undefined;
+    const keyId = keyIdOf(file);
+    const names = holders.flatMap(({ signed }) => signersOf(signed).get(keyId) ?? []);
+    const roles = holders.flatMap((holder) => holder.roles.filter(({ keyids }) => keyids.includes(keyId)));
+    return {
+      name: names[0] ?? file.name ?? '',
+      keyId,
+      encrypted: file.secret.kind === 'locked',
+      roles: roles.map(({ name }) => name),
+    };
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+function holdersIn(repository: string, keysDirectory: string): Holders[] {
+  const layout = layoutOf(repository);
+  const root = readRoots(layout, keysDirectory).roots.at(-1);
+  const own = root === undefined ? [] : [{ signed: root.signed, roles: rolesOf(root.signed) }];
+  return [...own, ...delegations(repository, keysDirectory)];
+}
+
+function rolesOf({ roles }: RootSigned): Holders['roles'] {
+  return topLevelRoles.map((name) => ({ name, keyids: roles[name].keyids }));
+}
+
+/** A repository that waits for somebody's signature still has its keys. */
+function delegations(repository: string, keysDirectory: string): Holders[] {
+  try {
+    const { signed } = readRepositoryState(layoutOf(repository), keysDirectory).targets;
+    const { delegations } = signed as { readonly delegations?: { readonly roles?: Holders['roles'] } };
+    return [{ signed, roles: delegations?.roles ?? [] }];
+  } catch (error) {
+    if (isWritError(error)) return [];
+    throw error;
+  }
+}

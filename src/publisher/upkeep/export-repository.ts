@@ -1,0 +1,223 @@
+// `writ repo export`: what is live now, as a directory that a host without a network takes as file:// under the same
+// rules. Written in the order of a publish: the timestamp is last, so that an export that was cut off shows the
+// export before it, or, in a new directory, is no repository at all.
+import * as fs from 'node:fs';
+import { join, resolve, sep } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits } from '../../core/limits.js';
+import { digestFromHex } from '../../core/names.js';
+import { parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { copyArchive } from '../archive/copy-archive.js';
+import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
+import {
+  archiveName,
+  layoutOf,
+  listNames,
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  removeLeftovers,
+  versionsOnDisk,
+} from '../repository/repository-layout.js';
+import { invalid, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { withRepository } from '../repository/repository-writer.js';
+import { refreshAsNewHost } from './new-host.js';
+
+export interface ExportOptions {
+  readonly repository: string;
+  /** Where to: new, empty, or an export of this repository. */
+  readonly directory: string;
+  /** Whose archives are taken: by default those of all. The metadata is always whole. */
+  readonly bundles?: readonly string[];
+  readonly clock: Clock;
+  readonly durableFs: DurableFs;
+  readonly lockWaitMs: number;
+  readonly report: { begin(step: string, text?: string): void };
+}
+
+export interface ExportResult {
+  readonly releases: readonly ListedRelease[];
+  /** Of them, archives that had to be copied. */
+  readonly copied: number;
+  readonly bytes: number;
+  readonly removed: number;
+  /** The first role to expire: from then on hosts take nothing more from this export. */
+  readonly expires: { readonly role: string; readonly atMs: number };
+}
+
+/**
+ * Exports what is live.
+ * @throws WritError USAGE, REPOSITORY_EXISTS (the directory holds something else), RELEASE_UNKNOWN,
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID, DISK_*
+ */
+export async function exportRepository(options: ExportOptions): Promise<ExportResult> {
+  return withRepository({ ...options, holder: 'export' }, async (writer) => {
+    const state = readRepositoryState(writer.layout);
+    const releases = chosenReleases(state, options.bundles);
+    const to = layoutOf(resolve(options.directory));
+    requirePlace(state, to);
+    makeDirectories(to, options.durableFs);
+    removeLeftovers(to);
+    const copied = await copyArchives(state, to, releases, options);
+    options.report.begin('export', 'metadata');
+    const names = copyMetadata(state, to, options.durableFs);
+    // One flush for all: nothing counts before the timestamp.
+    await options.durableFs.flushTree('export.flush', to.directory);
+    await verifyExport(state, to, options.clock);
+    options.durableFs.writeFile('export.timestamp', to.timestamp, state.live.timestamp.bytes, 0o644);
+    const removed = removeOld(to, names, releases, options.durableFs);
+    const bytes = releases.reduce((total, { file }) => total + file.length, 0);
+    return { releases, copied, bytes, removed, expires: firstExpiry(state) };
+  });
+}
+
+function chosenReleases(
+  state: RepositoryState,
+  bundles: readonly string[] | undefined,
+): readonly ListedRelease[] {
+  const all = liveReleasesOf(state);
+  if (bundles === undefined) return all;
+  const unknown = bundles.find((bundle) => !all.some(({ release }) => release.bundle === bundle));
+  if (unknown === undefined) return all.filter(({ release }) => bundles.includes(release.bundle));
+  throw new WritError('RELEASE_UNKNOWN', `the repository lists no ${unknown}`, {
+    facts: { bundle: unknown },
+  });
+}
+
+/** An export goes where nothing is, or over an older export of the same repository; never over anything else. */
+function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryLayout): void {
+  const inside = (outer: string, inner: string): boolean => inner === outer || inner.startsWith(outer + sep);
+  const source = fs.realpathSync(layout.directory);
+  const target = fs.existsSync(to.directory) ? fs.realpathSync(to.directory) : to.directory;
+  if (inside(source, target) || inside(target, source)) {
+    throw new WritError('USAGE', 'DIR and the repository lie in each other', {
+      facts: { path: to.directory },
+    });
+  }
+  const names = listNames(to.directory).filter((name) => name !== 'lost+found');
+  if (names.length === 0) return;
+  const root = readRepositoryFile(join(to.metadata, metadataName('root', 1)), limits.maxRootBytes);
+  const own =
+    readRepositoryFile(join(layout.metadata, metadataName('root', 1)), limits.maxRootBytes) ?? anchor;
+  if (
+    root === undefined ? names.some((name) => name !== 'metadata' && name !== 'targets') : !root.equals(own)
+  ) {
+    const facts = { path: to.directory, found: names.slice(0, 5) };
+    throw new WritError('REPOSITORY_EXISTS', `${to.directory} holds something else`, { facts });
+  }
+  const there = readRepositoryFile(to.timestamp, limits.maxTimestampBytes);
+  const actual = live.timestamp.signed.version;
+  const expected = there === undefined ? 0 : parseEnvelope(there, 'timestamp').signed.version;
+  // Hosts that took the newer one would refuse the older as a replay.
+  if (expected <= actual) return;
+  throw new WritError('REPOSITORY_EXISTS', `${to.directory} has a newer timestamp, version ${expected}`, {
+    facts: { expected, actual, path: to.directory },
+    hint: 'Export the newest repository, not a copy that was left behind.',
+  });
+}
+
+function makeDirectories(to: RepositoryLayout, durableFs: DurableFs): void {
+  fs.mkdirSync(join(to.directory, '..'), { recursive: true });
+  for (const path of [to.directory, to.metadata, to.targets]) {
+    durableFs.ensureDirectory('export.directory', path, 0o755);
+  }
+}
+
+async function copyArchives(
+  { layout }: RepositoryState,
+  to: RepositoryLayout,
+  releases: readonly ListedRelease[],
+  { durableFs, report }: ExportOptions,
+): Promise<number> {
+  let copied = 0;
+  for (const entry of releases) {
+    const { bundle, channel } = entry.release;
+    report.begin('export', `${bundle} ${channel}`);
+    durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
+    const name = join(bundle, archiveNameOf(entry));
+    const digest = entry.file.hashes['sha256'] ?? '';
+    const verdict = await copyArchive({
+      from: join(layout.targets, name),
+      to: join(to.targets, name),
+      length: entry.file.length,
+      digestHex: digest,
+      durableFs,
+    });
+    if (verdict === 'copied') copied += 1;
+  }
+  return copied;
+}
+
+function archiveNameOf({ release, file }: ListedRelease): string {
+  const digest = digestFromHex(file.hashes['sha256']);
+  if (digest !== undefined) return archiveName(release.channel, digest);
+  throw new WritError('REPOSITORY_INVALID', `${release.bundle} has no digest`, {
+    facts: { bundle: release.bundle },
+  });
+}
+
+/** @returns the names of all that is live, timestamp.json included; it alone is not written yet */
+function copyMetadata(
+  { layout, live }: RepositoryState,
+  to: RepositoryLayout,
+  durableFs: DurableFs,
+): Set<string> {
+  const roots = versionsOnDisk(layout, 'root').map((version) => metadataName('root', version));
+  const snapshot = metadataName('snapshot', live.snapshot.signed.version);
+  const targets = Object.entries(live.snapshot.signed.meta).map(([name, { version }]) =>
+    metadataName(name.replace(/\.json$/, ''), version),
+  );
+  for (const name of [...roots, ...targets, snapshot]) {
+    const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxTargetsBytes);
+    if (bytes === undefined) continue;
+    const path = join(to.metadata, name);
+    if (readRepositoryFile(path, limits.maxTargetsBytes)?.equals(bytes) !== true) {
+      durableFs.writeFile('export.metadata', path, bytes, 0o644);
+    }
+  }
+  return new Set([...roots, ...targets, snapshot, 'timestamp.json']);
+}
+
+/** The export as a host will see it: from the first root, before its timestamp lies there. */
+async function verifyExport(
+  { anchor, live }: RepositoryState,
+  to: RepositoryLayout,
+  clock: Clock,
+): Promise<void> {
+  const overlay = new Map([['metadata/timestamp.json', live.timestamp.bytes]]);
+  try {
+    await refreshAsNewHost({ directory: to.directory, anchor, overlay, clock });
+  } catch (error) {
+    throw invalid(error);
+  }
+}
+
+/** What the export before it had and this one does not; whoever reads the old timestamp has read it whole or anew. */
+function removeOld(
+  to: RepositoryLayout,
+  names: ReadonlySet<string>,
+  releases: readonly ListedRelease[],
+  durableFs: DurableFs,
+): number {
+  const listed = new Set(releases.map((entry) => join(entry.release.bundle, archiveNameOf(entry))));
+  const metadata = listNames(to.metadata).filter((name) => name.endsWith('.json') && !names.has(name));
+  const archives = listNames(to.targets)
+    .flatMap((bundle) => listNames(join(to.targets, bundle)).map((name) => join(bundle, name)))
+    .filter((name) => name.endsWith('.tar.br') && !listed.has(name));
+  const old = [
+    ...metadata.map((name) => join(to.metadata, name)),
+    ...archives.map((name) => join(to.targets, name)),
+  ];
+  for (const path of old) durableFs.removeTree('export.remove', path);
+  return old.length;
+}
+
+function firstExpiry({ live }: RepositoryState): ExportResult['expires'] {
+  const roles = [live.root, live.targets, ...live.delegated.values(), live.snapshot, live.timestamp];
+  const [first] = roles
+    .map(({ name, expiresAtMs }) => ({ role: name, atMs: expiresAtMs }))
+    .sort((a, b) => a.atMs - b.atMs);
+  return first ?? { role: 'timestamp', atMs: live.timestamp.expiresAtMs };
+}

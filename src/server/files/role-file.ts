@@ -1,0 +1,98 @@
+// What the server reads in a metadata file of its own repository: version, expiry, the versions it lists.
+// Pure. It judges no signature: the server has nothing to trust, and hosts verify for themselves.
+import { WritError } from '../../core/errors.js';
+import { parseIsoTime } from '../../core/release/release.js';
+import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+
+export interface RoleFile {
+  readonly version: number;
+  /** Epoch milliseconds. */
+  readonly expiresMs: number;
+  /** `writ.signedAt`, where the file has it. */
+  readonly signedAtMs?: number;
+  /** Versions by file name, as `targets.json`; empty for root and targets. */
+  readonly meta: ReadonlyMap<string, number>;
+  /** Key ids that the file's signatures name; nothing is verified here. */
+  readonly signedBy: ReadonlySet<string>;
+  /** Of a root: the key ids of each role. */
+  readonly keyIds: ReadonlyMap<string, readonly string[]>;
+  /** Names of the roles that targets delegate to; empty for every other role. */
+  readonly delegated: readonly string[];
+}
+
+/** @throws WritError METADATA_MALFORMED naming the member that is wrong */
+export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
+  const fail = (member: string): never => {
+    throw new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, {
+      facts: { role, member },
+    });
+  };
+  const file = parseJson(bytes) ?? fail('JSON');
+  const signed = member(file, 'signed');
+  if (member(signed, '_type') !== role) return fail('_type');
+  const version = versionOf(signed) ?? fail('version');
+  const expiresMs = parseIsoTime(member(signed, 'expires')) ?? fail('expires');
+  const signedAtMs = parseIsoTime(member(member(signed, 'writ'), 'signedAt'));
+  const meta = metaVersions(member(signed, 'meta'));
+  const delegated = roleNames(member(member(signed, 'delegations'), 'roles'));
+  const signedBy = new Set(listOf(member(file, 'signatures')).flatMap((one) => textOf(member(one, 'keyid'))));
+  const keyIds = keyIdsOf(member(signed, 'roles'));
+  return {
+    version,
+    expiresMs,
+    meta,
+    signedBy,
+    keyIds,
+    delegated,
+    ...(signedAtMs === undefined ? {} : { signedAtMs }),
+  };
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function keyIdsOf(roles: unknown): Map<string, readonly string[]> {
+  if (typeof roles !== 'object' || roles === null) return new Map();
+  return new Map(
+    Object.entries(roles).map(([name, role]) => [name, listOf(member(role, 'keyids')).flatMap(textOf)]),
+  );
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string[] {
+  return typeof value === 'string' ? [value] : [];
+}
+
+function metaVersions(meta: unknown): Map<string, number> {
+  const versions = new Map<string, number>();
+  if (typeof meta !== 'object' || meta === null) return versions;
+  for (const [name, entry] of Object.entries(meta)) {
+    const version = versionOf(entry);
+    if (version !== undefined) versions.set(name, version);
+  }
+  return versions;
+}
+
+function roleNames(roles: unknown): string[] {
+  if (!Array.isArray(roles)) return [];
+  return roles.map((role) => member(role, 'name')).filter((name) => typeof name === 'string');
+}
+
+function versionOf(value: unknown): number | undefined {
+  const version = member(value, 'version');
+  return typeof version === 'number' && Number.isSafeInteger(version) && version >= 1 ? version : undefined;
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Record<string, unknown>)[name];
+}

@@ -1,0 +1,168 @@
+// What the repository on disk says of itself: version and expiry of each role, and what was published but is
+// not in the snapshot yet. Health, metrics and the re-signing loop go by it; it never writes.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
+import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
+import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import { stampOf } from '../files/live-file.js';
+import { parseRoleFile, type RoleFile } from '../files/role-file.js';
+import { openServedFile } from '../files/served-file.js';
+
+export interface RoleState {
+  readonly version: number;
+  readonly expiresMs: number;
+  /** As the file says, else when it was written; never after its expiry. */
+  readonly signedAtMs: number;
+}
+
+export interface RepositoryProblem {
+  readonly role: TopLevelRole;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface RepositoryState {
+  readonly roles: Readonly<Partial<Record<TopLevelRole, RoleState>>>;
+  readonly problems: readonly RepositoryProblem[];
+  /** Files of offline roles that are newer than the snapshot knows: a publish without the online keys. */
+  readonly pending: readonly string[];
+}
+
+export interface RepositoryView {
+  /** Reads the metadata again only when timestamp.json or the directory changed: cheap enough for a probe. */
+  current(): RepositoryState;
+  /** Reads the metadata now. */
+  read(): RepositoryState;
+  /** True when current() would read. One stat of two. */
+  changed(): boolean;
+}
+
+const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
+
+/** @param repository its directory; what cannot be read in it is a problem of the state, never thrown */
+export function createRepositoryView(repository: string): RepositoryView {
+  let known: { readonly stamp: string; readonly state: RepositoryState } | undefined;
+  const read = (): RepositoryState => {
+    // Taken before the reading: what changes meanwhile is read again next time.
+    const stamp = stampOfMetadata(repository);
+    const state = readState(repository);
+    known = { stamp, state };
+    return state;
+  };
+  const changed = (): boolean => known?.stamp !== stampOfMetadata(repository);
+  return { read, changed, current: () => (known === undefined || changed() ? read() : known.state) };
+}
+
+function stampOfMetadata(repository: string): string {
+  const metadata = join(repository, 'metadata');
+  try {
+    return `${stampOf(metadata)} ${stampOf(join(metadata, 'timestamp.json'))}`;
+  } catch (error) {
+    if (isSystemError(error)) return error.code ?? '';
+    throw error;
+  }
+}
+
+function readState(repository: string): RepositoryState {
+  const problems: RepositoryProblem[] = [];
+  const roles: Partial<Record<TopLevelRole, RoleState>> = {};
+  const load = (role: TopLevelRole, name: string | undefined): RoleFile | undefined => {
+    try {
+      const { file, state } = loadRole(repository, role, name ?? `N.${role}.json`);
+      roles[role] = state;
+      return file;
+    } catch (error) {
+      const { code, message } = toWritError(error);
+      problems.push({ role, code: code === 'INTERNAL' ? 'DISK_FAILED' : code, message });
+      return undefined;
+    }
+  };
+  const names = metadataNames(repository);
+  const root = load('root', newestRoot(names));
+  const timestamp = load('timestamp', 'timestamp.json');
+  const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
+  const targets = load('targets', numbered(snapshot, 'targets'));
+  problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
+  // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
+  const waiting = ['targets', ...(targets?.delegated ?? [])];
+  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(names, snapshot, waiting) };
+}
+
+/**
+ * After a rotation: what is live names none of the keys that the newest root gives the role, and hosts refuse it.
+ * A hint only; who signed is for hosts to verify.
+ */
+function outdatedRoles(
+  root: RoleFile | undefined,
+  files: Readonly<Record<string, RoleFile | undefined>>,
+): RepositoryProblem[] {
+  return Object.entries(files).flatMap(([role, file]) => {
+    const listed = root?.keyIds.get(role);
+    if (listed === undefined || file === undefined || listed.some((id) => file.signedBy.has(id))) return [];
+    const message = `${role} is signed by keys that the root no longer lists`;
+    return [{ role: role as TopLevelRole, code: 'SIGNATURE_WRONG_KEY', message }];
+  });
+}
+
+function numbered(parent: RoleFile | undefined, role: TopLevelRole): string | undefined {
+  const version = parent?.meta.get(`${role}.json`);
+  return version === undefined ? undefined : `${version}.${role}.json`;
+}
+
+function loadRole(
+  repository: string,
+  role: TopLevelRole,
+  name: string,
+): { readonly file: RoleFile; readonly state: RoleState } {
+  const opened = openServedFile(repository, `metadata/${name}`);
+  if (opened === undefined) {
+    throw new WritError('METADATA_MISSING', `metadata/${name} is not there`, { facts: { role, name } });
+  }
+  try {
+    if (opened.length > maxBytesOf[role]) {
+      const facts = { expected: maxBytesOf[role], actual: opened.length, role };
+      throw new WritError('METADATA_MALFORMED', `metadata/${name} is too long`, { facts });
+    }
+    const file = parseRoleFile(fs.readFileSync(opened.descriptor), role);
+    const signedAtMs = Math.min(file.signedAtMs ?? opened.modifiedMs, file.expiresMs);
+    return { file, state: { version: file.version, expiresMs: file.expiresMs, signedAtMs } };
+  } finally {
+    fs.closeSync(opened.descriptor);
+  }
+}
+
+function metadataNames(repository: string): string[] {
+  try {
+    return fs.readdirSync(join(repository, 'metadata'));
+  } catch (error) {
+    // The roles that are then missing say what is wrong.
+    if (isSystemError(error)) return [];
+    throw error;
+  }
+}
+
+const versionedFile = /^([1-9][0-9]{0,9})\.([^.].*\.json)$/;
+
+function newestRoot(names: readonly string[]): string | undefined {
+  const version = newestVersions(names).get('root.json');
+  return version === undefined ? undefined : `${version}.root.json`;
+}
+
+function pendingFiles(names: readonly string[], snapshot: RoleFile, roles: readonly string[]): string[] {
+  const newest = newestVersions(names);
+  return roles.flatMap((role) => {
+    const file = `${encodeURIComponent(role)}.json`;
+    const version = newest.get(file) ?? 0;
+    return version > (snapshot.meta.get(`${role}.json`) ?? 0) ? [`${version}.${file}`] : [];
+  });
+}
+
+function newestVersions(names: readonly string[]): Map<string, number> {
+  const newest = new Map<string, number>();
+  for (const file of names) {
+    const [, version, name = ''] = versionedFile.exec(file) ?? [];
+    if (version !== undefined) newest.set(name, Math.max(newest.get(name) ?? 0, Number(version)));
+  }
+  return newest;
+}

@@ -1,0 +1,55 @@
+// Tells the service manager what the server is: ready when it listens, reloads, the end; and pings its watchdog as long as
+// its event loop goes round. Never delays a request.
+
+import { monotonicUsec, type Notifier } from '../platform/telemetry/sd-notify.js';
+import { runWatchdog } from '../platform/telemetry/watchdog.js';
+import type { Clock } from '../platform/time/clock.js';
+
+export interface ServerManager {
+  listening(url: string): void;
+  /** @param reload what it does; a failure is told, and thrown on */
+  reloading(reload: () => void): void;
+  stopping(): void;
+  /** Resolves when the last word is out. */
+  end(): Promise<void>;
+}
+
+/** @param notifier left out when no service manager wants to hear of the server */
+export function tellManagerOfServer(
+  notifier: Notifier | undefined,
+  clock: Pick<Clock, 'sleep'>,
+): ServerManager {
+  if (notifier === undefined) return nobody;
+  const ended = new AbortController();
+  const watchdog = runWatchdog({ notifier, clock, works: () => true, signal: ended.signal });
+  let status: `STATUS=${string}` = 'STATUS=starting';
+  return {
+    listening: (url) => {
+      status = `STATUS=listening on ${url}`;
+      void notifier.tell(['READY=1', status]);
+    },
+    reloading: (reload) => {
+      void notifier.tell(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`]);
+      try {
+        reload();
+        void notifier.tell(['READY=1', status]);
+      } catch (error) {
+        void notifier.tell(['READY=1', `${status}; the last reload failed, the old certificate stays`]);
+        throw error;
+      }
+    },
+    stopping: () => void notifier.tell(['STOPPING=1', 'STATUS=stopping, requests under way are finished']),
+    end: async () => {
+      ended.abort();
+      await watchdog;
+      await notifier.idle();
+    },
+  };
+}
+
+const nobody: ServerManager = {
+  listening: () => undefined,
+  reloading: (reload) => reload(),
+  stopping: () => undefined,
+  end: () => Promise.resolve(),
+};

@@ -1,0 +1,54 @@
+// Holds a stream to its signed length: not a byte more (endless data), not a byte less (a cut).
+import { WritError } from '../../core/errors.js';
+
+export interface ExactLength {
+  /** Bytes that have to come. */
+  readonly expected: number;
+  /** For the error: what is read. */
+  readonly what: string;
+}
+
+/** @throws WritError DOWNLOAD_TOO_LARGE before a byte too much is handed on, DOWNLOAD_TRUNCATED at an early end */
+export async function* exactLength(
+  chunks: AsyncIterable<Buffer>,
+  { expected, what }: ExactLength,
+): AsyncGenerator<Buffer> {
+  let actual = 0;
+  for await (const chunk of chunks) {
+    actual += chunk.length;
+    if (actual > expected) throw tooLarge(what, expected);
+    yield chunk;
+  }
+  if (actual < expected) throw truncated(what, expected, actual);
+}
+
+/** Reads a body of at most maxBytes into memory. @throws WritError DOWNLOAD_TOO_LARGE */
+export async function readBounded(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes: number,
+  what: string,
+): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let actual = 0;
+  for await (const chunk of chunks) {
+    actual += chunk.length;
+    if (actual > maxBytes) throw tooLarge(what, maxBytes);
+    parts.push(chunk);
+  }
+  return Buffer.concat(parts, actual);
+}
+
+export function tooLarge(what: string, expected: number, actual?: number): WritError {
+  const facts = actual === undefined ? { expected } : { expected, actual };
+  return new WritError('DOWNLOAD_TOO_LARGE', `${what} is longer than ${expected} bytes`, { facts });
+}
+
+export function truncated(what: string, expected: number, actual: number): WritError {
+  return new WritError('DOWNLOAD_TRUNCATED', `${what} ended after ${actual} of ${expected} bytes`, {
+    facts: { expected, actual },
+  });
+}
+
+export function targetMissing(what: string): WritError {
+  return new WritError('TARGET_MISSING', `${what} is not there`, { facts: { location: what } });
+}

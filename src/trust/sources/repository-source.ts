@@ -1,0 +1,84 @@
+// Where a repository comes from: a web server, or a directory. A source brings bytes under a bound and proves
+// nothing about them; it knows neither roles nor keys.
+import { fileURLToPath } from 'node:url';
+import { WritError } from '../../core/errors.js';
+import { defaultTransportLimits, type TransportLimits } from '../../core/limits.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { openFileSource } from './file-source.js';
+import { openHttpSource } from './http-source.js';
+
+export type FetchVerdict =
+  | { readonly kind: 'found'; readonly bytes: Buffer; readonly etag?: string }
+  | { readonly kind: 'not-modified' }
+  | { readonly kind: 'absent' };
+
+export interface FetchOptions {
+  readonly maxBytes: number;
+  /** Of the copy at hand: the source may answer `not-modified`. */
+  readonly etag?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface StreamOptions {
+  /** Signed length of the whole file in bytes, whatever the offset. */
+  readonly length: number;
+  /** Bytes at the start that the caller has already. */
+  readonly offset?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Paths are relative, `/`-separated, each segment percent-encoded (see encodePath). */
+export interface RepositorySource {
+  readonly location: string;
+  /**
+   * @throws WritError DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED, DOWNLOAD_TIMEOUT, SERVER_UNREACHABLE, SERVER_BUSY,
+   *   SERVER_ERROR, REDIRECT_REFUSED, INTERRUPTED
+   */
+  fetch(path: string, options: FetchOptions): Promise<FetchVerdict>;
+  /**
+   * Yields exactly `length - offset` bytes, or throws; the caller digests them.
+   * @throws WritError as fetch, and TARGET_MISSING
+   */
+  stream(path: string, options: StreamOptions): AsyncIterable<Buffer>;
+  close(): Promise<void>;
+}
+
+export interface SourceOptions {
+  readonly clock: Clock;
+  /** Of Writ, for the User-Agent. */
+  readonly version: string;
+  readonly limits?: TransportLimits;
+  /** PEM of the authorities to trust in place of the system's; https only. */
+  readonly ca?: string;
+  /** Hosts that redirects may lead to, over https; see HttpOptions. */
+  readonly redirects?: readonly string[];
+}
+
+/**
+ * @param location `http://`, `https://` or `file:///` URL of the repository's top; a slash at its end is implied
+ * @throws WritError CONFIG_INVALID for anything else, or for a URL with user, query or fragment
+ */
+export function openRepositorySource(location: string, options: SourceOptions): RepositorySource {
+  const url = parseLocation(location);
+  if (url.protocol === 'file:') return openFileSource(fileURLToPath(url), url.href);
+  const { limits = defaultTransportLimits, ...rest } = options;
+  return openHttpSource(url, { ...rest, limits });
+}
+
+function parseLocation(location: string): URL {
+  const url = URL.canParse(location) ? new URL(location) : undefined;
+  const known = url !== undefined && ['http:', 'https:', 'file:'].includes(url.protocol);
+  // An encoded slash in a file URL is one name that no file can have.
+  const isFile = url?.protocol === 'file:';
+  const odd = isFile && (url?.host !== '' || /%2f|%00/i.test(url?.pathname ?? ''));
+  // A password in a URL ends up in logs; a query would be lost before the path.
+  const extra = url === undefined ? '' : `${url.username}${url.password}${url.search}${url.hash}`;
+  if (!known || extra !== '' || odd) {
+    throw new WritError('CONFIG_INVALID', 'the repository is no plain http, https or file URL', {
+      facts: { expected: 'https://host/path/ or file:///path/' },
+      hint: 'Write https://host/path/ or file:///path/, without user, query or fragment.',
+    });
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  return url;
+}

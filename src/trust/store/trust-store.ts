@@ -1,0 +1,223 @@
+// Where a host keeps the metadata it trusts: files byte for byte as received, and every root since the bootstrap
+// root. Owns reading, healing and durable writing; what may be trusted is trusted-set's to say, and nothing
+// comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
+import { existsSync, lstatSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { roleFileName } from '../../core/tuf/delegations.js';
+import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tuf/trusted-set.js';
+import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
+
+export interface TrustStore {
+  /**
+   * Finds the trusted root: root.json, else rebuilt from the history, else the bootstrap root (first use).
+   * @throws WritError ROOT_MISSING, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED; METADATA_MALFORMED and
+   *   SIGNATURE_THRESHOLD for a bootstrap root that is none
+   */
+  loadRoot(): TrustedSet;
+  /** The other roles as stored; nothing is judged here. */
+  loadFiles(): StoredFiles;
+  /** Puts a verified root into the history, then makes it the trusted one; writes only what differs. */
+  saveRoot(version: number, bytes: Uint8Array): void;
+  /** Replaces the stored file of a role, if the bytes differ. */
+  saveFile(role: 'timestamp' | 'snapshot' | 'targets', bytes: Uint8Array): void;
+  /** Keeps the greatest time that the repository has signed, where the stored timestamp says less; else forgets it. */
+  saveClockFloor(floorMs: number | undefined): void;
+  /** A delegated role as stored; nothing is judged here. Those that no snapshot names any more are never asked for. */
+  loadDelegated(name: string): Uint8Array | undefined;
+  /** As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. */
+  saveDelegated(name: string, bytes: Uint8Array): void;
+  /**
+   * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now, and no
+   * root that was accepted once is left behind.
+   * @param rootVersion of the root that the chain has ended in
+   * @throws WritError ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
+   */
+  requireLinked(rootVersion: number): void;
+  /** True before the first refresh. */
+  isEmpty(): boolean;
+}
+
+export interface TrustStoreOptions {
+  /** Absolute path of trust/; its parent exists. */
+  readonly directory: string;
+  /** The bootstrap root, shipped with the host. */
+  readonly bootstrapRoot: string;
+  readonly fs: DurableFs;
+}
+
+const maxStoredBytes = 16_000_000;
+const rootName = /^([1-9][0-9]{0,15})\.root\.json$/;
+
+/** Opens the store without touching the disk. */
+export function openTrustStore(options: TrustStoreOptions): TrustStore {
+  const { directory, fs } = options;
+  const history = join(directory, 'roots');
+  const pathOf = (role: string): string => join(directory, `${role}.json`);
+  const write = (op: string, path: string, bytes: Uint8Array): void => {
+    if (readStored(path)?.equals(bytes)) return;
+    for (const [step, place] of [
+      ['trust.directory', directory],
+      ['trust.roots', history],
+    ] as const) {
+      // A link to nowhere is absent to whoever follows it, and in the way of whoever makes a directory.
+      if (!existsSync(place) && lstatSync(place, { throwIfNoEntry: false })) throw inTheWay(place);
+      fs.ensureDirectory(step, place, 0o700);
+    }
+    fs.writeFile(op, path, bytes, 0o600);
+  };
+  const readRoots = (): StoredRoots => ({
+    bootstrap: readBootstrap(options.bootstrapRoot),
+    current: readStored(pathOf('root')),
+    versions: listVersions(history),
+    read: (version) => readStored(join(history, `${version}.root.json`)),
+  });
+  // No `.json`: every such file in here is metadata.
+  const floorPath = join(directory, 'clock-floor');
+  let link: StoredTrust['link'] = 'linked';
+
+  return {
+    loadRoot: () => {
+      const stored = withWayOut(directory, () => trustStoredRoot(readRoots()));
+      link = stored.link;
+      return stored.set;
+    },
+    loadFiles: () => ({
+      ...readFiles((role) => readStored(pathOf(role))),
+      ...parseFloor(readStored(floorPath)),
+    }),
+    saveClockFloor: (floorMs) => {
+      if (floorMs !== undefined) write('trust.clock-floor', floorPath, encodeFloor(floorMs));
+      else if (readStored(floorPath) !== undefined) fs.removeFile('trust.clock-floor', floorPath);
+    },
+    saveRoot: (version, bytes) => {
+      // History first: a crash in between leaves a root too many there, never a root.json without its past.
+      write('trust.root-history', join(history, `${version}.root.json`), bytes);
+      write('trust.root', pathOf('root'), bytes);
+    },
+    saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
+    loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
+    saveDelegated: (name, bytes) => write('trust.delegated', pathOf(roleFileName(name)), bytes),
+    requireLinked: (rootVersion) => {
+      if (link === 'open') requireReached(readRoots(), rootVersion);
+      link = 'linked';
+    },
+    isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
+  };
+}
+
+/** A store that lives as long as the process: for a publisher's look at itself, and for `writ inspect`. */
+export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
+  const files = new Map<string, Buffer>();
+  const delegated = new Map<string, Buffer>();
+  const bootstrap = Buffer.from(bootstrapRoot);
+  return {
+    loadRoot: () => trustFirstRoot(files.get('root') ?? bootstrap),
+    loadFiles: () => readFiles((role) => files.get(role)),
+    saveRoot: (_version, bytes) => {
+      files.set('root', Buffer.from(bytes));
+    },
+    saveFile: (role, bytes) => {
+      files.set(role, Buffer.from(bytes));
+    },
+    saveClockFloor: () => undefined,
+    loadDelegated: (name) => delegated.get(name),
+    saveDelegated: (name, bytes) => {
+      delegated.set(name, Buffer.from(bytes));
+    },
+    requireLinked: () => undefined,
+    isEmpty: () => !files.has('root'),
+  };
+}
+
+function encodeFloor(floorMs: number): Buffer {
+  return Buffer.from(`${floorMs}\n`);
+}
+
+/** What cannot be read is absent: the stored timestamp has a floor of its own. */
+function parseFloor(bytes: Buffer | undefined): { clockFloorMs?: number } {
+  const digits = /^([0-9]{1,15})\n$/.exec(bytes?.subarray(0, 20).toString('latin1') ?? '')?.[1];
+  return digits === undefined ? {} : { clockFloorMs: Number(digits) };
+}
+
+function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
+  const timestamp = read('timestamp');
+  const snapshot = read('snapshot');
+  const targets = read('targets');
+  return {
+    ...(timestamp === undefined ? {} : { timestamp }),
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(targets === undefined ? {} : { targets }),
+  };
+}
+
+function readBootstrap(path: string): Buffer {
+  const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  const { why } = verdict;
+  throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read: ${why}`, {
+    facts: { path, why },
+  });
+}
+
+/** @returns undefined if the file is absent, or larger than anything that was ever put here */
+function readStored(path: string): Buffer | undefined {
+  const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
+  if (verdict.kind === 'read') return verdict.bytes;
+  if (verdict.kind === 'absent') {
+    if (verdict.why === 'ENOTDIR') throw inTheWay(dirname(path));
+    return undefined;
+  }
+  if (verdict.because === 'too-long') return undefined;
+  // Nothing can be renamed onto a directory.
+  if (verdict.because === 'not-regular') throw inTheWay(path);
+  if (verdict.why === 'ELOOP') throw inTheWay(linkAt(path));
+  throw diskError(verdict.cause, { op: 'trust.read', path });
+}
+
+/** Damage that no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
+function withWayOut<T>(directory: string, judge: () => T): T {
+  try {
+    return judge();
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'TRUST_STORE_DAMAGED' || 'path' in error.facts) throw error;
+    throw new WritError(error.code, error.message, {
+      facts: { ...error.facts, path: directory },
+      hint:
+        `Restore ${directory} from a backup; or begin again at the bootstrap root, which forgets the versions seen so ` +
+        `far: \`mv ${directory} ${directory}.damaged\`, then \`writ pull\`.`,
+      cause: error,
+    });
+  }
+}
+
+/** @returns the place to move away, where links lead in a circle: the path, or its directory when that is the link */
+function linkAt(path: string): string {
+  try {
+    lstatSync(path);
+    return path;
+  } catch {
+    return linkAt(dirname(path));
+  }
+}
+
+/** Writ never removes what it did not make. */
+function inTheWay(path: string): WritError {
+  return new WritError('TRUST_STORE_DAMAGED', `${path} is not what Writ put there`, {
+    facts: { path },
+    hint: `Move it away (\`mv ${path} ${path}.away\`), then \`writ pull\`: it is fetched again.`,
+  });
+}
+
+function listVersions(directory: string): readonly number[] {
+  try {
+    const versions = readdirSync(directory).map((name) => Number(rootName.exec(name)?.[1] ?? Number.NaN));
+    return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT')) return [];
+    if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(directory));
+    throw diskError(error, { op: 'trust.read', path: directory });
+  }
+}

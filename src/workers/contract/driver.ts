@@ -1,0 +1,121 @@
+// The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
+// A driver tells and reports what it heard; it never decides an outcome, and never claims more than it knows.
+
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+
+/**
+ * What an answer of this kind of worker is worth:
+ * `true`   given after the effect, and right both ways: it confirms;
+ * `early`  accepted or queued: proves nothing;
+ * `silent` no answer at all, as a signal.
+ */
+export type VerdictClass = 'true' | 'early' | 'silent';
+
+/** The generation a worker is told to use. */
+export interface Target {
+  readonly generation: number;
+  /** Real path of the generation directory, never through the `current` link. */
+  readonly path: string;
+}
+
+/** What one worker said, or did not. `text` is bounded (2 kB) and may be shown to people. */
+export type Answer =
+  /** The worker proved that it uses this generation. Only a driver of class `true` may say so. */
+  | { readonly kind: 'confirmed'; readonly text: string }
+  /** The worker was told; whether it obeyed is unknown. */
+  | { readonly kind: 'told'; readonly text: string }
+  /** The worker said no: the generation is rolled back. */
+  | { readonly kind: 'refused'; readonly text: string }
+  /** Nobody answered in time: retried apart from the cycle, never a reason to roll back. */
+  | { readonly kind: 'unreachable'; readonly text: string };
+
+export interface ResetOptions {
+  readonly target: Target;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export type Liveness = 'alive' | 'dead' | 'unknown';
+
+export interface Driver {
+  readonly verdictClass: VerdictClass;
+  /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
+  open?(): Promise<void>;
+  /**
+   * Ids of the workers that exist just now, sorted; ids are stable between cycles.
+   * @throws WritError WORKER_UNREACHABLE when nobody can say who they are, as in a directory that can't be read
+   */
+  members(): Promise<readonly string[]>;
+  /** Tells one worker and waits for its answer. Never throws for what a worker does. */
+  reset(worker: string, options: ResetOptions): Promise<Answer>;
+  /**
+   * Ends one worker, starts it anew, and waits until it is ready to serve; for what a running process cannot take
+   * over, as its own configuration. Left out where the driver has no such verb. Never throws for what a worker does.
+   * A process that is up again is `told`: that it read this generation, only a probe or its own answer shows.
+   */
+  restart?(worker: string, options: ResetOptions): Promise<Answer>;
+  /**
+   * Whether one worker lives just now: a zombie does not. Left out where the driver cannot see it.
+   */
+  liveness?(worker: string): Promise<Liveness>;
+  /**
+   * What tells the process behind a worker from another one under the same name, as pid and start time: one that was
+   * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
+   */
+  identity?(worker: string): Promise<string | undefined>;
+  /**
+   * Pid of the main process of a worker, for who looks at it from outside and touches nothing: under which user it runs,
+   * what confines it. Undefined when it is not there. Left out where the driver cannot know it.
+   */
+  pid?(worker: string): Promise<number | undefined>;
+  /**
+   * `yes`: no tell makes another process of a worker, so that one that appears right behind an answer has answered
+   * nothing. Left out where a daemon may replace itself as it reloads.
+   */
+  readonly keepsProcess?: 'yes';
+  /**
+   * Workers come by themselves: in so many milliseconds, counted from `open` and 0 from then on, all that live have come.
+   * Left out where a driver finds them.
+   */
+  mayComeForMs?(): number;
+  /** Told after every swap and at start: what a worker that connects later is to use. */
+  activeChanged?(target: Target | undefined): void;
+  /** Frees sockets; left out where there are none. */
+  close?(): Promise<void>;
+}
+
+export interface DriverContext {
+  /** Name of the worker group. */
+  readonly group: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** For what a driver makes on disk, as its socket. */
+  readonly durable: DurableFs;
+  /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
+  readonly runDirectory: string;
+  /** Where a driver finds programs of the system, as PATH has it; left out: the fixed places of run-command. */
+  readonly programPath?: string;
+  /**
+   * Called when a worker answers outside a reset: one that connected between cycles, or one whose answer came
+   * after its deadline. Never for an answer that reset() returns.
+   * @param identity of the process that answered, as `identity` has it; left out where the driver cannot tell
+   */
+  readonly onLateAnswer?: (worker: string, generation: number, answer: Answer, identity?: string) => void;
+}
+
+/** One kind of driver: its key in `reset:`, the JSON Schemas of its options, and how to make one. */
+export interface DriverKind {
+  /** The key under `reset:` that names it, as `kresd`. */
+  readonly name: string;
+  /** JSON Schemas of the members it understands in `reset:`, its own key among them; `timeout` and `min` are common. */
+  readonly properties: Readonly<Record<string, object>>;
+  /** Members that must be there beside its own key. */
+  readonly required: readonly string[];
+  /**
+   * Makes the driver from options that the schema accepted. Must not block or open anything.
+   * @throws WritError CONFIG_INVALID for what a schema cannot say
+   */
+  create(options: Readonly<Record<string, unknown>>, context: DriverContext): Driver;
+}

@@ -1,0 +1,169 @@
+// Daemons that are told over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
+// and body. An answer is early unless the user says that it comes after the effect. Never follows a redirect, never
+// shows what it sent, and never takes the word of something in between for that of the worker.
+import { WritError } from '../../core/errors.js';
+import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
+import { readAuthorization } from '../../platform/users/authorization-file.js';
+import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
+import { createExpectation, type ExpectOptions, expectProperties, type Met } from '../shared/expectation.js';
+import { type MembersOptions, membersProperty } from '../shared/member-command.js';
+import { fillPlaceholders, requireKnownPlaceholders } from '../shared/placeholders.js';
+import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
+
+interface HttpOptions extends ExpectOptions {
+  readonly http: HttpPlaceOptions;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly authorizationFile?: string;
+  readonly status?: number;
+  readonly confirms?: boolean;
+  readonly members?: MembersOptions;
+}
+
+const maxAnswerBytes = 64_000;
+const maxTailCharacters = 1000;
+/** A daemon that reloads may bind its port anew. */
+const livenessGraceMs = 3000;
+
+/** Of the connection or a secret: those have a way of their own, or none. */
+const forbiddenHeaders =
+  'host|connection|content-length|transfer-encoding|upgrade|expect|te|trailer|keep-alive|authorization|cookie|proxy-.*';
+
+export const http: DriverKind = {
+  name: 'http',
+  properties: {
+    http: {
+      type: ['string', 'object'],
+      pattern: '^https?://[^\\s\\u0000-\\u001f]+$',
+      maxLength: 2000,
+      additionalProperties: false,
+      required: ['unix', 'path'],
+      properties: {
+        unix: {
+          type: 'string',
+          pattern: pathGlobPattern,
+          maxLength: 255,
+          description: 'the path or glob of a unix socket, as /run/app.sock',
+        },
+        path: {
+          type: 'string',
+          pattern: '^/[^\\s#\\u0000-\\u001f]*$',
+          maxLength: 2000,
+          description: 'the path of a URL, as /reload',
+        },
+      },
+      description: 'a URL, as http://127.0.0.1:9090/-/reload, or {unix: /run/app.sock, path: /reload}',
+    },
+    method: {
+      type: 'string',
+      enum: ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'],
+      description: 'POST, PUT, PATCH, GET or DELETE',
+    },
+    headers: {
+      type: 'object',
+      maxProperties: 32,
+      propertyNames: {
+        type: 'string',
+        pattern: `^(?!(?:${forbiddenHeaders})$)[a-z0-9-]{1,64}$`,
+        description: 'the name of a header in small letters; for a secret there is authorizationFile',
+      },
+      additionalProperties: {
+        type: 'string',
+        pattern: '^[\\u0020-\\u007e]*$',
+        maxLength: 4096,
+        description: 'one line of ASCII',
+      },
+      description: 'a group of headers, as {content-type: application/json}',
+    },
+    body: { type: 'string', maxLength: 64_000, description: 'a text (put it in quotes)' },
+    authorizationFile: {
+      type: 'string',
+      pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
+      maxLength: 4096,
+      description: 'the absolute path of a file with the value of the Authorization header',
+    },
+    status: { type: 'integer', minimum: 200, maximum: 599, description: 'a status from 200 to 599' },
+    confirms: {
+      type: 'boolean',
+      description:
+        'true (the answer comes after the worker uses the generation, and is right both ways) or false',
+    },
+    members: membersProperty,
+    ...expectProperties,
+  },
+  required: [],
+  create: (options, context) => createHttpDriver(options as unknown as HttpOptions, context),
+};
+
+function createHttpDriver(options: HttpOptions, context: DriverContext): Driver {
+  const place = createHttpPlace(options.http, options.members);
+  const expectation = createExpectation(options);
+  const { method = 'POST', body } = options;
+  if (body !== undefined && method === 'GET')
+    throw new WritError('CONFIG_INVALID', 'reset: GET has no `body`');
+  requireKnownPlaceholders('reset.body', [body ?? '']);
+  return {
+    verdictClass: options.confirms === true ? 'true' : 'early',
+    members: place.members,
+    reset: async (worker, reset) => {
+      const reply = await ask(worker, reset, { options, place, context });
+      if (typeof reply === 'string') return unreachable(reply);
+      const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
+      const met = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
+      return judge(worker, reply, options, met);
+    },
+    liveness: async (worker) => {
+      const listensAt = place.listensAt(worker);
+      if (listensAt === undefined) return 'unknown';
+      return socketLiveness(listensAt, { clock: context.clock, graceMs: livenessGraceMs });
+    },
+  };
+}
+
+interface Asking {
+  readonly options: HttpOptions;
+  readonly place: HttpPlace;
+  readonly context: DriverContext;
+}
+
+async function ask(
+  worker: string,
+  { target, timeoutMs, signal }: ResetOptions,
+  { options, place, context }: Asking,
+): Promise<HttpReply | string> {
+  const at = place.at(worker, target);
+  if (typeof at === 'string') return at;
+  const authorization = readAuthorization(options.authorizationFile);
+  if (authorization.kind === 'failed') return authorization.reason;
+  const { method = 'POST', headers, body } = options;
+  return askHttp({
+    ...at,
+    method,
+    headers: { ...headers, ...authorization.headers },
+    ...(body === undefined ? {} : { body: fillPlaceholders(body, target, worker) }),
+    timeoutMs,
+    maxAnswerBytes,
+    clock: context.clock,
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+/** Not a word on the policy: a redirect, a missing right or path, a proxy without its server, not now. */
+const noVerdicts: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504]);
+
+function judge(worker: string, reply: HttpReply, options: HttpOptions, met: Met): Answer {
+  if (reply.kind === 'failed') return unreachable(`${worker}: ${reply.reason}`);
+  const { status, body } = reply;
+  const tail = tailOf(body, maxTailCharacters);
+  const text = tail === '' ? `status ${status}` : `status ${status}: ${tail}`;
+  if (status !== (options.status ?? 200)) {
+    const isVerdict = Math.trunc(status / 100) !== 3 && !noVerdicts.has(status);
+    return isVerdict ? refused(text) : unreachable(`${worker}: ${text}`);
+  }
+  if (met === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
+  if (met === 'no') return refused(text);
+  return options.confirms === true ? confirmed(text) : told(text);
+}

@@ -1,0 +1,83 @@
+// Knot Resolver workers, found by their control sockets. Each is told by one command and believed by one exact
+// answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
+import { dirname, join } from 'node:path';
+import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
+import { confirmed, refused, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import { createKresdReader, encodeKresdCommand, type KresdAnswer } from '../protocols/kresd-protocol.js';
+import { socketIdentity } from '../shared/socket-identity.js';
+import { listByGlob, pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
+
+interface KresdOptions {
+  readonly kresd: string;
+  readonly command: string;
+  readonly expect: string;
+}
+
+export const kresd: DriverKind = {
+  name: 'kresd',
+  properties: {
+    kresd: {
+      type: 'string',
+      pattern: pathGlobPattern,
+      maxLength: 255,
+      description:
+        'a glob of control sockets, with wildcards in its last part only, as /run/knot-resolver/control/*',
+    },
+    command: {
+      type: 'string',
+      pattern: '^[^\\r\\n\\u0000]+$',
+      maxLength: 4096,
+      description: 'one line of Lua, as policy_reset()',
+    },
+    expect: {
+      type: 'string',
+      maxLength: 4096,
+      description: 'a text (put it in quotes): the one answer that means yes, as "0"',
+    },
+  },
+  required: ['command', 'expect'],
+  create: (options, context) => createKresdDriver(options as unknown as KresdOptions, context),
+};
+
+function createKresdDriver(options: KresdOptions, context: DriverContext): Driver {
+  const directory = dirname(options.kresd);
+  requireSocketPath(join(directory, 'x'));
+  return {
+    verdictClass: 'true',
+    members: () => listByGlob(options.kresd, 'socket'),
+    reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
+    keepsProcess: 'yes',
+    identity: (worker) => socketIdentity(join(directory, worker)),
+    // A worker that loads rules answers nobody, but the kernel still takes connections for it.
+    liveness: (worker) =>
+      socketLiveness({ path: join(directory, worker) }, { clock: context.clock, graceMs: 0 }),
+  };
+}
+
+async function tell(
+  path: string,
+  options: KresdOptions,
+  reset: ResetOptions,
+  context: DriverContext,
+): Promise<Answer> {
+  if (dirname(path) !== dirname(options.kresd))
+    return unreachable(`${path} is outside the configured directory`);
+  const result = await exchange({
+    path,
+    request: encodeKresdCommand(options.command),
+    read: createKresdReader(),
+    timeoutMs: reset.timeoutMs,
+    clock: context.clock,
+    ...(reset.signal === undefined ? {} : { signal: reset.signal }),
+  });
+  if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
+  return judge(path, result.value, options.expect);
+}
+
+function judge(path: string, answer: KresdAnswer, expect: string): Answer {
+  if (answer.kind === 'malformed') {
+    return unreachable(`${path}: an answer of ${answer.length} bytes was announced: this is no kresd`);
+  }
+  return answer.text === expect ? confirmed(answer.text) : refused(answer.text);
+}

@@ -1,0 +1,166 @@
+// Daemons with a control socket of text lines, as BIRD, unbound, NSD or HAProxy: sends a text, reads to the
+// protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
+// tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
+import { dirname, join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
+import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
+import {
+  createExpectation,
+  type Expectation,
+  type ExpectOptions,
+  expectProperties,
+  patternOf,
+} from '../shared/expectation.js';
+import { type MembersOptions, membersProperty } from '../shared/member-command.js';
+import {
+  fillPlaceholders,
+  isWorkerName,
+  requireKnownPlaceholders,
+  usesWorkerName,
+} from '../shared/placeholders.js';
+import {
+  listSockets,
+  pathGlobPattern,
+  requireOwnPlace,
+  socketLiveness,
+  socketOf,
+} from '../shared/socket-set.js';
+
+interface LineOptions extends ExpectOptions {
+  /** A path, a glob, or with `members` a path with {worker}. */
+  readonly line: string;
+  readonly members?: MembersOptions;
+  readonly send: string;
+  readonly end?: 'eof' | 'line';
+  readonly until?: string;
+  readonly greeting?: string;
+  readonly halfClose?: boolean;
+  readonly confirms?: boolean;
+}
+
+const maxTailCharacters = 1000;
+/** HAProxy's master socket is away for 80 ms and more in a reload, longer on a busy machine. */
+const livenessGraceMs = 3000;
+
+const regularExpression = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 1000,
+  description: 'a regular expression, as "^[0-9]{4} "',
+} as const;
+
+export const line: DriverKind = {
+  name: 'line',
+  properties: {
+    line: {
+      type: 'string',
+      pattern: pathGlobPattern,
+      maxLength: 255,
+      description:
+        'a path or glob of unix sockets, with wildcards in its last part only, as /run/bird/bird.ctl',
+    },
+    send: {
+      type: 'string',
+      pattern: '^[^\\u0000]+$',
+      maxLength: 4096,
+      description: 'a text (put it in quotes) to send; a line end is added where it has none',
+    },
+    end: { type: 'string', enum: ['eof', 'line'], description: 'eof or line' },
+    until: regularExpression,
+    greeting: regularExpression,
+    halfClose: { type: 'boolean', description: 'true (for a daemon that answers only then) or false' },
+    confirms: {
+      type: 'boolean',
+      description: 'true (the daemon answers after it uses the generation, and right both ways) or false',
+    },
+    members: membersProperty,
+    ...expectProperties,
+  },
+  required: ['send'],
+  create: (options, context) => createLineDriver(options as unknown as LineOptions, context),
+};
+
+function createLineDriver(options: LineOptions, context: DriverContext): Driver {
+  requireSocketPath(join(dirname(options.line), 'x'));
+  requireKnownPlaceholders('reset.send', [options.send]);
+  requireOwnPlace('reset.line', options.line, options.members);
+  const expectation = createExpectation(options);
+  if (options.confirms === true && !expectation.isGiven)
+    throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
+  const rules = rulesOf(options);
+  return {
+    verdictClass: options.confirms === true ? 'true' : 'early',
+    members: () => listSockets(options.line, options.members),
+    reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, context }),
+    liveness: (worker) =>
+      socketLiveness({ path: placeOf(options, worker) }, { clock: context.clock, graceMs: livenessGraceMs }),
+  };
+}
+
+/** @returns the rules for each answer: the time of all its lines together is bounded */
+function rulesOf({ end, until, greeting }: LineOptions): () => LineRules {
+  if (end !== undefined && until !== undefined)
+    throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: only one can hold');
+  const last = until === undefined ? undefined : patternOf('until', until);
+  const first = greeting === undefined ? undefined : patternOf('greeting', greeting);
+  return () => ({
+    end: last === undefined ? (end ?? 'eof') : last.forParts(),
+    ...(first === undefined ? {} : { greeting: first.forParts() }),
+  });
+}
+
+interface LineDriver {
+  readonly options: LineOptions;
+  readonly rules: () => LineRules;
+  readonly expectation: Expectation;
+  readonly context: DriverContext;
+}
+
+function placeOf({ line: place, members }: LineOptions, worker: string): string {
+  return socketOf(place, members, worker);
+}
+
+async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Promise<Answer> {
+  const { options, rules, context } = driver;
+  const path = placeOf(options, worker);
+  if (dirname(path) !== dirname(options.line))
+    return unreachable(`${path} is outside the configured directory`);
+  if ((options.members !== undefined || usesWorkerName([options.send])) && !isWorkerName(worker))
+    return unreachable(`${path}: a socket of this name cannot stand in \`send\``);
+  const reader = createLineReader(rules());
+  const request = fillPlaceholders(options.send, reset.target, worker);
+  const result = await exchange({
+    path,
+    request: request.endsWith('\n') ? request : `${request}\n`,
+    read: reader.push,
+    readEnd: reader.end,
+    halfClose: options.halfClose === true ? 'after-request' : 'never',
+    connect: 'until-deadline',
+    timeoutMs: reset.timeoutMs,
+    clock: context.clock,
+    ...(reset.signal === undefined ? {} : { signal: reset.signal }),
+  });
+  if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
+  const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
+  return judge(path, result.value, driver, fill);
+}
+
+function judge(
+  path: string,
+  answer: LineAnswer,
+  { expectation, options }: LineDriver,
+  fill: (text: string) => string,
+): Answer {
+  if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
+  const said = answer.kind === 'text' ? answer.text : '';
+  const text = tailOf(said, maxTailCharacters) || 'an empty answer';
+  const met = expectation.judge(said, fill);
+  if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
+  // A daemon that was stopped or died says nothing too: neither a no nor a proof.
+  if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : told(text);
+  if (met === 'no') return refused(text);
+  return options.confirms === true ? confirmed(text) : told(text);
+}

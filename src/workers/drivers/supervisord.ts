@@ -1,0 +1,229 @@
+// Processes under supervisord: told by a signal each, or stopped and started, over XML-RPC on its unix socket.
+// Supervisord knows that a process runs, never what it read: nothing here confirms. Never leaves a process
+// stopped that it has stopped itself, as long as supervisord answers.
+import { WritError } from '../../core/errors.js';
+import { requireSocketPath } from '../../platform/net/unix-socket.js';
+import { refused, told, unreachable } from '../contract/answer.js';
+import type {
+  Answer,
+  Driver,
+  DriverContext,
+  DriverKind,
+  Liveness,
+  ResetOptions,
+} from '../contract/driver.js';
+import {
+  type CallLimits,
+  callSupervisord,
+  processOf,
+  type SupervisedProcess,
+  type SupervisordAnswer,
+  type SupervisordPlace,
+  whyNotTold,
+} from '../protocols/supervisord-client.js';
+
+interface SupervisordOptions {
+  readonly supervisord: string;
+  readonly group?: string;
+  readonly processes?: readonly string[];
+  readonly signal?: 'HUP' | 'USR1' | 'USR2' | 'WINCH';
+  readonly authorizationFile?: string;
+}
+
+const absoluteFile = '^/[^\\n\\u0000]*[^/\\n\\u0000]$';
+const processName = '[A-Za-z0-9_.@-]{1,64}';
+
+export const supervisord: DriverKind = {
+  name: 'supervisord',
+  properties: {
+    supervisord: {
+      type: 'string',
+      pattern: absoluteFile,
+      maxLength: 107,
+      description: "the absolute path of supervisord's unix socket, as /run/supervisor.sock",
+    },
+    group: {
+      type: 'string',
+      pattern: `^${processName}$`,
+      description: 'the name of a process group of supervisord, as web',
+    },
+    processes: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 256,
+      items: {
+        type: 'string',
+        pattern: `^${processName}(:${processName})?$`,
+        description: 'a process of supervisord, as web:web_0',
+      },
+      description: 'a list of 1 to 256 processes, as [web:web_0]',
+    },
+    signal: {
+      type: 'string',
+      enum: ['HUP', 'USR1', 'USR2', 'WINCH'],
+      description: 'HUP, USR1, USR2 or WINCH',
+    },
+    authorizationFile: {
+      type: 'string',
+      pattern: absoluteFile,
+      maxLength: 4096,
+      description: 'the absolute path of a file with the value of the Authorization header',
+    },
+  },
+  required: [],
+  create: (options, context) => createSupervisordDriver(options as unknown as SupervisordOptions, context),
+};
+
+function createSupervisordDriver(options: SupervisordOptions, context: DriverContext): Driver {
+  const { supervisord: socket, authorizationFile, signal, processes } = options;
+  requireSocketPath(socket);
+  if ((options.group === undefined) === (processes === undefined))
+    throw new WritError('CONFIG_INVALID', 'reset: supervisord needs either `group` or `processes`');
+  const { clock } = context;
+  const place = { socket, clock, ...(authorizationFile === undefined ? {} : { authorizationFile }) };
+  const restart = (worker: string, reset: ResetOptions): Promise<Answer> => restartOne(place, worker, reset);
+  return {
+    verdictClass: signal === undefined ? 'early' : 'silent',
+    members: async () =>
+      processes === undefined ? groupMembers(place, options.group ?? '') : [...processes].sort(),
+    reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
+    restart,
+    liveness: (worker) => livenessOf(place, worker),
+    pid: async (worker) => (await infoOf(place, worker, { timeoutMs: askTimeoutMs }))?.pid || undefined,
+    // Where a reset restarts, each tell would make a process that was never told.
+    ...(signal === undefined ? {} : { identity: (worker: string) => identityOf(place, worker) }),
+  };
+}
+
+/** For the calls that no caller gives a deadline to. */
+const askTimeoutMs = 5000;
+const maxProcesses = 1024;
+
+async function groupMembers(place: SupervisordPlace, group: string): Promise<readonly string[]> {
+  const answer = await callSupervisord(place, ['getAllProcessInfo'], { timeoutMs: askTimeoutMs });
+  // Supervisord is not up yet; one that died without a word leaves its socket, and ECONNREFUSED.
+  if (answer.kind === 'failed' && answer.reason === 'ENOENT') return [];
+  const found =
+    answer.kind === 'value' && Array.isArray(answer.value) ? answer.value.map(processOf) : undefined;
+  if (found === undefined || found.includes(undefined))
+    throw unlisted(place, whyNotTold(answer) ?? 'an answer that lists no processes');
+  const members = found.filter((one) => one?.group === group).map((one) => one?.id ?? '');
+  if (members.length === 0) throw unlisted(place, `it has no group ${group}`);
+  if (members.length > maxProcesses) throw unlisted(place, `more than ${maxProcesses} processes in ${group}`);
+  return members.sort();
+}
+
+function unlisted(place: SupervisordPlace, reason: string): WritError {
+  return new WritError('WORKER_UNREACHABLE', `${place.socket}: ${reason}`, {
+    facts: { socket: place.socket, reason },
+  });
+}
+
+async function signalOne(
+  place: SupervisordPlace,
+  worker: string,
+  signal: string,
+  { timeoutMs, signal: abort }: ResetOptions,
+): Promise<Answer> {
+  const limits = { timeoutMs, ...(abort === undefined ? {} : { signal: abort }) };
+  const reason = whyNotTold(await callSupervisord(place, ['signalProcess', worker, signal], limits));
+  return reason === undefined
+    ? told(`SIG${signal} sent to ${worker}`)
+    : unreachable(`${place.socket}: ${worker}: ${reason}`);
+}
+
+const faults = { abnormalTermination: 40, spawnError: 50, alreadyStarted: 60, notRunning: 70 } as const;
+
+/**
+ * Supervisord has no restart. Once the stop is sent neither an abort nor a deadline ends this before the start:
+ * a process that was stopped by hand is not started again by supervisord itself.
+ */
+async function restartOne(place: SupervisordPlace, worker: string, reset: ResetOptions): Promise<Answer> {
+  const { timeoutMs } = reset;
+  const no = (reason: string): Answer => unreachable(`${place.socket}: ${worker}: ${reason}`);
+  if (reset.signal?.aborted) return no('aborted');
+  const stopped = await callSupervisord(place, ['stopProcess', worker, true], { timeoutMs });
+  const failure = await whyNotStopped(place, worker, stopped);
+  if (failure !== undefined) return no(failure);
+  const started = await callSupervisord(place, ['startProcess', worker, true], { timeoutMs });
+  const failed = isFault(started, faults.spawnError) || isFault(started, faults.abnormalTermination);
+  const outcome = failed ? await settledStart(place, worker, timeoutMs) : 'unknown';
+  if (outcome === 'ended') return refused(`${worker} ended while it started`);
+  const isUp = outcome === 'up' || isFault(started, faults.alreadyStarted);
+  const reason = isUp ? undefined : whyNotTold(started);
+  return reason === undefined ? told(`${worker} stopped and started`) : no(`it was stopped, and: ${reason}`);
+}
+
+/**
+ * A process that ended while it started said no. Supervisord 4 has the same fault for one that it could not even
+ * execute, tells the two apart only in words, and takes the words back while it tries again by itself.
+ */
+async function settledStart(
+  place: SupervisordPlace,
+  worker: string,
+  timeoutMs: number,
+): Promise<'up' | 'ended' | 'unknown'> {
+  const endMs = place.clock.monotonicMs() + timeoutMs;
+  let hasEnded = false;
+  for (;;) {
+    const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+    if (process === undefined) return hasEnded ? 'ended' : 'unknown';
+    if (process.state === runningState) return 'up';
+    hasEnded ||= process.spawnError.startsWith('Exited too quickly');
+    const triesAgain = process.state === startingState || process.state === backoffState;
+    if (!triesAgain || place.clock.monotonicMs() >= endMs) return hasEnded ? 'ended' : 'unknown';
+    await place.clock.sleep(pollMs);
+  }
+}
+
+function isFault(answer: SupervisordAnswer, code: number): boolean {
+  return answer.kind === 'fault' && answer.code === code;
+}
+
+/** As long as supervisord waits by default before it kills a process that does not end, and some more. */
+const stopGraceMs = 15_000;
+const pollMs = 200;
+
+async function whyNotStopped(
+  place: SupervisordPlace,
+  worker: string,
+  answer: SupervisordAnswer,
+): Promise<string | undefined> {
+  const reason = isFault(answer, faults.notRunning) ? undefined : whyNotTold(answer);
+  if (reason === undefined || answer.kind !== 'failed' || !reason.startsWith('no answer')) return reason;
+  const endMs = place.clock.monotonicMs() + stopGraceMs;
+  while (place.clock.monotonicMs() < endMs) {
+    const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+    if (process !== undefined && stoppedStates.has(process.state)) return undefined;
+    await place.clock.sleep(pollMs);
+  }
+  return `it does not stop: ${reason}`;
+}
+
+async function infoOf(
+  place: SupervisordPlace,
+  worker: string,
+  limits: CallLimits,
+): Promise<SupervisedProcess | undefined> {
+  const answer = await callSupervisord(place, ['getProcessInfo', worker], limits);
+  return answer.kind === 'value' ? processOf(answer.value) : undefined;
+}
+
+const startingState = 10;
+const runningState = 20;
+/** STOPPED, EXITED, FATAL. */
+const stoppedStates: ReadonlySet<number> = new Set([0, 100, 200]);
+const backoffState = 30;
+
+/** Supervisord is the parent and reaps: what it calls running is no zombie. */
+async function livenessOf(place: SupervisordPlace, worker: string): Promise<Liveness> {
+  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+  if (process === undefined) return 'unknown';
+  if (process.state === runningState && process.pid > 0) return 'alive';
+  return stoppedStates.has(process.state) || process.state === backoffState ? 'dead' : 'unknown';
+}
+
+async function identityOf(place: SupervisordPlace, worker: string): Promise<string | undefined> {
+  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+  return process === undefined ? undefined : `${process.pid}@${process.startedAt}`;
+}

@@ -1,0 +1,191 @@
+// Services under systemd, by unit or pattern: told by `systemctl reload` or restarted. A job that ended well proves
+// what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
+// Never tells a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
+import { WritError } from '../../core/errors.js';
+import { maxHookOutputBytes } from '../../core/limits.js';
+import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import type {
+  Answer,
+  Driver,
+  DriverContext,
+  DriverKind,
+  Liveness,
+  ResetOptions,
+} from '../contract/driver.js';
+import {
+  parseUnitList,
+  parseUnitState,
+  shownProperties,
+  type UnitState,
+  unitNamePattern,
+  whatReloadProves,
+} from '../protocols/systemd-units.js';
+
+type Action = 'reload' | 'restart' | 'try-restart' | 'try-reload-or-restart';
+
+interface SystemdOptions {
+  readonly systemd: string;
+  readonly action?: Action;
+  readonly confirms?: boolean;
+}
+
+export const systemd: DriverKind = {
+  name: 'systemd',
+  properties: {
+    systemd: {
+      type: 'string',
+      // Never an option of systemctl; with a type, or `web` would be taken for `web.service` here and not there.
+      pattern: '^[A-Za-z0-9:_.@*?\\[\\]\\\\][A-Za-z0-9:_.@*?\\[\\]\\\\-]*\\.[a-z]+$',
+      maxLength: 200,
+      description: 'a unit or a pattern of units with its type, as nginx.service or worker@*.service',
+    },
+    action: {
+      type: 'string',
+      enum: ['reload', 'restart', 'try-restart', 'try-reload-or-restart'],
+      description: 'reload, restart, try-restart or try-reload-or-restart',
+    },
+    confirms: {
+      type: 'boolean',
+      description: 'true (the job ends well only after the unit uses the generation) or false',
+    },
+  },
+  required: [],
+  create: (options, context) => createSystemdDriver(options as unknown as SystemdOptions, context),
+};
+
+function createSystemdDriver(options: SystemdOptions, context: DriverContext): Driver {
+  const { action = 'reload', confirms } = options;
+  const asking: Asking = { ask: systemctl(context), clock: context.clock };
+  const { ask } = asking;
+  const isVouchedFor = confirms === true;
+  const look = (worker: string): Promise<UnitState | undefined> =>
+    stateOf(ask, worker, { timeoutMs: askTimeoutMs });
+  const identity = async (worker: string): Promise<string | undefined> =>
+    (await look(worker))?.invocation || undefined;
+  return {
+    verdictClass: isVouchedFor ? 'true' : 'early',
+    members: () => unitsOf(ask, options.systemd),
+    reset: (unit, reset) => runJob({ unit, action, down: 'left', isVouchedFor }, reset, asking),
+    restart: (unit, reset) =>
+      runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
+    liveness: async (worker) => livenessOf(await look(worker)),
+    pid: async (worker) => (await look(worker))?.mainPid,
+    // Where a reset may restart, each tell would make a process that was never told.
+    ...(action === 'reload' ? { identity } : {}),
+  };
+}
+
+const askTimeoutMs = 5000;
+const maxUnits = 1024;
+
+interface AskLimits {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+type Systemctl = (args: readonly string[], limits: AskLimits) => Promise<CommandResult>;
+
+interface Asking {
+  readonly ask: Systemctl;
+  readonly clock: Clock;
+}
+
+function systemctl(context: DriverContext): Systemctl {
+  return (args, limits) =>
+    runCommand({
+      argv: ['systemctl', '--no-pager', '--no-ask-password', ...args],
+      env: context.programPath === undefined ? {} : { PATH: context.programPath },
+      cwd: '/',
+      maxOutputBytes: maxHookOutputBytes,
+      ...limits,
+    });
+}
+
+/** A unit that failed is a worker that is dead, and is named; one that is not active was not started. */
+async function unitsOf(ask: Systemctl, pattern: string): Promise<readonly string[]> {
+  const args = ['list-units', '--plain', '--no-legend', '--full', '--', pattern];
+  const result = await ask(args, { timeoutMs: askTimeoutMs });
+  const isWhole = result.kind === 'exited' && result.exitCode === 0 && !result.truncated;
+  const units = isWhole ? parseUnitList(result.stdout) : undefined;
+  if (units === undefined)
+    throw unlisted(pattern, isWhole ? 'its list has a line that is no unit' : said(result));
+  if (units.length > maxUnits) throw unlisted(pattern, `more than ${maxUnits} units`);
+  return units;
+}
+
+function unlisted(pattern: string, reason: string): WritError {
+  return new WritError('WORKER_UNREACHABLE', `systemctl cannot list ${pattern}: ${reason}`, {
+    facts: { pattern, reason },
+  });
+}
+
+async function stateOf(ask: Systemctl, unit: string, limits: AskLimits): Promise<UnitState | undefined> {
+  const result = await ask(['show', `--property=${shownProperties}`, '--', unit], limits);
+  return result.kind === 'exited' && result.exitCode === 0 ? parseUnitState(result.stdout) : undefined;
+}
+
+interface Job {
+  readonly unit: string;
+  readonly action: Action;
+  /** Only a restart that was asked for by name starts what is down. */
+  readonly down: 'left' | 'started';
+  readonly isVouchedFor: boolean;
+}
+
+async function runJob(job: Job, reset: ResetOptions, { ask, clock }: Asking): Promise<Answer> {
+  const { unit, action } = job;
+  const { timeoutMs } = reset;
+  const abort = reset.signal === undefined ? {} : { signal: reset.signal };
+  if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is no name of a unit`);
+  const startedMs = clock.monotonicMs();
+  const before = await stateOf(ask, unit, { timeoutMs, ...abort });
+  const obstacle = whyNot(before, job);
+  if (before === undefined || obstacle !== undefined) return unreachable(`${unit}: ${obstacle}`);
+  const result = await ask([action, '--', unit], {
+    timeoutMs: Math.max(timeoutMs - (clock.monotonicMs() - startedMs), 1),
+    ...abort,
+  });
+  if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${said(result)}`);
+  if (result.exitCode !== 0) {
+    const failed = `${unit}: ${action} failed: ${said(result)}`;
+    return saysNo(result) ? refused(failed) : unreachable(failed);
+  }
+  const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';
+  const text = `${unit}: ${action} done; ${proof}`;
+  return job.isVouchedFor ? confirmed(text) : told(text);
+}
+
+/**
+ * The job ran, and what failed is the unit's own command, or its start: systemctl has one text for that. A right that
+ * is missing, a bus that is away or a job that somebody else took back is no word of the unit, with the same exit code.
+ */
+function saysNo(result: CommandResult): boolean {
+  return result.kind === 'exited' && /^Job for \S+ failed/m.test(result.stderr);
+}
+
+function whyNot(state: UnitState | undefined, { action, down }: Job): string | undefined {
+  if (state === undefined) return 'systemctl cannot show it';
+  // Whose files are gone or masked may still run: some jobs fail at once, which is no word of the unit, others do nothing.
+  if (state.load !== 'loaded') return `its unit file is ${state.load}`;
+  if (livenessOf(state) !== 'alive' && !(down === 'started' && livenessOf(state) === 'dead'))
+    return `it is ${state.active}`;
+  if (action === 'reload' && state.canReload === 'no') return 'it has no reload; use `action: restart`';
+  return undefined;
+}
+
+function livenessOf(state: UnitState | undefined): Liveness {
+  if (state === undefined) return 'unknown';
+  if (state.active === 'active' || state.active === 'reloading') return 'alive';
+  return state.active === 'failed' || state.active === 'inactive' ? 'dead' : 'unknown';
+}
+
+const maxTailCharacters = 500;
+
+function said(result: CommandResult): string {
+  if (result.kind === 'not-started') return `not started: ${result.reason}`;
+  const how = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
+  const tail = tailOf(`${result.stdout}\n${result.stderr}`, maxTailCharacters);
+  return tail === '' ? how : `${how}: ${tail}`;
+}

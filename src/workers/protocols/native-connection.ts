@@ -1,0 +1,133 @@
+// One connected native worker: its greeting, its name, what it is told and what it answers. Owns one socket;
+// which generation is told, and which id the worker has, is the driver's.
+import type { Socket } from 'node:net';
+import { toWritError, WritError } from '../../core/errors.js';
+import { parseWorkerMessage } from '../../core/protocol/native-protocol.js';
+import {
+  createLineReader,
+  encodeLine,
+  helloLine,
+  parseHello,
+  type SocketMessage,
+} from '../../core/protocol/socket-protocol.js';
+import { writVersion } from '../../core/version.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { unreachable } from '../contract/answer.js';
+import type { Answer, ResetOptions, Target } from '../contract/driver.js';
+import { createQuestions, type Question, type Questions, waitForAnswer } from './native-questions.js';
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The worker has said who it is: from now on it can be told. */
+  readonly onHello: (name: string) => void;
+  /** An answer that nobody waits for: to a question without a deadline, or after it. */
+  readonly onLateAnswer: (generation: number, answer: Answer) => void;
+  readonly onClose: () => void;
+}
+
+export interface NativeConnection {
+  /** Tells and does not wait; the answer is reported as a late one. */
+  tell(target: Target): void;
+  /** Tells, unless this very target is on its way already, and waits for the answer. */
+  ask(options: ResetOptions): Promise<Answer>;
+  close(): void;
+}
+
+/** A worker says hello at once: who stays silent only holds a place. */
+const helloTimeoutMs = 10_000;
+/** Unread bytes after which a worker has stopped reading. */
+const maxUnreadBytes = 262_144;
+
+/** Serves one accepted socket until it closes. Never throws for what the worker does. */
+export function serveNativeWorker(socket: Socket, options: ConnectionOptions): NativeConnection {
+  const { clock, log } = options;
+  const questions = createQuestions();
+  const dialogue = createDialogue(questions, options);
+  const closed = new AbortController();
+
+  const end = (error: WritError): void => {
+    log.warn({ code: error.code, facts: error.facts }, `native worker disconnected: ${error.message}`);
+    socket.destroy();
+  };
+  const put = (target: Target): Question => {
+    const { question, isNew } = questions.put(target);
+    const { type, id, generation, path } = question;
+    if (isNew && !socket.destroyed) socket.write(encodeLine({ type, id, generation, path }));
+    if (socket.writableLength > maxUnreadBytes) end(stuck('does not read what it is told'));
+    return question;
+  };
+
+  readMessages(socket, dialogue.take, end);
+  socket.on('close', () => {
+    closed.abort();
+    questions.close();
+    options.onClose();
+  });
+  socket.write(helloLine(writVersion));
+  void clock.sleep(helloTimeoutMs, closed.signal).then(() => {
+    if (!dialogue.hasName() && !socket.destroyed) end(stuck('says no hello'));
+  });
+  return {
+    tell: (target) => void put(target),
+    ask: async (reset) => {
+      const question = put(reset.target);
+      if (socket.destroyed) return unreachable('disconnected');
+      return waitForAnswer(question, reset, clock);
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+function readMessages(
+  socket: Socket,
+  take: (message: SocketMessage) => void,
+  end: (error: WritError) => void,
+): void {
+  const reader = createLineReader();
+  socket.on('data', (chunk: Buffer) => {
+    if (socket.destroyed) return;
+    try {
+      for (const message of reader.push(chunk)) take(message);
+    } catch (error) {
+      end(toWritError(error));
+    }
+  });
+}
+
+interface Dialogue {
+  /** @throws WritError MESSAGE_MALFORMED for what may not be said now */
+  take(message: SocketMessage): void;
+  hasName(): boolean;
+}
+
+/** The order of what a worker says: greeting, hello, then answers. */
+function createDialogue(questions: Questions, options: ConnectionOptions): Dialogue {
+  let state: 'greeting' | 'hello' | 'answers' = 'greeting';
+  return {
+    take: (message) => {
+      if (state === 'greeting') {
+        parseHello(message);
+        state = 'hello';
+        return;
+      }
+      const said = parseWorkerMessage(message);
+      if ((said.type === 'hello') !== (state === 'hello')) {
+        throw stuck(`says ${said.type} out of turn`);
+      }
+      if (said.type === 'hello') {
+        state = 'answers';
+        options.onHello(said.name);
+        return;
+      }
+      const late = questions.answer(said);
+      if (late !== undefined) options.onLateAnswer(said.generation, late);
+    },
+    hasName: () => state === 'answers',
+  };
+}
+
+function stuck(what: string): WritError {
+  return new WritError('MESSAGE_MALFORMED', `it ${what}`);
+}

@@ -1,0 +1,69 @@
+// The answer that a user takes for a yes: an exact text or a regular expression, for drivers whose protocol has no
+// verdict of its own. Never takes an answer that only contains or resembles the expected text.
+import { WritError } from '../../core/errors.js';
+import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
+import { requireKnownPlaceholders } from './placeholders.js';
+
+export interface ExpectOptions {
+  readonly expect?: string;
+  readonly expectMatch?: string;
+}
+
+export type Met = 'yes' | 'no' | 'no-verdict';
+
+export interface Expectation {
+  /** False where nothing is expected: then every answer will do. */
+  readonly isGiven: boolean;
+  /**
+   * Line ends at the end of the answer do not count.
+   * @param fill puts the generation that is told into the expected text, where the answer must name it
+   */
+  judge(answer: string, fill: (text: string) => string): Met;
+}
+
+export const expectProperties = {
+  expect: {
+    type: 'string',
+    maxLength: 4096,
+    description: 'a text (put it in quotes): the one answer that means yes, as "ok"',
+  },
+  expectMatch: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 1000,
+    description: 'a regular expression, as "^0003 "',
+  },
+} as const;
+
+/** @throws WritError CONFIG_INVALID */
+export function createExpectation({ expect, expectMatch }: ExpectOptions): Expectation {
+  if (expect !== undefined && expectMatch !== undefined)
+    throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: only one can hold');
+  if (expectMatch !== undefined) {
+    const pattern = patternOf('expectMatch', expectMatch);
+    return { isGiven: true, judge: (answer) => pattern.test(answer) };
+  }
+  requireKnownPlaceholders('reset.expect', [expect ?? '']);
+  return {
+    isGiven: expect !== undefined,
+    judge: (answer, fill) =>
+      expect === undefined || withoutLineEnd(answer) === withoutLineEnd(fill(expect)) ? 'yes' : 'no',
+  };
+}
+
+/** @throws WritError CONFIG_INVALID when it is no regular expression */
+export function patternOf(key: string, source: string): BoundedPattern {
+  try {
+    return boundedPattern(source);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new WritError('CONFIG_INVALID', `reset.${key}: ${cause.message}`, { cause });
+  }
+}
+
+/** By hand: on 64,000 line ends that end in something else a pattern runs for seconds. */
+function withoutLineEnd(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\n') end -= text[end - 2] === '\r' ? 2 : 1;
+  return text.slice(0, end);
+}

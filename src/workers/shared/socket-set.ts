@@ -1,0 +1,88 @@
+// Workers found by paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
+// Never follows a link, which could lead to another program, and never takes a directory it can't read for empty.
+import type { Dirent } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import picomatch from 'picomatch';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { isListening, type SocketPlace } from '../../platform/net/unix-socket.js';
+import type { Liveness } from '../contract/driver.js';
+import { livenessWithin, type Patience } from '../contract/liveness.js';
+import { listByCommand, type MembersOptions } from './member-command.js';
+
+const maxMembers = 1024;
+const maxDirectoryEntries = 16_384;
+
+/** Wildcards in the last component only: the directory is a fixed place that can be checked. */
+export const pathGlobPattern = '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$';
+
+/** @returns whether it stands for a set; a path without a wildcard is one worker, there or not */
+export function isGlob(path: string): boolean {
+  return /[*?[\]{}]/.test(basename(path));
+}
+
+/**
+ * The set of a driver of sockets: what `members` names, what a glob matches, or the one of a path, there or not.
+ * @throws WritError WORKER_UNREACHABLE when nobody can say
+ */
+export async function listSockets(place: string, members?: MembersOptions): Promise<readonly string[]> {
+  if (members !== undefined) return listByCommand(members);
+  return isGlob(place) ? listByGlob(place, 'socket') : [basename(place)];
+}
+
+/** @returns the socket of one worker of such a set */
+export function socketOf(place: string, members: MembersOptions | undefined, worker: string): string {
+  return members === undefined ? join(dirname(place), worker) : place.replaceAll('{worker}', () => worker);
+}
+
+/**
+ * Each worker that a command names needs a place of its own, or one would be told for all.
+ * @param key as `reset.line`
+ * @throws WritError CONFIG_INVALID
+ */
+export function requireOwnPlace(key: string, place: string, members: MembersOptions | undefined): void {
+  if (place.includes('{worker}') === (members !== undefined)) return;
+  throw new WritError('CONFIG_INVALID', `${key}: {worker} and \`members\` need each other`);
+}
+
+/**
+ * @returns names in the directory of the glob that it matches, sorted; none when the directory is not there yet
+ * @throws WritError WORKER_UNREACHABLE when nobody can say
+ */
+export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise<readonly string[]> {
+  const directory = dirname(glob);
+  const isWanted = picomatch(basename(glob), { dot: true });
+  const isKind = (entry: Dirent): boolean => (kind === 'socket' ? entry.isSocket() : entry.isFile());
+  const names: string[] = [];
+  let entries = 0;
+  try {
+    for await (const entry of await opendir(directory)) {
+      entries += 1;
+      if (isKind(entry) && isWanted(entry.name)) names.push(entry.name);
+      if (entries > maxDirectoryEntries || names.length > maxMembers) throw tooMany(directory);
+    }
+  } catch (error) {
+    // The directory of a daemon that is not up yet.
+    if (isSystemError(error, 'ENOENT')) return [];
+    if (!isSystemError(error) || error instanceof WritError) throw error;
+    throw new WritError('WORKER_UNREACHABLE', `${directory} cannot be listed: ${error.code}`, {
+      facts: { directory, errno: error.code },
+      cause: error,
+    });
+  }
+  return names.sort();
+}
+
+/** A worker left out in silence would go on with the old policy, and nobody would know. */
+function tooMany(directory: string): WritError {
+  return new WritError('WORKER_UNREACHABLE', `${directory} holds too many entries to tell`, {
+    facts: { directory, expected: maxMembers },
+  });
+}
+
+const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
+
+/** @param patience the socket of a live daemon may be away, as in a reload */
+export function socketLiveness(place: SocketPlace, patience: Patience): Promise<Liveness> {
+  return livenessWithin(patience, async () => livenesses[await isListening(place)]);
+}

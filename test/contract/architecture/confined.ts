@@ -1,0 +1,165 @@
+// What happens in one place of the sources only, with the reason of each rule. Owns the rules and how a file is seen to
+// break one; architecture-places.test holds the sources to them.
+import type { SourceFile } from '../../kit/sources/source-files.js';
+
+export interface Confined {
+  readonly what: string;
+  readonly used: (file: SourceFile) => boolean;
+  /** Paths below src that may. */
+  readonly only: RegExp;
+  readonly because: string;
+}
+
+function importing(name: RegExp): (file: SourceFile) => boolean {
+  return ({ imports }) => imports.some(({ specifier }) => name.test(specifier));
+}
+
+function saying(pattern: RegExp): (file: SourceFile) => boolean {
+  return ({ code }) => pattern.test(code);
+}
+
+/** Names under which a file uses node:fs whole, as `fs`. */
+function namespacesOfFs({ imports }: SourceFile): string[] {
+  return imports
+    .filter(({ specifier }) => /^node:fs\b/.test(specifier))
+    .flatMap(({ names }) => /\*\s+as\s+(\w+)/.exec(names)?.[1] ?? []);
+}
+
+/** True when a function of node:fs is called or imported by this name, in any of its three forms. */
+function usingOfFs(names: string): (file: SourceFile) => boolean {
+  const named = new RegExp(`\\b(?:${names})(?:Sync)?\\b`);
+  return (file) => {
+    const imported = file.imports.some(
+      (line) => /^node:fs\b/.test(line.specifier) && named.test(line.names.replace(/\btype\s+\w+/g, '')),
+    );
+    const spaces = ['fsp', ...namespacesOfFs(file)].join('|');
+    const call = `(?:(?<![.\\w])(?:${spaces})|\\bpromises)\\s*\\.\\s*(?:${names})(?:Sync)?\\b`;
+    return imported || new RegExp(call).test(file.code);
+  };
+}
+
+const renamesOrFlushes = usingOfFs('rename|symlink|link|fsync|fdatasync');
+
+const changesDisk = usingOfFs(
+  'write\\w*|appendFile|mkdir|mkdtemp|rm|rmdir|unlink|[fl]?utimes|[fl]?chmod|[fl]?chown|f?truncate|copyFile|cp' +
+    '|createWriteStream',
+);
+
+/** By a flag of its own, or by a string, whose meaning this test cannot see. */
+function opensForWriting({ code }: SourceFile): boolean {
+  return (
+    /\bO_(?:WRONLY|RDWR|CREAT|EXCL|APPEND|TRUNC)\b/.test(code) ||
+    /\bopen(?:Sync)?\s*\([^,;]*,\s*(?:''|`)/.test(code)
+  );
+}
+
+export const confined: readonly Confined[] = [
+  {
+    what: 'rename, symlink, link and fsync',
+    used: renamesOrFlushes,
+    only: /^platform\/disk\/durable-\w+\.ts$/,
+    because:
+      'the order of durable operations is proven in one place; a rename elsewhere has no label to crash at',
+  },
+  {
+    what: 'changing the disk of a host',
+    used: (file) =>
+      /^(?:agent|trust|workers|platform|sdk)\//.test(file.path) &&
+      (changesDisk(file) || opensForWriting(file)),
+    only: /^platform\/(disk\/durable-\w+|process\/control-group)\.ts$/,
+    because:
+      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk',
+  },
+  {
+    what: 'the system calls of durable-fs',
+    used: ({ imports }) =>
+      imports.some(({ file = '' }) => /^platform\/disk\/durable-(?:calls|remove)\.ts$/.test(file)),
+    only: /^platform\/disk\/durable-(?:fs|calls)\.ts$/,
+    because: 'they carry no label',
+  },
+  {
+    what: 'starting programs',
+    used: importing(/^node:child_process$/),
+    only: /^platform\/process\/run-command\.ts$/,
+    because:
+      'only there do programs get a cleared environment, a deadline, bounded output and a killed group',
+  },
+  {
+    what: 'undici',
+    used: importing(/^undici/),
+    only: /^platform\/net\/http[^/]*\.ts$/,
+    because: 'only there do requests get deadlines, bounds and refused redirects',
+  },
+  {
+    what: 'fetch and clients of node:http',
+    used: saying(/(?<![.\w])fetch\s*\(\s*[`'"]|\bhttps?\.(?:get|request)\b|\bglobalThis\.fetch\b/),
+    only: /^platform\/net\/http[^/]*\.ts$/,
+    because: 'a second way to the network would have none of the bounds of the first',
+  },
+  {
+    what: 'tar',
+    used: importing(/^tar(?:\/|$)/),
+    only: /^publisher\/archive\/build-bundle[^/]*\.ts$/,
+    because: 'an archive is made in one deterministic way; hosts read it with a strict reader of their own',
+  },
+  {
+    what: 'tweetnacl',
+    used: importing(/^tweetnacl/),
+    only: /^publisher\//,
+    because:
+      'secrets are used in one folder; hosts verify with node:crypto, which refuses malleable signatures',
+  },
+  {
+    what: 'worker threads',
+    used: importing(/^node:worker_threads$/),
+    only: /^agent\/checks\/parse-check[^/]*\.ts$/,
+    because: 'only parsers of others need a thread to bound and kill; elsewhere threads would hide the order',
+  },
+  {
+    what: 'pino',
+    used: importing(/^pino/),
+    only: /^platform\/telemetry\/log\.ts$/,
+    because: 'every line has the same fields and is written synchronously',
+  },
+  {
+    what: 'fastify',
+    used: importing(/^@?fastify/),
+    only: /^server\//,
+    because: 'a host needs no HTTP server',
+  },
+  {
+    what: 'prom-client',
+    used: importing(/^prom-client/),
+    only: /^platform\/telemetry\/metrics\.ts$/,
+    because: 'its successor needs another Node; one file will change',
+  },
+  {
+    what: 'commander and prompts',
+    used: importing(/^(?:commander|@inquirer\/)/),
+    only: /^cli\//,
+    because: 'only the command line talks to people',
+  },
+  {
+    what: 'console and writing to the standard streams',
+    used: saying(/\bconsole\s*\.|\bprocess\s*\.\s*(?:stdout|stderr)\s*\.\s*write\b/),
+    only: /^cli\/console\/render\.ts$/,
+    because: 'stdout carries answers that scripts read; the log goes through pino to stderr',
+  },
+  {
+    what: 'the clock and timers',
+    used: ({ code, imports }) =>
+      /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bperformance\s*\.\s*now\b/.test(code) ||
+      /\bset(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\b|\bhrtime\b/.test(code) ||
+      imports.some(({ specifier }) => /^node:(?:timers|perf_hooks)/.test(specifier)),
+    only: /^(?:platform|sdk)\//,
+    because: 'time comes through Clock, so that a test can move it; the sdk has a delay of its own to inject',
+  },
+  {
+    what: 'randomness in core, trust and workers',
+    used: ({ path, code }) =>
+      /^(?:core|trust|workers)\//.test(path) &&
+      /\bMath\s*\.\s*random\b|\brandom(?:Bytes|UUID|Int)\b/.test(code),
+    only: /^$/,
+    because: 'what decides gives the same verdict twice',
+  },
+];

@@ -1,0 +1,49 @@
+// Holds test/mutations.json to the sources, so that code or a test that moves takes its entries along: what
+// `npm run mutate` changes is there, once, and so is the case that is to notice it. Makes no change itself.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { projectRoot } from '../kit/sources/source-files.js';
+
+interface Mutation {
+  readonly id: string;
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+  readonly test: string;
+  readonly name: string;
+}
+
+const mutations = JSON.parse(textOf('test/mutations.json')) as readonly Mutation[];
+
+function textOf(path: string): string {
+  const whole = join(projectRoot, path);
+  return existsSync(whole) ? readFileSync(whole, 'utf8') : '';
+}
+
+/** @returns the ids, so that a failure names them all */
+function idsOf(wrong: (one: Mutation) => boolean): string[] {
+  return mutations.filter(wrong).map(({ id }) => id);
+}
+
+describe('test/mutations.json', () => {
+  it('has six texts for each change, and every id once', () => {
+    const members = ['id', 'file', 'before', 'after', 'test', 'name'];
+    for (const one of mutations) assert.deepEqual(Object.keys(one), members, one.id);
+    assert.equal(new Set(idsOf(() => true)).size, mutations.length);
+    assert.ok(mutations.length >= 121);
+  });
+
+  it('changes text of the sources that its file has exactly once', () => {
+    const isWrong = ({ file, before, after }: Mutation): boolean =>
+      !/^src\/.+\.ts$/.test(file) || before === after || textOf(file).split(before).length !== 2;
+    assert.deepEqual(idsOf(isWrong), []);
+  });
+
+  it('names a test case that its test file has', () => {
+    const isWrong = ({ test, name }: Mutation): boolean =>
+      !/^test\/.+\.test\.ts$/.test(test) || name === '' || !textOf(test).includes(name);
+    assert.deepEqual(idsOf(isWrong), []);
+  });
+});

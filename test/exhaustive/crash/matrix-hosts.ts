@@ -1,0 +1,199 @@
+// How the hosts of the crash matrix are prepared: what they have, what is published for them, what is wrong with them, and
+// what may come of it. Owns the moment before a cycle; the cycles are matrix-cycles'.
+import {
+  appendFileSync,
+  linkSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { openOnlineSigners, resignOnline } from '../../../src/publisher/signing/online-signing.js';
+import { noPolicy } from '../../kit/assert/host-invariant.js';
+import { keysAt } from '../../kit/repository/ceremony.js';
+import { delegateTo, makeTeam } from '../../kit/repository/delegated-repository.js';
+import { changeOptions } from '../../kit/repository/sample-repository.js';
+import { type Expectation, files, policyOf, type ReplayWorld } from '../replay/replay-cycles.js';
+
+export interface MatrixExpectation extends Expectation {
+  /** Whole policies that may be active in between: with independent bundles, one new and one old. */
+  readonly between?: readonly string[];
+}
+
+const refusedOutcomes = ['rejected', 'rolled-back'];
+
+async function publishBoth({ repository }: ReplayWorld, version: number): Promise<void> {
+  await repository.publish(files(version));
+  await repository.publish(files(version), { bundle: 'access' });
+}
+
+export async function prepareIndependent(world: ReplayWorld): Promise<MatrixExpectation> {
+  world.configure({ bundles: [{ name: 'dns-edge' }, { name: 'access' }] });
+  await publishBoth(world, 1);
+  await world.pull();
+  await publishBoth(world, 2);
+  return {
+    policies: {
+      old: policyOf({ 'dns-edge': 1, access: 1 }),
+      first: policyOf({ 'dns-edge': 2, access: 1 }),
+      second: policyOf({ 'dns-edge': 1, access: 2 }),
+      new: policyOf({ 'dns-edge': 2, access: 2 }),
+    },
+    from: 'old',
+    to: 'new',
+    between: ['first', 'second'],
+    ends: () => 'new',
+  };
+}
+
+const oldAndNew = { old: policyOf({ 'dns-edge': 1 }), new: policyOf({ 'dns-edge': 2 }) };
+const fromOldToNew = { policies: oldAndNew, from: 'old', to: 'new', ends: () => 'new' } as const;
+
+/** Everything that a configuration can have done to the disk; the history is full. */
+export async function prepareEquipped(world: ReplayWorld): Promise<MatrixExpectation> {
+  const group = process.getgid?.() ?? 0;
+  world.configure({
+    bundles: [{ name: 'dns-edge', group, checks: [{ name: 'yes', run: ['true'] }] }],
+    workers: [
+      {
+        ...native,
+        canary: { start: ['sleep', '60'], probe: ['true'] },
+        load: { run: ['true'] },
+        reset: { ...native.reset, socketGroup: group },
+      },
+    ],
+  });
+  await world.repository.publish(files(1));
+  await world.pull();
+  await world.repository.publish(files(2));
+  await leaveSocket(world);
+  writeFileSync(pathsOf(world).history, `${'x'.repeat(9_999_990)}\n`);
+  return fromOldToNew;
+}
+
+/** As a killed process leaves it: there, and nobody listens. */
+async function leaveSocket({ dir }: ReplayWorld): Promise<void> {
+  const path = join(realpathSync(dir.path), 'run', 'workers', 'resolver.sock');
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  // A server that closes removes the name that it knows.
+  linkSync(path, `${path}.kept`);
+  await new Promise((resolve) => server.close(resolve));
+  renameSync(`${path}.kept`, path);
+}
+
+export async function prepareDelegated(world: ReplayWorld): Promise<MatrixExpectation> {
+  const { repository, dir } = world;
+  await repository.publish(files(1));
+  await world.pull();
+  const team = makeTeam(dir, 'dns-team');
+  await delegateTo(repository, team, { handOver: 'yes' });
+  await repository.publish(files(2), { keys: team.keys });
+  await repository.refresh();
+  return fromOldToNew;
+}
+
+/** The record of the release is here already, and is replaced by that of its second coming. */
+export async function prepareReturn(world: ReplayWorld): Promise<MatrixExpectation> {
+  const { repository } = world;
+  for (const version of [2, 1]) {
+    await repository.publish(files(version));
+    await world.pull();
+  }
+  const withdrawal = { bundle: 'dns-edge', serials: [2], reason: '' };
+  await withdrawRelease(withdrawal, changeOptions(repository));
+  return fromOldToNew;
+}
+
+export async function prepareRefused(world: ReplayWorld): Promise<MatrixExpectation> {
+  await world.repository.publish(files(1));
+  await world.pull();
+  await world.repository.publish(files(2));
+  const policies = oldAndNew;
+  return {
+    policies,
+    from: 'old',
+    to: 'old',
+    between: ['new'],
+    ends: () => 'old',
+    succeeds: refusedOutcomes,
+  };
+}
+
+/** Its worker refuses the first release that it ever sees. */
+export async function prepareRefusedAtFirst({ repository }: ReplayWorld): Promise<MatrixExpectation> {
+  await repository.publish(files(2));
+  return {
+    policies: { new: policyOf({ 'dns-edge': 2 }) },
+    from: noPolicy,
+    to: noPolicy,
+    between: ['new'],
+    ends: () => noPolicy,
+    succeeds: refusedOutcomes,
+  };
+}
+
+const native = { name: 'resolver', uses: ['dns-edge'], reset: { native: 'resolver' } };
+
+/** Not even the directories above the host's are there. */
+export async function prepareBare(world: ReplayWorld): Promise<MatrixExpectation> {
+  world.configure({ workers: [native] });
+  await world.repository.publish(files(2));
+  rmSync(join(world.disk, 'lib'), { recursive: true });
+  return { ...fromOldToNew, from: noPolicy };
+}
+
+export const hourMs = 3_600_000;
+
+/** @param steps what the publisher's clock is off by at each of its signatures; hosts have seen all but the last */
+export async function prepareTime(world: ReplayWorld, steps: readonly number[]): Promise<MatrixExpectation> {
+  const { repository } = world;
+  await repository.publish(files(1));
+  for (const [index, offByMs] of steps.entries()) {
+    if (index > 0) await world.pull();
+    const signers = await openOnlineSigners(repository.directory, keysAt(repository.keys));
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offByMs };
+    const options = { repository: repository.directory, signers, clock, durableFs: createDurableFs() };
+    await resignOnline({ ...options, roles: ['timestamp'], holder: 'test', lockWaitMs: 0 });
+  }
+  return { ...fromOldToNew, to: 'old', ends: () => 'old' };
+}
+
+/** Somebody has edited a file of the active policy. */
+export async function prepareDamaged(
+  world: ReplayWorld,
+  archive: 'archive kept' | 'archive lost',
+): Promise<MatrixExpectation> {
+  for (const version of [1, 2]) {
+    await world.repository.publish(files(version));
+    await world.pull();
+  }
+  const { archives, current } = pathsOf(world);
+  appendFileSync(join(current, 'dns-edge', 'block.rpz'), '# mine\n');
+  const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
+  if (archive === 'archive lost') rmSync(join(archives, 'dns-edge', newest, 'archive.tar.br'));
+  const damaged = { ...oldAndNew.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
+  // A disk that fails in the repair leads to the generation before, too.
+  const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
+  return { policies: { ...oldAndNew, damaged }, from: 'damaged', to, between, ends: () => 'new' };
+}
+
+export async function prepareBroken(world: ReplayWorld): Promise<MatrixExpectation> {
+  await world.repository.publish(files(1));
+  await world.pull();
+  await world.repository.publish(files(2));
+  writeFileSync(pathsOf(world).ledger, '{"writ":1,');
+  return { ...fromOldToNew, to: 'old' };
+}
+
+function pathsOf({ disk }: ReplayWorld): HostPaths {
+  const state = join(disk, 'lib/writ');
+  return hostPaths({ state, policy: join(state, 'policy'), run: '', socket: '' });
+}

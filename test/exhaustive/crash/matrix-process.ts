@@ -1,0 +1,138 @@
+// One process of the crash matrix: a command without an agent from its lock to its last report, in this process, under
+// an observer, with a worker that outlives it. Does what src/agent/control/without-agent does, in its order.
+
+import { newCycleId, runRollback, runSync } from '../../../src/agent/cycle/run-cycle.js';
+import type { CycleEnd } from '../../../src/agent/cycle/sync-cycle.js';
+import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
+import { createCollector } from '../../../src/agent/generations/collector.js';
+import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { readStatusFile, writeStatusFile } from '../../../src/agent/report/status-file.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { closeHost, type HostOptions, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
+import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { hostPaths } from '../../../src/agent/state/paths.js';
+import type { AgentConfig } from '../../../src/core/config/config.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import type { Answer } from '../../../src/workers/contract/driver.js';
+import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+import { type Watch, watch } from './matrix-faults.js';
+
+/** `start`: the start of an agent, before its first cycle. */
+export type Command = 'start' | 'pull' | 'rollback';
+
+export interface MatrixHost {
+  readonly config: AgentConfig;
+  /** The worker of every bundle; it lives on when the process dies. */
+  readonly worker: ScriptedDriver;
+}
+
+export interface ProcessEnd {
+  /** Absent for a process that died, or did not get so far. */
+  readonly result?: CycleResult;
+  /** What kept it from an answer. */
+  readonly error?: unknown;
+}
+
+export type WorkerKind = 'confirms' | 'refuses' | 'refuses all but the first';
+
+export function matrixWorker(kind: WorkerKind): ScriptedDriver {
+  const no = refuses('the policy is too long');
+  const answers: Record<WorkerKind, (generation: number) => Answer> = {
+    confirms,
+    refuses: no,
+    // The first generation of the host is what it had before, and what the way back leads to.
+    'refuses all but the first': (generation) => (generation === 1 ? confirms(generation) : no()),
+  };
+  return scriptedDriver({ a: answers[kind] });
+}
+
+/** Runs the command; what a dead process says is not heard. */
+export async function runProcess(host: MatrixHost, command: Command, observer: Watch): Promise<ProcessEnd> {
+  try {
+    const opened = await openMatrixHost(host, observer);
+    try {
+      const result = await perform(opened.host, command);
+      return observer.isDead() || result === undefined ? {} : { result };
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    return observer.isDead() ? {} : { error };
+  }
+}
+
+async function perform(host: Host, command: Command): Promise<CycleResult | undefined> {
+  const signal = new AbortController().signal;
+  const { recovered } = await startHost(host, { cycle: newCycleId(), signal });
+  if (recovered !== undefined) createRecorder().record(host, recovered, {});
+  const end = command === 'start' ? recovered : await runCommand(host, command, signal);
+  if (end !== recovered && end !== undefined) createRecorder().record(host, end, { by: 'test' });
+  const { contact } = keepContact(readStatusFile(host.paths), host.clock).read();
+  const last = end === undefined ? {} : { last: end.result };
+  const facts = { version: 'test', contact: { contact }, state: 'stop' as const, problems: [], ...last };
+  writeStatusFile(host, statusReport(host, facts));
+  await createCollector().collectWhenDue(host);
+  return end?.result;
+}
+
+function runCommand(host: Host, command: 'pull' | 'rollback', signal: AbortSignal): Promise<CycleEnd> {
+  const common = { by: 'test', signal, onEvent: () => undefined };
+  if (command === 'rollback') return runRollback(host, common);
+  return runSync(host, { trigger: 'pull', ...common });
+}
+
+/** As lockHost and openHost, with the scripted worker beside the configured ones. */
+async function openMatrixHost(
+  host: MatrixHost,
+  observer: Watch,
+): Promise<{ host: Host; close(): Promise<void> }> {
+  const options = optionsOf(observer);
+  const lock = await lockHost(host.config, options, { holder: 'pull', waitMs: 0 });
+  try {
+    const opened = await openHost(host.config, options);
+    const close = async (): Promise<void> => {
+      await closeHost(opened);
+      lock.release();
+    };
+    return { host: withWorker(opened, host, observer), close };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The next process, that nothing happens to. The lock costs a program and is left out: there is nobody else. */
+export async function reopenMatrixHost(host: MatrixHost): Promise<Host> {
+  const observer = watch();
+  prepareHost(hostPaths(host.config), createDurableFs());
+  return withWorker(await openHost(host.config, optionsOf(observer)), host, observer);
+}
+
+function optionsOf(observer: Watch): HostOptions {
+  return { clock: systemClock, log: silentLog(), version: 'test', observer };
+}
+
+function withWorker(host: Host, { config, worker }: MatrixHost, observer: Watch): Host {
+  const driver: ScriptedDriver = {
+    ...worker,
+    reset: (name, told) => {
+      observer.requireAlive();
+      return worker.reset(name, told);
+    },
+  };
+  const uses = config.bundles.map((one) => one.name);
+  const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0 };
+  const group = { name: 'scripted', uses, when: [], confirm: 'optional', reset } as const;
+  const { durable } = host;
+  return {
+    ...host,
+    // The disk is in memory. Under its label a cheap flush takes the place of the program, at the same moment.
+    durable: { ...durable, flushTree: async (op, path) => durable.flushDirectory(op, path) },
+    groups: [...host.groups, { config: group, driver }],
+  };
+}

@@ -1,0 +1,98 @@
+// The crash matrix as far as a build has time for it: every label has each kind of fault once, at a moment chosen by the
+// seed. `npm run crash` tries every fault at every moment. An operation that no cycle comes to fails here.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { seeded, testSeed } from '../../kit/assert/seeded.js';
+import { matrixCycles } from './matrix-cycles.js';
+import type { Moment } from './matrix-faults.js';
+import { samplePlan } from './matrix-plan.js';
+import { type MatrixPool, type MatrixViolation, openPool } from './matrix-pool.js';
+import { labelsInSources } from './operation-labels.js';
+
+const sources = fileURLToPath(new URL('../../../../src', import.meta.url));
+
+const sameLines = 'the lines of durable-fs that other labels with :discard run, as trust.timestamp:discard';
+const sameDirectory = 'both names are in one directory, which is flushed once';
+const oneMore = 'only where a start could not remove what a crash had left, and a crash came there again';
+const noHost = 'no cycle of a host: the download of a target by name, with its own tests in test/trust';
+const prepared = 'the start has made it a moment ago: only if somebody removes it while a process runs';
+
+const confined =
+  'only a root agent with bubblewrap gives scratch away: before the swap it is like hook.scratch, and goes with it';
+const ofDiff = 'no part of a host: a directory of its own, that `writ diff --server` makes and removes';
+const ofEvents =
+  'no part of the policy: a file of events that fails changes no outcome (test/unit/agent/report/events-file)';
+
+/** Labels without a case, each with its reason. */
+const exceptions: Readonly<Record<string, string>> = {
+  'download.target:create': noHost,
+  'download.target:write': noHost,
+  'download.target:flush': noHost,
+  'download.target:discard': noHost,
+  'download.target:rename': noHost,
+  'download.target:flush-to': noHost,
+  'download.target:flush-from': noHost,
+  'hook.owner': confined,
+  'diff.bundle': ofDiff,
+  'diff.remove': ofDiff,
+  'diff.scratch': ofDiff,
+  'diff.trust': ofDiff,
+  'diff.trust-directory': ofDiff,
+  'events.append': ofEvents,
+  'events.append:flush-directory': ofEvents,
+  'events.rotate:rename': ofEvents,
+  'events.rotate:flush-to': ofEvents,
+  'events.rotate:flush-from': ofEvents,
+  'flush.record-aside:flush-from': sameDirectory,
+  'flush.record-back:flush-from': sameDirectory,
+  'recover.record-back:flush-from': sameDirectory,
+  'history.rotate:flush-from': sameDirectory,
+  'flush.record-older:rename': oneMore,
+  'flush.record-older:flush-to': oneMore,
+  'flush.record-older:flush-from': oneMore,
+  'recover.keep-broken:discard': sameLines,
+  'refusals:discard': sameLines,
+  'status:discard': sameLines,
+  'trust.clock-floor:discard': sameLines,
+  'trust.delegated:discard': sameLines,
+  'trust.root-history:discard': sameLines,
+  'trust.root:discard': sameLines,
+  'trust.snapshot:discard': sameLines,
+  'trust.targets:discard': sameLines,
+  'repair.bundles': prepared,
+  'repair.generations': prepared,
+  'trust.directory': prepared,
+};
+
+describe('the crash matrix', () => {
+  const moments = new Map<string, readonly Moment[]>();
+  let pool: MatrixPool;
+  before(async () => {
+    pool = openPool();
+    await pool.each(matrixCycles, async ({ name }, order) => {
+      moments.set(name, (await order([])).moments);
+    });
+  });
+  after(() => pool.close());
+
+  it('has cases for every operation that the sources can make, or says why not', () => {
+    const covered = new Set([...moments.values()].flat().map((one) => one.label));
+    const known = labelsInSources(sources);
+    const missing = [...known].filter((label) => !covered.has(label)).sort();
+    assert.deepEqual(missing, Object.keys(exceptions).sort());
+    const unknown = [...covered].filter((label) => !known.has(label));
+    assert.deepEqual(unknown, [], 'operation-labels reads the sources right');
+  });
+
+  it('leaves one whole policy for every kind of fault at every label', async (context) => {
+    const plan = samplePlan(moments, seeded(testSeed()));
+    context.diagnostic(`${[...plan.values()].flat().length} states`);
+    const violations: MatrixViolation[] = [];
+    await pool.each(matrixCycles, async ({ name }, order) => {
+      violations.push(...(await order(plan.get(name) ?? [])).violations);
+    });
+    const said = violations.map((one) => `${one.cycle}: ${one.state}\n  ${one.message}`).join('\n');
+    assert.equal(violations.length, 0, `seed ${testSeed()}\n${said}`);
+  });
+});

@@ -1,0 +1,285 @@
+// Kills a start around every labelled operation of its recovery, then starts again: what the undisturbed start
+// would have ended at is what the next one ends at, one whole generation is active at each moment, nothing is left over.
+// The operations come from a run, so a new one gets its cases by itself.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, it } from 'node:test';
+import { activeGenerationNumber, pointCurrentAt } from '../../../src/agent/generations/generations.js';
+import { readHistory } from '../../../src/agent/job/history.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { CrashCount } from '../../../src/agent/state/crash-rules.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { writeJournal } from '../../../src/agent/state/journal.js';
+import type { Journal } from '../../../src/agent/state/recovery-rules.js';
+import type { FileOperation } from '../../../src/platform/disk/durable-fs.js';
+import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { requireSwept } from '../../kit/assert/host-invariant.js';
+import { type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+const signal = new AbortController().signal;
+const files = (version: number) => ({ 'a.yaml': `version: ${version}\n`, 'b.yaml': `version: ${version}\n` });
+
+interface World {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+}
+
+interface Wreck {
+  readonly name: string;
+  /** What the crash left, on a host with generations 1 and 2 and the link at 2. */
+  readonly leave: (world: World) => void;
+  /** Generations that may be active after an undisturbed start, and after one that was killed. */
+  readonly ends: readonly number[];
+  /** Of the candidate, before the killed start. */
+  readonly crashes?: number;
+  /** Codes that must be in the history in the end, whatever was killed. */
+  readonly said?: readonly string[];
+}
+
+function journal({ test }: World, change: Partial<Journal>): void {
+  const { paths, durable } = test.host;
+  const base = { writ: 1, cycle: 'c-0', from: 1, to: 2, startedAtMs: 0, kind: 'update' } as const;
+  writeJournal(paths, durable, { ...base, direction: 'forward', ...change });
+}
+
+function link({ test }: World, generation: number): void {
+  pointCurrentAt(test.host.paths, test.host.durable, { generation, cycle: 'c-0' });
+  // The swap was not committed: a link that the ledger does not know was moved by a hand, which is damage.
+  const { ledger } = test.host;
+  ledger.write({ ...ledger.read(), lastKnownGood: generation, settled: generation });
+}
+
+function spoilTree({ test }: World, generation: number): void {
+  const trees = join(test.host.paths.bundles, 'access');
+  const [tree] = fs.readdirSync(trees).filter((name) => name.endsWith(`.${generation}`));
+  fs.rmSync(join(trees, tree!, 'b.yaml'));
+}
+
+const wrecks: readonly Wreck[] = [
+  {
+    name: 'a swap whose link moved',
+    leave: (world) => journal(world, {}),
+    // Killed on the way forward, the next start goes back.
+    ends: [2, 1],
+  },
+  {
+    name: 'a swap whose link never moved',
+    leave: (world) => {
+      link(world, 1);
+      journal(world, {});
+    },
+    ends: [1],
+  },
+  { name: 'a second crash', leave: (world) => journal(world, {}), ends: [1], crashes: 1 },
+  { name: 'a third crash', leave: (world) => journal(world, {}), ends: [1], crashes: 2 },
+  { name: 'a fourth crash', leave: (world) => journal(world, { direction: 'back' }), ends: [1], crashes: 3 },
+  {
+    name: 'a way back that had reached the link',
+    leave: (world) => {
+      link(world, 1);
+      journal(world, { direction: 'back' });
+    },
+    ends: [1],
+  },
+  {
+    name: 'a way forward on which a worker says no',
+    leave: (world) => {
+      journal(world, {});
+      world.driver.workers.set('a', (generation) =>
+        generation === 2 ? refuses('no')() : confirms(generation),
+      );
+    },
+    ends: [1],
+  },
+  {
+    name: 'a swap to a generation that is not whole',
+    leave: (world) => {
+      journal(world, {});
+      spoilTree(world, 2);
+    },
+    ends: [1],
+  },
+  {
+    name: 'a commit that could not clear the journal',
+    leave: (world) => {
+      journal(world, {});
+      const { ledger } = world.test.host;
+      ledger.write({ ...ledger.read(), committedCycle: 'c-0' });
+    },
+    ends: [2],
+  },
+  {
+    name: 'a damaged journal',
+    leave: ({ test }) => fs.writeFileSync(test.host.paths.journal, '{'),
+    ends: [2],
+    said: ['STATE_REBUILT'],
+  },
+  {
+    name: 'a damaged ledger',
+    leave: ({ test }) => fs.writeFileSync(test.host.paths.ledger, '{'),
+    ends: [2],
+    said: ['STATE_REBUILT'],
+  },
+  {
+    name: 'a lost ledger in the middle of a swap',
+    leave: (world) => {
+      journal(world, {});
+      fs.rmSync(world.test.host.paths.ledger);
+    },
+    ends: [2, 1],
+    said: ['STATE_REBUILT'],
+  },
+  {
+    name: 'damaged refusals',
+    leave: ({ test }) => fs.writeFileSync(test.host.paths.rejected, '{'),
+    ends: [2],
+    said: ['STATE_REBUILT'],
+  },
+];
+
+/** The wreck again, as it was before the start that spoilt it: made once and copied, for there are hundreds. */
+interface Wreckage extends Disposable {
+  readonly world: World;
+  restore(): void;
+}
+
+async function wreckageOf(wreck: Wreck): Promise<Wreckage> {
+  const world = await worldWith(wreck);
+  const { directory, host } = world.test;
+  const places = [host.paths.state, host.paths.run];
+  const kept = join(directory, 'kept');
+  fs.mkdirSync(kept);
+  execFileSync('cp', ['-a', ...places, kept]);
+  return {
+    world,
+    restore: () => {
+      for (const path of places) fs.rmSync(path, { recursive: true });
+      execFileSync('cp', ['-a', ...places.map((path) => join(kept, basename(path))), directory]);
+    },
+    [Symbol.dispose]: () => world.test[Symbol.dispose](),
+  };
+}
+
+async function worldWith(wreck: Wreck): Promise<World> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver } } });
+  for (const serial of [1, 2]) {
+    await test.publish('access', files(serial), { serial });
+    await test.pull();
+  }
+  if (wreck.crashes !== undefined) {
+    const access = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
+    const crashes: CrashCount = { manifestDigests: { access }, count: wreck.crashes };
+    test.host.ledger.write({ ...test.host.ledger.read(), crashes });
+  }
+  wreck.leave({ test, driver });
+  return { test, driver };
+}
+
+const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
+
+/**
+ * Between two operations nothing changes but what workers have been told: but for those, a kill behind an operation is
+ * the kill before the next one.
+ * @returns where the starts die that differ
+ */
+async function killsOf({ world, restore }: Wreckage, wreck: Wreck): Promise<Kill[]> {
+  const trap = operationTrap();
+  const told: number[] = [];
+  const observer = {
+    ...trap,
+    before: (operation: FileOperation) => {
+      told.push(world.driver.told.length);
+      trap.before?.(operation);
+    },
+  };
+  await start(world.test.reopen({ observer }));
+  judge(world, wreck.ends.slice(0, 1), wreck);
+  restore();
+  return told.flatMap((count, index): Kill[] => [
+    { index, when: 'before' },
+    ...(told[index + 1] === count ? [] : [{ index, when: 'after' } as const]),
+  ]);
+}
+
+async function startKilled({ test }: World, trap: OperationTrap): Promise<void> {
+  try {
+    await start(test.reopen({ observer: trap }));
+  } catch (error) {
+    if (!trap.isSprung()) throw error;
+  }
+  oneWholePolicy(test);
+}
+
+function oneWholePolicy(test: TestHost): void {
+  // A tree that the wreck has spoilt has lost this file.
+  const isSpoilt = !fs.existsSync(join(test.host.paths.current, 'access/b.yaml'));
+  if (!isSpoilt) assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
+}
+
+function judge({ test }: World, ends: readonly number[], { said = [] }: Wreck): void {
+  const { paths } = test.host;
+  assert.ok(ends.includes(activeGenerationNumber(paths)!), `generation ${activeGenerationNumber(paths)}`);
+  assert.equal(test.read('access/a.yaml'), test.read('access/b.yaml'));
+  requireSwept(paths);
+  const codes = readHistory(paths, { limit: 1000 }).flatMap((one) =>
+    one.result.problems.map(({ code }) => code),
+  );
+  for (const code of said) assert.ok(codes.includes(code as never), `${code} is not in the history`);
+}
+
+interface Kill {
+  readonly index: number;
+  readonly when: 'before' | 'after';
+}
+
+async function endsWell(world: World, wreck: Wreck, { index, when }: Kill): Promise<void> {
+  const trap = operationTrap();
+  trap.arm(index, when);
+  await startKilled(world, trap);
+  assert.ok(trap.isSprung(), `operation ${index} was not reached`);
+  const host = world.test.reopen();
+  await start(host);
+  judge(world, wreck.ends, wreck);
+  const { exitCode, problems } = await cycleOn(host);
+  // Success, or the word about a release that was refused or blocked.
+  assert.ok([0, 3, 6].includes(exitCode), `${when} ${trap.seen.at(-1)}: ${JSON.stringify(problems)}`);
+}
+
+describe('a recovery that is killed', () => {
+  for (const wreck of wrecks) {
+    it(`at any operation ends as it would have: ${wreck.name}`, async (context) => {
+      using wreckage = await wreckageOf(wreck);
+      const kills = await killsOf(wreckage, wreck);
+      assert.ok(kills.length > 0);
+      for (const kill of kills) {
+        await endsWell(wreckage.world, wreck, kill);
+        wreckage.restore();
+      }
+      context.diagnostic(`${kills.length} kills`);
+    });
+  }
+
+  it('again and again ends all the same, and tells workers a bounded number of times', async () => {
+    const wreck = wrecks[0]!;
+    const world = await worldWith(wreck);
+    using _ = world.test;
+    world.driver.told.length = 0;
+    // Each start dies one operation later than the one before it, until one gets through.
+    let kills = 0;
+    for (let hasDied = true; hasDied && kills < 60; kills += hasDied ? 1 : 0) {
+      const trap = operationTrap();
+      trap.arm(kills, kills % 2 === 0 ? 'before' : 'after');
+      await startKilled(world, trap);
+      hasDied = trap.isSprung();
+    }
+    assert.ok(kills > 15 && kills < 60, `${kills} kills`);
+    await start(world.test.reopen());
+    judge(world, [1, 2], wreck);
+    assert.ok(world.driver.told.length <= 3, world.driver.told.join(', '));
+  });
+});

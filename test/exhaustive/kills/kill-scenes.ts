@@ -1,0 +1,87 @@
+// The hosts on which processes are killed: prepared once up to the moment before a cycle, copied for every kill. The
+// cycles are those of the replay; the repository is shared, for a host only reads it.
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { loadConfig } from '../../../src/agent/config/load-config.js';
+import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
+import type { AgentConfig } from '../../../src/core/config/config.js';
+import { memory, tempDir } from '../../kit/disk/temp-dir.js';
+import { type Expectation, makeWorld, type ReplayCycle, replayCycles } from '../replay/replay-cycles.js';
+
+export interface KillCase {
+  readonly name: string;
+  readonly cycle: ReplayCycle;
+  /** A command that acts alone, or an agent that is asked by its socket. */
+  readonly by: 'command' | 'agent';
+}
+
+export const killCases: readonly KillCase[] = [
+  { name: 'first start', cycle: cycleOf('first start'), by: 'command' },
+  { name: 'update', cycle: cycleOf('update'), by: 'command' },
+  { name: 'rollback', cycle: cycleOf('rollback'), by: 'command' },
+  { name: 'update by a running agent', cycle: cycleOf('update'), by: 'agent' },
+];
+
+function cycleOf(name: string): ReplayCycle {
+  const found = replayCycles.find((one) => one.name === name);
+  if (found === undefined) throw new RangeError(`no cycle is called ${name}`);
+  return found;
+}
+
+export interface Scene extends Disposable {
+  readonly case: KillCase;
+  readonly expectation: Expectation;
+  /** A host of its own, as it was the moment before the cycle. */
+  place(): Promise<Place>;
+}
+
+export interface Place extends Disposable {
+  /** Real path; disk/ and run/ are below it, and nothing of another host. */
+  readonly root: string;
+  readonly configPath: string;
+  readonly config: AgentConfig;
+  readonly paths: HostPaths;
+}
+
+export async function openScene(one: KillCase): Promise<Scene> {
+  // A kill takes nothing from a cache of the disk: flushes would only cost time. power-cuts is about those.
+  const dir = tempDir(memory());
+  try {
+    const world = makeWorld(dir);
+    const expectation = await one.cycle.prepare(world);
+    let places = 0;
+    const place = (): Promise<Place> => {
+      places += 1;
+      return copyPlace(fs.realpathSync(dir.path), join(fs.realpathSync(dir.path), `place-${places}`));
+    };
+    return { case: one, expectation, place, [Symbol.dispose]: () => dir[Symbol.dispose]() };
+  } catch (error) {
+    dir[Symbol.dispose]();
+    throw error;
+  }
+}
+
+const run = promisify(execFile);
+
+async function copyPlace(from: string, root: string): Promise<Place> {
+  fs.mkdirSync(root);
+  await run('cp', ['-a', join(from, 'disk'), root]);
+  const runDirectory = join(root, 'run');
+  // Where a process dies, /run stays: how the last one ended is still said there.
+  if (fs.existsSync(join(from, 'run'))) await run('cp', ['-a', join(from, 'run'), root]);
+  const base = JSON.parse(fs.readFileSync(join(from, 'agent.yaml'), 'utf8')) as Record<string, unknown>;
+  const configPath = join(root, 'agent.yaml');
+  // An agent polls when it is asked, and not by chance as well.
+  const moved = { state: join(root, 'disk', 'lib', 'writ'), run: runDirectory, poll: { every: '24h' } };
+  fs.writeFileSync(configPath, JSON.stringify({ ...base, ...moved }));
+  const { config } = loadConfig(configPath);
+  return {
+    root,
+    configPath,
+    config,
+    paths: hostPaths(config),
+    [Symbol.dispose]: () => fs.rmSync(root, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,110 @@
+// docs/operations.md, command by command: what the page says to type is typed, on the machine and in the order that it
+// says, and has to end as it says. What nobody types (a theft, a fire, a year) is here.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { runbookEvents } from './runbook-events.js';
+import { type CommandStep, type Runbook, readRunbooks } from './runbook-page.js';
+import { type Machine, machines, type RunbookWorld, runbookWorld } from './runbook-world.js';
+
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/operations.md'), 'utf8');
+const all = readRunbooks(page);
+const [setUp, ...runbooks] = all;
+const executed = new Set<string>();
+
+async function play(world: RunbookWorld, { title, steps }: Runbook): Promise<void> {
+  for (const step of steps) {
+    if (step.kind === 'commands') await typeAll(world, title, step);
+    else if (step.kind === 'replay') await play(world, partOf(step));
+    else await (runbookEvents[step.name] ?? assert.fail(`no such event: ${step.name}`))(world);
+  }
+}
+
+function partOf({ title, from, to }: { title: string; from: number; to: number }): Runbook {
+  const whole = all.find((one) => one.title === title) ?? assert.fail(`no such runbook: ${title}`);
+  const steps = whole.steps.filter(({ number }) => number >= from && number <= to);
+  assert.ok(steps.length > 0, `${title} has no steps ${from} to ${to}`);
+  // The time has passed already.
+  return { title, steps: steps.map((step) => (step.kind === 'commands' ? { ...step, afterMs: 0 } : step)) };
+}
+
+async function typeAll(world: RunbookWorld, title: string, step: CommandStep): Promise<void> {
+  await world.sleep(step.afterMs);
+  for (const { name, words } of step.machines) {
+    assert.ok(machines.includes(name as Machine), `no such machine: ${name}`);
+    for (const { text, exitCode, shows } of step.commands) {
+      const here = (written: string): string =>
+        [...words].reduce((all, [from, to]) => all.replaceAll(from, to), written);
+      const replaced = here(text);
+      const run = await world.type(name as Machine, replaced, { typed: step.typed.map(here) });
+      const said = `${title}: ${name}$ ${replaced}\n${run.output}`;
+      assert.equal(run.exitCode, exitCode, said);
+      assert.ok(oneLine(run.output).includes(oneLine(here(shows))), `"${shows}" is not in\n${said}`);
+      executed.add(`${title}\n${text}`);
+    }
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+describe('docs/operations.md', { concurrency: 2 }, () => {
+  let world: RunbookWorld;
+  before(async () => {
+    world = await runbookWorld();
+    await play(world, setUp ?? assert.fail('the page has no runbook'));
+    await world.stopAll();
+  });
+  after(() => world[Symbol.asyncDispose]());
+
+  for (const runbook of runbooks) {
+    it(runbook.title, async () => {
+      await using own = await world.copy();
+      const started = await own.type('server', 'systemctl start writ-server');
+      assert.equal(started.exitCode, 0, started.output);
+      await play(own, runbook);
+    });
+  }
+});
+
+describe('the test of docs/operations.md', () => {
+  it('has run every command that the page has', () => {
+    const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, body = '']) => body);
+    assert.equal(page.split('```sh').length - 1, blocks.length);
+    const written = all.flatMap(({ title, steps }) =>
+      steps.flatMap((step) =>
+        step.kind === 'commands' ? step.commands.map(({ text }) => `${title}\n${text}`) : [],
+      ),
+    );
+    const lines = new Set(written);
+    assert.deepEqual([...executed].sort(), [...lines].sort());
+    // Counted without the reader of the page: lines that begin a command.
+    const begun = blocks.flatMap((body) =>
+      body
+        .replace(/<<'?END'?.*\n[\s\S]*?^END$/gm, '')
+        .replaceAll('\\\n', '')
+        .split('\n')
+        .filter((line) => line.trim() !== ''),
+    );
+    assert.equal(written.length, begun.length);
+  });
+
+  it('finds every runbook that the page sends to', () => {
+    const anchors = page
+      .split('\n')
+      .filter((line) => line.startsWith('## '))
+      .map((line) => `#${line.slice(3).toLowerCase().replaceAll(' ', '-')}`);
+    const sent = [...page.matchAll(/\]\((#[^)]+)\)/g)].map(([, anchor = '']) => anchor);
+    assert.deepEqual(
+      sent.filter((anchor) => !anchors.includes(anchor)),
+      [],
+    );
+  });
+
+  it('lets every event happen that it knows', () => {
+    const named = new Set([...page.matchAll(/<!-- event: (.*?) -->/g)].map(([, name]) => name));
+    assert.deepEqual([...named].sort(), Object.keys(runbookEvents).sort());
+  });
+});

@@ -1,0 +1,78 @@
+// Programs for what one machine without root cannot have: other machines to copy to, accounts, and systemd. Each takes
+// exactly what docs/operations.md says to it, and fails for anything else. The machines are directories beside each other
+// in WORLD; MACHINE is the one where the command is typed.
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+
+const writ = `exec "${process.execPath}" "${entry}" "$@"`;
+
+/** Copies directories with a slash behind them, and files; `user@name:/path` is a path on another machine. */
+const rsync = `
+[ "$1" = -a ] || { echo "rsync: only with -a" >&2; exit 1; }
+shift
+exclude=
+case "$1" in --exclude=*) exclude=$1; shift;; esac
+at() { case "$1" in *@*:/*) m=\${1#*@}; echo "$WORLD/\${m%%:*}\${m#*:}";; *) echo "$1";; esac; }
+for last; do :; done
+to=$(at "$last")
+while [ $# -gt 1 ]; do
+  from=$(at "$1")
+  case "$from" in
+    */) mkdir -p "$to" && tar -C "$from" $exclude -cf - . | tar -C "$to" -xf - || exit 1;;
+    *) cp -p "$from" "$to" || exit 1;;
+  esac
+  shift
+done`;
+
+/** Runs the ExecStart of the unit's file, and believes it to be up when it says so. */
+const systemctl = `
+verb=$1; shift
+[ "$verb" = enable ] && { [ "$1" = --now ] || exit 1; verb=start; shift; }
+[ "$verb" = daemon-reload ] && exit 0
+name=$1
+place="$WORLD/$MACHINE/run"; mkdir -p "$place"
+log="$place/$name.log"; pid="$place/$name.pid"
+stop() {
+  [ -f "$pid" ] || return 0
+  kill "$(cat "$pid")" 2>/dev/null
+  while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.02; done
+  rm -f "$pid"
+}
+start() {
+  [ -f "$pid" ] && return 0
+  exec_start=$(sed -n 's#^ExecStart=/usr/local/bin/##p' "$WORLD/$MACHINE/etc/systemd/system/$name.service")
+  [ -n "$exec_start" ] || { echo "Unit $name.service not found." >&2; exit 5; }
+  : >"$log"
+  setsid sh -c "exec $exec_start" >>"$log" 2>&1 </dev/null &
+  echo $! >"$pid"
+  tries=0
+  until grep -Eq 'LISTENING|"state":"run"' "$log"; do
+    kill -0 "$(cat "$pid")" 2>/dev/null || { cat "$log" >&2; rm -f "$pid"; exit 1; }
+    tries=$((tries + 1)); [ $tries -lt 500 ] || exit 1
+    sleep 0.02
+  done
+}
+case "$verb" in
+  start) start;;
+  stop) stop;;
+  restart) stop; start;;
+  disable) [ "$1" = --now ] && { name=$2; pid="$place/$name.pid"; }; stop;;
+  *) echo "systemctl: $verb is not known here" >&2; exit 1;;
+esac`;
+
+const useradd = `case "$*" in "--system --shell /bin/sh --home-dir "*"/srv/writ writ") exit 0;; esac; echo "useradd: $*" >&2; exit 1`;
+
+/** All files are the test's own already; what is named has to be there. */
+const chown = `[ "$1" = -R ] && [ "$2" = writ: ] && shift 2 && ls "$@" >/dev/null`;
+
+/** Puts the programs into a directory, for the front of PATH. */
+export function writeStandIns(directory: string): void {
+  mkdirSync(directory);
+  for (const [name, script] of Object.entries({ writ, rsync, systemctl, useradd, chown })) {
+    const path = join(directory, name);
+    writeFileSync(path, `#!/bin/sh\n${script}\n`);
+    chmodSync(path, 0o755);
+  }
+}

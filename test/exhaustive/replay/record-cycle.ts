@@ -1,0 +1,134 @@
+// Runs a cycle of the real program under strace and turns what it did to the disk into a story. Proves at once that
+// the record has no hole: applied as a whole, it must make exactly the directory that is really there.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { loadConfig } from '../../../src/agent/config/load-config.js';
+import { listGenerations } from '../../../src/agent/generations/generations.js';
+import { readHistory } from '../../../src/agent/job/history.js';
+import { hostPaths } from '../../../src/agent/state/paths.js';
+import type { AgentConfig } from '../../../src/core/config/config.js';
+import { readBootId } from '../../../src/platform/process/boot-id.js';
+import { runWrit } from '../../kit/cli/run-writ.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type DiskStory, differences, imageOf, openStory } from '../power/disk-image.js';
+import { type FileOperation, operationsOf, readingCalls } from './recorded-operations.js';
+import { type Expectation, makeWorld, type ReplayCycle, type ReplayWorld } from './replay-cycles.js';
+import { parseTrace } from './system-calls.js';
+
+export interface RecordedCycle extends Disposable {
+  readonly name: string;
+  /** Of the recorded host. */
+  readonly config: AgentConfig;
+  readonly expectation: Expectation;
+  readonly story: DiskStory;
+  /** System calls that changed the disk, flushes among them. */
+  readonly operations: number;
+  /**
+   * Behind this many changes the outcome may not be lost: the swap is durable, and workers are told next. Where nothing
+   * is swapped, it is acknowledged.
+   */
+  readonly swappedAt: number;
+  /** Behind this many changes it was said to whoever asked for the cycle. */
+  readonly acknowledgedAt: number;
+  /** Ids of the cycles in the history, the recorded one among them if it changed anything. */
+  readonly told: readonly string[];
+  /** The greatest number of a generation when it was over. */
+  readonly newestGeneration: number;
+  /** Epoch milliseconds. */
+  readonly recordedAtMs: number;
+}
+
+/** The strictest that is usual: a mode that is only right by an easy umask shows itself. */
+const umask = 0o077;
+/** Of another boot: after a power cut the boot is a new one. As long as a real one, so that no length changes. */
+const earlierBoot = '00000000-1111-2222-3333-444444444444';
+
+export async function recordCycle(cycle: ReplayCycle): Promise<RecordedCycle> {
+  const dir = tempDir();
+  try {
+    const world = makeWorld(dir);
+    return await recordIn(world, cycle, await cycle.prepare(world));
+  } catch (error) {
+    dir[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** Records in a world that is prepared; disposing of the record removes the world. */
+export async function recordIn(
+  world: ReplayWorld,
+  { name, argv }: Pick<ReplayCycle, 'name' | 'argv'>,
+  expectation: Expectation,
+): Promise<RecordedCycle> {
+  forgetBoot(world.disk);
+  const follow = openStory(world.disk);
+  const operations = (await trace(world, argv)).map(inEarlierBoot);
+  const story = follow(operations);
+  const { config } = loadConfig(world.configPath);
+  requireNoHole(imageOf(story, story.changes.keys(), new Map()), world.disk);
+  return {
+    name,
+    config,
+    expectation,
+    story,
+    operations: operations.filter(({ kind }) => kind !== 'open' && kind !== 'acknowledged').length,
+    swappedAt: swapOf(story),
+    acknowledgedAt: answerOf(story.changes),
+    told: toldCycles(config),
+    newestGeneration: Math.max(...listGenerations(hostPaths(config))),
+    recordedAtMs: Date.now(),
+    [Symbol.dispose]: () => world.dir[Symbol.dispose](),
+  };
+}
+
+function toldCycles(config: AgentConfig): string[] {
+  const entries = readHistory(hostPaths(config), { limit: 10 });
+  return entries.map(({ result }) => result.cycle);
+}
+
+async function trace(world: ReplayWorld, argv: readonly string[]): Promise<FileOperation[]> {
+  const path = world.dir.join('trace');
+  const strace = ['strace', '-f', '-yy', '-xx', '-s', '100000000', '-o', path];
+  const filter = ['-e', `trace=!${readingCalls.join(',')}`];
+  const under = ['sh', '-c', `umask 0${umask.toString(8)}; exec "$@"`, 'sh', ...strace, ...filter];
+  const run = await runWrit([...argv, '--json', '--config', world.configPath], { under, cwd: '/' });
+  assert.equal(run.exitCode, 0, `${run.stdout}${run.stderr}`);
+  const calls = parseTrace(fs.readFileSync(path, 'latin1'));
+  const operations = operationsOf(calls, { root: world.disk, umask, acknowledgement: '"outcome"' });
+  assert.ok(
+    operations.some(({ kind }) => kind === 'acknowledged'),
+    'the record has the moment of the answer',
+  );
+  return operations;
+}
+
+/** The disk of a host that was prepared in this boot, as if by one before. */
+function forgetBoot(disk: string): void {
+  const path = `${disk}/lib/writ/ledger.json`;
+  if (!fs.existsSync(path)) return;
+  fs.writeFileSync(path, fs.readFileSync(path, 'utf8').replaceAll(readBootId(), earlierBoot));
+}
+
+function inEarlierBoot(operation: FileOperation): FileOperation {
+  if (operation.kind !== 'write') return operation;
+  const text = operation.bytes.toString('latin1').replaceAll(readBootId(), earlierBoot);
+  return { ...operation, bytes: Buffer.from(text, 'latin1') };
+}
+
+function requireNoHole(image: Parameters<typeof differences>[0], disk: string): void {
+  forgetBoot(disk);
+  assert.deepEqual(differences(image, disk), [], 'the record makes the directory that is there');
+}
+
+/** Behind the flush that makes the last swap of `current` durable, or behind the answer. */
+function swapOf({ changes }: DiskStory): number {
+  const swap = changes.findLastIndex(({ label }) => /^rename .*\/policy\/current$/.test(label));
+  if (swap < 0) return answerOf(changes);
+  const flush = changes.findIndex(({ label }, index) => index > swap && /^fsync .*\/policy$/.test(label));
+  assert.ok(flush > swap, 'a swap is flushed');
+  return flush + 1;
+}
+
+function answerOf(changes: DiskStory['changes']): number {
+  return changes.findIndex(({ kind }) => kind === 'acknowledged') + 1;
+}

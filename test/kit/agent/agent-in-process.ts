@@ -1,0 +1,172 @@
+// A whole agent in this process: the real composition over a signed repository on disk, with time that only the
+// test moves and a log that it can read. Owns set-up and end; what the agent must do is the tests'.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { startAgent } from '../../../src/agent/agent.js';
+import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import type {
+  ControlAnswer,
+  ControlRequest,
+  StatusReport,
+} from '../../../src/core/protocol/control-protocol.js';
+import { askAgent } from '../../../src/platform/net/control-client.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { type LogLines, logLines } from '../assert/log-lines.js';
+import { until } from '../assert/until.js';
+import { type FakeClock, type FakeClockOptions, fakeClock } from '../clock/fake-clock.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
+
+export interface AgentSite {
+  readonly dir: TempDir;
+  readonly clock: FakeClock;
+  readonly repository: SampleRepository;
+  readonly paths: HostPaths;
+  readonly configPath: string;
+  /** Writes the configuration: the defaults of the site with these keys over them. */
+  configure(keys?: Readonly<Record<string, unknown>>): void;
+  start(): AgentInProcess;
+}
+
+export interface AgentInProcess extends AsyncDisposable {
+  readonly log: LogLines;
+  readonly states: readonly string[];
+  /** Resolves when it polls and answers. */
+  readonly ready: Promise<void>;
+  /** Resolves when it has ended; rejects with what kept it from starting. */
+  readonly ended: Promise<void>;
+  /** Ends it as SIGTERM does. */
+  stop(): void;
+  /** As SIGHUP. */
+  reload(): void;
+  ask(request: ControlRequest): Promise<ControlAnswer[]>;
+  pull(force?: 'force'): Promise<CycleResult>;
+  status(): Promise<StatusReport>;
+  /** Results of the cycles that have ended, oldest first. */
+  cycles(): readonly CycleResult[];
+  /** Resolves when so many cycles have ended. */
+  hasEnded(count: number): Promise<void>;
+}
+
+/** @example const site = agentSite(dir); await using agent = site.start(); await agent.ready; */
+export function agentSite(
+  dir: TempDir,
+  keys: Readonly<Record<string, unknown>> = {},
+  options: FakeClockOptions = {},
+): AgentSite {
+  const clock = fakeClock(options);
+  const repository = sampleRepository(dir, { clock });
+  const places = { state: dir.join('state'), run: dir.join('run') };
+  const configPath = dir.join('agent.yaml');
+  const configure = (more: Readonly<Record<string, unknown>> = {}): void => {
+    const defaults = {
+      repository: repository.url,
+      root: repository.rootPath,
+      ...places,
+      host: { id: 'test' },
+      sandbox: 'off',
+      bundles: [{ name: 'dns-edge' }],
+    };
+    writeFileSync(configPath, JSON.stringify({ ...defaults, ...keys, ...more }));
+  };
+  configure();
+  mkdirSync(places.run);
+  const policy = dir.join('state', 'policy');
+  const paths = hostPaths({ ...places, policy, socket: dir.join('run', 'agent.sock') });
+  return {
+    dir,
+    clock,
+    repository,
+    paths,
+    configPath,
+    configure,
+    start: () => start(configPath, clock, paths),
+  };
+}
+
+function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInProcess {
+  const log = logLines();
+  const states: string[] = [];
+  const stop = new AbortController();
+  let reload = (): void => undefined;
+  const ended = startAgent({
+    configPath,
+    version: '0.1.0',
+    clock,
+    log: log.log,
+    random01: () => 0.5,
+    stop: stop.signal,
+    onReload: (listener) => {
+      reload = listener;
+      return () => {
+        reload = () => undefined;
+      };
+    },
+    observers: [{ onState: (state) => void states.push(state) }],
+  });
+  let isOver = false;
+  ended
+    .catch(() => undefined)
+    .finally(() => {
+      isOver = true;
+    });
+  const ready = until(() => states.includes('run') || isOver).then(() => (isOver ? ended : undefined));
+  // A test that expects the start to fail looks at `ended` alone.
+  ready.catch(() => undefined);
+  const ask = async (request: ControlRequest): Promise<ControlAnswer[]> => {
+    const answers: ControlAnswer[] = [];
+    const client = {
+      socketPath: paths.socket,
+      version: '0.1.0',
+      clock: systemClock,
+      silenceMs: 20_000,
+      commandLine: 'writ',
+      onOtherVersion: () => undefined,
+      signal: new AbortController().signal,
+    };
+    for await (const answer of askAgent({ ...client, request })) answers.push(answer);
+    return answers;
+  };
+  const cycles = (): CycleResult[] =>
+    log.named('cycle ended').map((line) => line['result'] as unknown as CycleResult);
+  return {
+    log,
+    states,
+    ready,
+    ended,
+    stop: () => stop.abort(),
+    reload: () => reload(),
+    ask,
+    pull: async (force) => {
+      const answers = await ask({ type: 'pull', force: force === 'force', by: 'anna' });
+      return answers.at(-1) as CycleResult;
+    },
+    status: async () => (await ask({ type: 'status' })).at(-1) as StatusReport,
+    cycles,
+    hasEnded: (count) => until(() => cycles().length >= count),
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await ended.catch(() => undefined);
+    },
+  };
+}
+
+/** A check that waits for a file, so that a test can act while the cycle is in it. */
+export interface Gate {
+  /** For the configuration of a bundle. */
+  readonly check: Readonly<Record<string, unknown>>;
+  /** Resolves when a check waits. */
+  reached(): Promise<void>;
+  open(): void;
+}
+
+/** @example const gate = gateIn(dir); const site = agentSite(dir, { bundles: [{ name, checks: [gate.check] }] }); */
+export function gateIn(dir: TempDir): Gate {
+  const [waits, isOpen] = [dir.join('check-waits'), dir.join('check-may-end')];
+  const script = `touch ${waits}; while ! test -e ${isOpen}; do sleep 0.02; done`;
+  return {
+    check: { name: 'gate', run: ['sh', '-c', script], timeout: '60s' },
+    reached: () => until(() => existsSync(waits)),
+    open: () => writeFileSync(isOpen, ''),
+  };
+}

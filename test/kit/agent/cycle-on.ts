@@ -1,0 +1,15 @@
+// One cycle on a host that a test opened itself, as after a restart or with another configuration.
+
+import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+
+export async function cycleOn(
+  host: Host,
+  how: 'poll' | 'force' = 'poll',
+  signal: AbortSignal = new AbortController().signal,
+): Promise<CycleResult> {
+  const force = how === 'force' ? 'yes' : 'no';
+  return (await syncCycle(host, { cycle: newCycleId(), trigger: how, force, signal })).result;
+}

@@ -1,0 +1,51 @@
+// A host whose first version everybody was told, and what settles who is due on it apart from any cycle.
+import { tellIds } from '../../../src/agent/job/progress.js';
+import { openStagingArea } from '../../../src/agent/job/staging-area.js';
+import { type SettleOptions, type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import { type TestHost, testHost } from '../host/test-host.js';
+import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+
+let cycles = 0;
+
+export async function settle(host: Host, more: Partial<SettleOptions> = {}): Promise<SettleResult> {
+  cycles += 1;
+  const cycle = `c-${cycles}`;
+  const area = openStagingArea(host.paths, host.durable, cycle);
+  const staging = (): string => area.path();
+  const { signal } = new AbortController();
+  try {
+    return await settleDue(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+export const entryOf = (test: TestHost, key: string) => test.host.ledger.read().workers[key];
+export const codes = ({ problems }: SettleResult): string[] => problems.map((one) => one.code);
+
+export interface World {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+}
+
+/** Version 1 is active and everybody has confirmed it, but for the workers that say otherwise. */
+export async function world(
+  workers: Parameters<typeof scriptedDriver>[0],
+  config: Partial<WorkerGroupConfig> = {},
+): Promise<World> {
+  const driver = scriptedDriver(workers);
+  for (const name of Object.keys(workers)) driver.processes.set(name, `first-${name}`);
+  const test = testHost({ groups: { app: { driver, config } } });
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  driver.told.length = 0;
+  // Whoever is another process from now on was not made by that tell.
+  await test.clock.advance(20_000);
+  return { test, driver };
+}
+
+export const probe = (script: string): Partial<WorkerGroupConfig> => ({
+  probe: { run: ['sh', '-c', script], timeoutMs: 5000, retry: 0 },
+});

@@ -1,0 +1,75 @@
+// A host whose policy grows old, with commands that note when they ran.
+import * as fs from 'node:fs';
+import { type ContactKeeper, freshnessOf, keepContact } from '../../../src/agent/freshness/contact-memory.js';
+import { createStaleWatch, type StaleWatch } from '../../../src/agent/freshness/stale-watch.js';
+import { type AgentFacts, statusReport } from '../../../src/agent/report/status-report.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { FreshnessConfig, HookConfig } from '../../../src/core/config/config.js';
+import type { ErrorCode } from '../../../src/core/errors.js';
+import type { FreshnessReport } from '../../../src/core/status/freshness.js';
+import { type TempDir, tempDir } from '../disk/temp-dir.js';
+import { type TestHost, testHost } from '../host/test-host.js';
+
+export const minuteMs = 60_000;
+export const hourMs = 3_600_000;
+export const signal: AbortSignal = new AbortController().signal;
+
+export function shell(script: string): HookConfig {
+  return { run: ['sh', '-c', script], timeoutMs: 10_000 };
+}
+
+interface Site extends Disposable {
+  readonly test: TestHost;
+  readonly contact: ContactKeeper;
+  /** An attempt to refresh now. */
+  attempt(code?: ErrorCode, role?: string): void;
+  check(): Promise<'changed' | 'same'>;
+  /** As a restart of the agent; perhaps in another boot. */
+  restart(boot?: string): void;
+  freshness(): FreshnessReport;
+  /** Lines that the commands have written so far. */
+  lines(): string[];
+}
+
+/** A host whose policy was proven current just now; commands write what they have to say into a file. */
+export function site(config: (out: string) => Partial<FreshnessConfig>): Site {
+  const dir: TempDir = tempDir();
+  const out = dir.join('out');
+  const freshness = { staleAfterMs: 15 * minuteMs, maxStaleMs: hourMs, ...config(out) };
+  const test = testHost({ config: { freshness } });
+  let host: Host = test.host;
+  let contact = keepContact(undefined, test.clock);
+  let watch: StaleWatch = createStaleWatch('boot-1');
+  contact.note({ atMs: test.clock.nowMs() });
+  return {
+    test,
+    get contact() {
+      return contact;
+    },
+    attempt: (code, role) => {
+      const error = code && { code, facts: role === undefined ? {} : { role } };
+      contact.note({ atMs: test.clock.nowMs(), ...(error ? { error } : {}) });
+    },
+    check: () => watch.check(host, contact, signal),
+    restart: (boot = 'boot-1') => {
+      const known = statusReport(host, { ...facts, contact: contact.read() });
+      host = test.reopen();
+      contact = keepContact(known, test.clock);
+      watch = createStaleWatch(boot);
+    },
+    freshness: () => freshnessOf(host, contact.read()),
+    lines: () => (fs.existsSync(out) ? fs.readFileSync(out, 'utf8').trim().split('\n') : []),
+    [Symbol.dispose]: () => {
+      test[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+export const facts: Omit<AgentFacts, 'contact'> = { version: '0.1.0', state: 'run', problems: [] };
+export const stop = (out: string): Partial<FreshnessConfig> => ({ onStale: shell(`echo stop >> ${out}`) });
+
+export async function growOld(it: Site, code: ErrorCode = 'SERVER_UNREACHABLE'): Promise<void> {
+  await it.test.clock.advance(61 * minuteMs);
+  it.attempt(code);
+}

@@ -1,0 +1,184 @@
+// Writ as a person runs it: keys, a repository, a server and an agent on loopback below one temporary directory,
+// every one of them the compiled program in a process of its own. Owns their start and end; what workers there
+// are, and what is expected of them, is the tests'.
+import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { until } from '../assert/until.js';
+import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
+import { startWrit, type WritProcess } from '../cli/writ-process.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { writeTree } from '../disk/write-tree.js';
+
+/** What a command with --json answered. */
+export interface Told {
+  readonly exitCode: number | null;
+  readonly json: Readonly<Record<string, unknown>>;
+  /** The steps, as they are shown to people. */
+  readonly stderr: string;
+}
+
+export interface WholeSystemOptions {
+  /** Parts of agent.yaml beside repository, root and places; JSON is YAML. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Default: the shortest there is, 1 s. */
+  readonly pollEvery?: string;
+}
+
+export interface PublishOptions {
+  /** Default: the first bundle of the configuration. */
+  readonly bundle?: string;
+  readonly revision?: string;
+}
+
+export interface PollOptions {
+  /** Epoch milliseconds at which the poll begins at the earliest; now by default. */
+  readonly sinceMs?: number;
+  /** `yes`: the first poll that found something. */
+  readonly news?: 'yes' | 'no';
+}
+
+export interface WholeSystem extends AsyncDisposable {
+  /** Path of agent.yaml. */
+  readonly config: string;
+  readonly state: string;
+  readonly policy: string;
+  /** Directory of the agent's sockets and of status.json. */
+  readonly run: string;
+  readonly server: WritProcess;
+  /** The agent that runs just now. */
+  agent(): WritProcess;
+  /** Publishes a directory, or these files (see writeTree). */
+  publish(
+    source: string | Readonly<Record<string, string | Uint8Array>>,
+    options?: PublishOptions,
+  ): Promise<Told>;
+  startAgent(): Promise<void>;
+  /** SIGTERM, and waits for its end. */
+  stopAgent(): Promise<WritRun>;
+  /** Changes the interval and reloads, as between a test of polls and one that wants them out of its way. */
+  pollEvery(interval: string): Promise<void>;
+  pull(...flags: string[]): Promise<Told>;
+  rollback(...args: string[]): Promise<Told>;
+  status(): Promise<Readonly<Record<string, unknown>>>;
+  /** What `current` points at, as `generations/2`. */
+  current(): string | undefined;
+  /** Resolves when a poll that began after this call has ended, with its result. */
+  nextPoll(options?: PollOptions): Promise<Readonly<Record<string, unknown>>>;
+  stop(): Promise<void>;
+}
+
+const keysWithoutPassphrase = '--no-passphrase';
+
+/** Makes keys and repository and starts the server; the agent is started by the test. */
+export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Promise<WholeSystem> {
+  const [repository, keys] = [dir.join('repo'), dir.join('keys')];
+  const places = { state: dir.join('state'), policy: dir.join('state/policy'), run: dir.join('run') };
+  mkdirSync(places.run);
+  const config = dir.join('agent.yaml');
+  await succeed(['init', '--repository', repository, '--keys', keys, keysWithoutPassphrase]);
+  const server = startWrit(['serve', '--repository', repository, '--listen', '127.0.0.1:0']);
+  const [, url] = await server.waitForStdout(/LISTENING (\S+)/);
+  const file = {
+    repository: `${url}/`,
+    root: `${repository}/metadata/1.root.json`,
+    state: places.state,
+    run: places.run,
+    socket: `${places.run}/agent.sock`,
+    host: { id: 'whole-system' },
+    sandbox: 'off',
+    ...options.config,
+  };
+  const configure = (every: string): void =>
+    writeFileSync(config, JSON.stringify({ ...file, poll: { every } }, undefined, 2));
+  configure(options.pollEvery ?? '1s');
+  let agent: WritProcess | undefined;
+  let sources = 0;
+  const running = (): WritProcess => {
+    if (agent === undefined) throw new Error('no agent was started');
+    return agent;
+  };
+  const stop = async (): Promise<void> => {
+    await agent?.[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+  };
+  return {
+    config,
+    ...places,
+    server,
+    agent: running,
+    publish: (source, { bundle = firstBundle(options), revision } = {}) => {
+      sources += 1;
+      const tree = typeof source === 'string' ? source : writeTree(dir.join(`published-${sources}`), source);
+      const where = ['--repository', repository, '--keys', keys, '--bundle', bundle];
+      return succeed(['publish', tree, ...where, '--revision', revision ?? `r${sources}`]);
+    },
+    startAgent: async () => {
+      agent = startWrit(['agent', '--config', config]);
+      await agent.waitForStderr(/"state":"run"/);
+    },
+    stopAgent: () => {
+      running().child.kill('SIGTERM');
+      return running().ended;
+    },
+    pollEvery: async (interval) => {
+      const before = cyclesOf(running(), 'reload').length;
+      configure(interval);
+      running().child.kill('SIGHUP');
+      await until(() => cyclesOf(running(), 'reload').length > before);
+    },
+    pull: (...flags) => ask(['pull', '--config', config, ...flags]),
+    rollback: (...args) => ask(['rollback', ...args, '--config', config]),
+    status: async () => (await succeed(['status', '--config', config])).json,
+    current: () => linkOf(`${places.policy}/current`),
+    nextPoll: (wanted = {}) => nextPoll(running(), wanted),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function ask(args: readonly string[]): Promise<Told> {
+  const run = await runWrit([...args, '--json']);
+  return { exitCode: run.exitCode, json: jsonOf(run), stderr: run.stderr };
+}
+
+async function succeed(args: readonly string[]): Promise<Told> {
+  const told = await ask(args);
+  if (told.exitCode !== 0) {
+    throw new Error(
+      `writ ${args[0]} ended with ${told.exitCode}: ${JSON.stringify(told.json)}${told.stderr}`,
+    );
+  }
+  return told;
+}
+
+function firstBundle({ config }: WholeSystemOptions): string {
+  const [bundle] = config['bundles'] as readonly { readonly name: string }[];
+  return bundle?.name ?? '';
+}
+
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** How the cycles ended that had this reason, by the agent's log. */
+function cyclesOf(agent: WritProcess, trigger: 'poll' | 'reload'): Record<string, unknown>[] {
+  const lines = agent.stderr().split('\n').slice(0, -1);
+  return lines
+    .filter((line) => line.includes('"cycle ended"'))
+    .map((line) => (JSON.parse(line) as { result: Record<string, unknown> }).result)
+    .filter((result) => result['trigger'] === trigger);
+}
+
+async function nextPoll(agent: WritProcess, wanted: PollOptions): Promise<Record<string, unknown>> {
+  const { sinceMs = Date.now(), news = 'no' } = wanted;
+  const after = (): Record<string, unknown> | undefined =>
+    cyclesOf(agent, 'poll').find(
+      (result) =>
+        Number(result['startedAtMs']) >= sinceMs && (news === 'no' || result['outcome'] !== 'unchanged'),
+    );
+  await until(() => after() !== undefined);
+  return after() ?? {};
+}

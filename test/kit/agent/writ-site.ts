@@ -1,0 +1,46 @@
+// A host as a person has it: a signed repository on disk, a configuration file, and `writ` as processes of their own.
+import * as fs from 'node:fs';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
+import { startWrit, type WritProcess } from '../cli/writ-process.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
+
+export interface WritSite {
+  readonly repository: SampleRepository;
+  readonly config: string;
+  readonly state: string;
+  readonly run: string;
+  /** Starts the agent and waits until it answers. */
+  agent(): Promise<WritProcess>;
+  /** Runs a command on this host to its end. */
+  writ(...args: string[]): Promise<WritRun>;
+  /** As writ, with --json. */
+  json(...args: string[]): Promise<Record<string, unknown>>;
+  /** Starts a command that goes on. */
+  start(...args: string[]): WritProcess;
+}
+
+/** @param keys over the defaults of the configuration */
+export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): WritSite {
+  const repository = sampleRepository(dir, { clock: systemClock });
+  const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
+  const defaults = { poll: { every: '1h' }, bundles: [{ name: 'dns-edge' }], host: { id: 'test' } };
+  const places = { repository: repository.url, root: repository.rootPath, state, run };
+  fs.writeFileSync(config, JSON.stringify({ ...defaults, ...places, ...keys }));
+  const writ = (...args: string[]): Promise<WritRun> => runWrit([...args, '--config', config]);
+  return {
+    repository,
+    config,
+    state,
+    run,
+    agent: async () => {
+      const agent = startWrit(['agent', '--config', config]);
+      await agent.waitForStderr(/"state":"run"/);
+      return agent;
+    },
+    writ,
+    json: async (...args) => jsonOf(await writ(...args, '--json')),
+    start: (...args) => startWrit([...args, '--config', config]),
+  };
+}

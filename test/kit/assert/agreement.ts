@@ -1,0 +1,51 @@
+// Holds what Writ says of one cycle to itself: the exit code, the result, `writ status --json` and the link on disk. What
+// the program itself answers is the test's to ask beside it.
+import assert from 'node:assert/strict';
+import type { Told, WholeSystem } from '../agent/whole-system.js';
+
+export interface Wanted {
+  readonly exitCode: number;
+  readonly outcome: string;
+  readonly code?: string;
+  /** State of each worker in status, by its name. */
+  readonly workers: Readonly<Record<string, string>>;
+}
+
+interface Status {
+  readonly last?: { readonly cycle: string; readonly outcome: string };
+  readonly generation?: number;
+  readonly confirmed: boolean;
+  readonly workers: readonly {
+    readonly worker: string;
+    readonly state: string;
+    readonly wanted?: number;
+    readonly confirmed?: number;
+  }[];
+}
+
+/** @param told what the command of the last cycle answered */
+export async function expectAgreement(writ: WholeSystem, told: Told, wanted: Wanted): Promise<void> {
+  const { exitCode, json } = told;
+  const all = JSON.stringify(json);
+  assert.deepEqual(
+    [exitCode, json['exitCode'], json['outcome']],
+    [wanted.exitCode, exitCode, wanted.outcome],
+    all,
+  );
+  assert.equal(json['code'], wanted.code, all);
+  const status = (await writ.status()) as unknown as Status;
+  const said = JSON.stringify(status);
+  assert.deepEqual([status.last?.cycle, status.last?.outcome], [json['cycle'], wanted.outcome], said);
+  assert.equal(status.generation, json['generation'], said);
+  assert.equal(writ.current(), `generations/${status.generation}`);
+  assert.deepEqual(
+    Object.fromEntries(status.workers.map(({ worker, state }) => [worker, state])),
+    wanted.workers,
+    said,
+  );
+  const proven = status.workers.every(
+    (one) => one.state === 'confirmed' && one.confirmed === status.generation && one.wanted === one.confirmed,
+  );
+  assert.equal(status.confirmed, proven, said);
+  if (wanted.outcome === 'activated') assert.equal(json['confirmed'], proven, all);
+}

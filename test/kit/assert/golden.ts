@@ -1,0 +1,15 @@
+// Golden files: what a test compares with, written anew by UPDATE_GOLDEN=1 and then read by a person in the diff.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { projectRoot } from '../sources/source-files.js';
+
+/** @param path below the project, as `test/golden/dependencies.txt` */
+export function matchesFile(path: string, actual: string): void {
+  const whole = join(projectRoot, path);
+  if (process.env['UPDATE_GOLDEN'] === '1') {
+    mkdirSync(dirname(whole), { recursive: true });
+    writeFileSync(whole, actual);
+  }
+  assert.equal(actual, readFileSync(whole, 'utf8'), `${path} differs: UPDATE_GOLDEN=1 writes it anew`);
+}

@@ -1,0 +1,156 @@
+// The one promise of a host, in whatever state a crash left its disk: one whole policy is active, the old or the new
+// one, and the new one if it was acknowledged; a start sweeps what was left; the next clean cycle succeeds. Owns the
+// judgement alone: how the disk came to be as it is, is the test's.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { basename, join } from 'node:path';
+import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { type CycleEnd, syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { closeHost } from '../../../src/agent/startup/open-host.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { HostPaths } from '../../../src/agent/state/paths.js';
+import { isTemporaryName } from '../../../src/platform/disk/durable-fs.js';
+
+/** Contents by path below `policy/current`, as `access/a.yaml`. */
+export type PolicyFiles = Readonly<Record<string, string>>;
+/** Every whole policy that this host may have, by a name of the test's own. */
+export type Policies = Readonly<Record<string, PolicyFiles>>;
+
+/** The name that stands for a host without a policy. */
+export const noPolicy = 'none';
+
+export interface Invariant {
+  readonly policies: Policies;
+  /** Names of what may be active at the start: old and new, and the new one alone once it was acknowledged. */
+  readonly allowed: readonly string[];
+  /** Names of what may lie there before the start, where that repairs; as `allowed` by default. */
+  readonly found?: readonly string[];
+  /** What is active after the next clean cycle, if `active` was so before it. */
+  readonly ends: string | ((active: string) => string);
+  /** Opens the host as a new process does. */
+  readonly open: () => Host | Promise<Host>;
+  /** Outcomes of the clean cycle that are a success; a host with a hold is `deferred` for ever. */
+  readonly succeeds?: readonly string[];
+  /** `yes`: a block is no breach here; then what is active stays active. `no` by default. */
+  readonly mayBlock?: 'yes' | 'no';
+  /** Looks at the started host, before the clean cycle. */
+  readonly alsoHolds?: (host: Host) => void | Promise<void>;
+  /** Looks at the host when all is over. */
+  readonly afterwards?: (host: Host) => void;
+}
+
+/**
+ * Starts the host, runs a clean cycle and a second one, and asserts the promise before, between and after.
+ * @param paths of the state directory as the crash left it
+ * @returns the name of the policy that was active after the start
+ */
+export async function holdInvariant(paths: HostPaths, invariant: Invariant): Promise<string> {
+  const { policies, allowed, mayBlock = 'no' } = invariant;
+  // Workers start with the machine, and do not wait for the agent.
+  requireAllowed('before the start', wholePolicy(paths, policies), invariant.found ?? allowed);
+  const host = await invariant.open();
+  try {
+    const signal = new AbortController().signal;
+    const { recovered, damage } = await startHost(host, { cycle: newCycleId(), signal });
+    assert.equal(damage, undefined, `damaged: ${damage?.message} ${JSON.stringify(damage?.facts)}`);
+    assert.ok(mayBlock === 'yes' || recovered?.result.outcome !== 'blocked', problemsOf(recovered));
+    const active = wholePolicy(paths, policies);
+    requireAllowed('after the start', active, allowed);
+    requireSwept(paths);
+    await invariant.alsoHolds?.(host);
+    const clean = await cycle(host);
+    const { ends, succeeds } = mayBlock === 'yes' ? orBlocked(clean, invariant) : wanted(invariant);
+    assert.ok(succeeds.includes(clean.result.outcome), `clean cycle: ${problemsOf(clean)}`);
+    const expected = typeof ends === 'string' ? ends : ends(active);
+    assert.equal(wholePolicy(paths, policies), expected, 'after the clean cycle');
+    requireSwept(paths);
+    const next = await cycle(host);
+    assert.ok(
+      succeeds.includes(next.result.outcome) && !next.result.changed,
+      `second cycle: ${problemsOf(next)}`,
+    );
+    invariant.afterwards?.(host);
+    return active;
+  } finally {
+    await closeHost(host);
+  }
+}
+
+function wanted({
+  ends,
+  succeeds = ['activated', 'unchanged'],
+}: Invariant): Required<Pick<Invariant, 'ends' | 'succeeds'>> {
+  return { ends, succeeds };
+}
+
+function orBlocked(clean: CycleEnd, invariant: Invariant): ReturnType<typeof wanted> {
+  if (clean.result.outcome !== 'blocked') return wanted(invariant);
+  return { ends: (active) => active, succeeds: ['blocked'] };
+}
+
+function cycle(host: Host): Promise<CycleEnd> {
+  const signal = new AbortController().signal;
+  return syncCycle(host, { cycle: newCycleId(), trigger: 'pull', force: 'no', signal });
+}
+
+function problemsOf(end: CycleEnd | undefined): string {
+  return `${end?.result.outcome} ${JSON.stringify(end?.result.problems)}`;
+}
+
+function requireAllowed(when: string, active: string, allowed: readonly string[]): void {
+  assert.ok(
+    allowed.includes(active),
+    `${when} the policy '${active}' is active, not one of ${allowed.join(', ')}`,
+  );
+}
+
+/**
+ * Reads what `current` names, as a worker does.
+ * @returns the name of the policy that it is, file by file; `none` when there is no `current`
+ */
+export function wholePolicy(paths: Pick<HostPaths, 'current' | 'policy'>, policies: Policies): string {
+  if (fs.lstatSync(paths.current, { throwIfNoEntry: false }) === undefined) return noPolicy;
+  const active = fs.realpathSync(paths.current);
+  requireReadable(paths.policy, active);
+  const found: Record<string, string> = {};
+  for (const bundle of fs.readdirSync(active)) {
+    const tree = fs.realpathSync(join(active, bundle));
+    requireReadable(paths.policy, tree);
+    for (const path of filesBelow(tree))
+      found[join(bundle, path)] = fs.readFileSync(join(tree, path), 'utf8');
+  }
+  const same = Object.entries(policies).find(([, files]) => isSame(files, found));
+  assert.ok(same, `${fs.readlinkSync(paths.current)} is no whole policy: ${JSON.stringify(found)}`);
+  return same[0];
+}
+
+function isSame(files: PolicyFiles, found: PolicyFiles): boolean {
+  const names = Object.keys(files);
+  return names.length === Object.keys(found).length && names.every((name) => files[name] === found[name]);
+}
+
+function filesBelow(tree: string): string[] {
+  return fs
+    .readdirSync(tree, { recursive: true, withFileTypes: true })
+    .filter((one) => !one.isDirectory())
+    .map((one) => join(one.parentPath, one.name).slice(tree.length + 1));
+}
+
+/** A lost mode under a strict umask is a policy that no worker can reach. */
+function requireReadable(policy: string, path: string): void {
+  for (let part = path; part.length >= policy.length; part = join(part, '..')) {
+    const mode = fs.statSync(part).mode & 0o555;
+    assert.equal(mode, 0o555, `${part} has mode ${mode.toString(8)}`);
+  }
+}
+
+/** Nothing of an unfinished cycle is left: no staging area, no journal, no temporary name anywhere. */
+export function requireSwept(paths: Pick<HostPaths, 'state' | 'policy' | 'staging' | 'journal'>): void {
+  assert.deepEqual(fs.readdirSync(paths.staging), [], 'staging/ is empty');
+  assert.equal(fs.existsSync(paths.journal), false, 'the journal is cleared');
+  const temporary = [paths.state, paths.policy]
+    .flatMap((directory) => fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }))
+    .filter((name) => isTemporaryName(basename(name)) || basename(name).startsWith('.current-'));
+  assert.deepEqual(temporary, [], 'no temporary name is left');
+}

@@ -1,0 +1,22 @@
+// A log that a test can read: pino's lines as objects.
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import type { Logger } from '../../../src/platform/telemetry/log.js';
+
+export interface LogLines {
+  readonly log: Logger;
+  readonly lines: readonly Record<string, unknown>[];
+  /** Lines with this message. */
+  named(message: string): Record<string, unknown>[];
+}
+
+export function logLines(): LogLines {
+  const lines: Record<string, unknown>[] = [];
+  const stream = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      lines.push(JSON.parse(chunk.toString('utf8')) as Record<string, unknown>);
+      done();
+    },
+  });
+  return { log: pino(stream), lines, named: (message) => lines.filter(({ msg }) => msg === message) };
+}

@@ -1,0 +1,45 @@
+// Runs a piece of a test in a Node process of its own: for a umask, for a kill, for what is written to stderr.
+// The script is an ES module; `import(at('src/...'))` gives it compiled files of Writ.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { type CommandResult, runCommand } from '../../../src/platform/process/run-command.js';
+
+const prelude = `const at = (name) => new URL(name, ${JSON.stringify(new URL('../../../', import.meta.url).href)}).href;\n`;
+
+/** The command that runs a script. */
+export function scriptArgv(script: string): [string, ...string[]] {
+  return [process.execPath, '--input-type=module', '-e', prelude + script];
+}
+
+/** Runs the script to its end, at most 30 s. */
+export function runScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
+  // What it runs of Writ counts as covered, although commands inherit nothing.
+  const folder = process.env['NODE_V8_COVERAGE'];
+  const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
+  const limits = { timeoutMs: 30_000, maxOutputBytes: 100_000 };
+  return runCommand({ argv: scriptArgv(script), env: { ...coverage, ...env }, ...limits });
+}
+
+export interface RunningScript {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** Resolves with the first line it prints; rejects when it ends without one. */
+  readonly firstLine: Promise<string>;
+}
+
+/** Starts the script and leaves it running; the caller kills it. */
+export function startScript(
+  script: string,
+  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
+): RunningScript {
+  const [program, ...args] = scriptArgv(script);
+  const child = spawn(program, args, { stdio: [stdin, 'pipe', 'inherit'] });
+  const firstLine = new Promise<string>((resolve, reject) => {
+    let text = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      if (text.includes('\n')) resolve(text.slice(0, text.indexOf('\n')));
+    });
+    child.on('close', (code) => reject(new Error(`the script ended early (${code})`)));
+  });
+  return { pid: child.pid ?? 0, child, firstLine };
+}

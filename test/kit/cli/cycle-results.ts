@@ -1,0 +1,55 @@
+// Results of cycles as the mock-ups of the command line tell them, for tests that show them or send them.
+import type {
+  BundleResult,
+  CycleResult,
+  Problem,
+  WorkerResult,
+} from '../../../src/core/cycle/cycle-report.js';
+import { exitCodeOfOutcome, type Outcome } from '../../../src/core/cycle/sync-machine.js';
+import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
+
+/** 2026-11-21 14:32:05 UTC */
+export const startedAtMs = Date.UTC(2026, 10, 21, 14, 32, 5);
+
+export function problem(code: ErrorCode, message: string): Problem {
+  return { code, message, hint: errorCodes[code].hint, facts: {} };
+}
+
+export function bundleResult(outcome: Outcome, more: Partial<BundleResult> = {}): BundleResult {
+  return {
+    bundle: 'dns-edge',
+    channel: 'stable',
+    outcome,
+    fromSerial: 41,
+    toSerial: 42,
+    revision: '4f1c2e9',
+    ...more,
+  };
+}
+
+export function worker(name: string, state: WorkerResult['state'], text: string): WorkerResult {
+  return { group: 'resolver', worker: name, state, generation: 18, text, atMs: startedAtMs + 1000 };
+}
+
+/** A pull from generation 17 to 18 that ends with this outcome; the exit code follows. */
+export function cycleResult(outcome: Outcome, more: Partial<CycleResult> = {}): CycleResult {
+  return {
+    schema: 1,
+    type: 'pull.result',
+    cycle: 'c-7f20',
+    trigger: 'pull',
+    outcome,
+    exitCode: exitCodeOfOutcome[outcome],
+    confirmed: outcome === 'activated' || outcome === 'unchanged',
+    changed: outcome === 'activated' || outcome === 'degraded',
+    fromGeneration: 17,
+    generation: outcome === 'activated' || outcome === 'degraded' ? 18 : 17,
+    bundles: [bundleResult(outcome)],
+    workers: [],
+    problems: [],
+    warnings: [],
+    startedAtMs,
+    durationMs: 1100,
+    ...more,
+  };
+}

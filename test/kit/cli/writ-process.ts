@@ -1,0 +1,72 @@
+// A `writ` command that goes on running, as `serve`: its output so far, and its end by a signal.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { RunWritOptions, WritRun } from './run-writ.js';
+
+const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+
+export interface WritProcess {
+  readonly child: ChildProcess;
+  /** Everything on stdout so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Resolves with the match as soon as stdout has one; rejects when the process ends without. */
+  waitForStdout(pattern: RegExp): Promise<RegExpExecArray>;
+  waitForStderr(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<WritRun>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** @example await using server = startWrit(['serve', '--repository', dir, '--listen', '127.0.0.1:0']); */
+export function startWrit(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  { under = [] }: Pick<RunWritOptions, 'under'> = {},
+): WritProcess {
+  const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
+  const child = spawn(program, rest, {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const text = { stdout: '', stderr: '' };
+  const watchers = new Set<() => void>();
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      text[name] += chunk;
+      for (const watch of [...watchers]) watch();
+    });
+  }
+  let running = true;
+  const ended = new Promise<WritRun>((resolve) => {
+    child.once('close', (exitCode) => {
+      running = false;
+      for (const watch of [...watchers]) watch();
+      resolve({ exitCode, ...text });
+    });
+  });
+  const waitFor = (name: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray> =>
+    new Promise((resolve, reject) => {
+      const watch = (): void => {
+        const match = pattern.exec(text[name]);
+        if (match === null && running) return;
+        watchers.delete(watch);
+        if (match === null) reject(new Error(`writ ended: ${text.stdout}${text.stderr}`));
+        else resolve(match);
+      };
+      watchers.add(watch);
+      watch();
+    });
+  return {
+    child,
+    stdout: () => text.stdout,
+    stderr: () => text.stderr,
+    waitForStdout: (pattern) => waitFor('stdout', pattern),
+    waitForStderr: (pattern) => waitFor('stderr', pattern),
+    ended,
+    [Symbol.asyncDispose]: async () => {
+      if (running) child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+// A host whose swap a crash cut short: journal, link and counted crashes as a test wants them, and its recovery.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { pointCurrentAt } from '../../../src/agent/generations/generations.js';
+import { recoverHost } from '../../../src/agent/startup/recover-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { writeJournal } from '../../../src/agent/state/journal.js';
+import type { Journal } from '../../../src/agent/state/recovery-rules.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+import { type TestHost, testHost } from './test-host.js';
+
+export const signal: AbortSignal = new AbortController().signal;
+export const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
+
+interface Crashed {
+  readonly test: TestHost;
+  readonly host: Host;
+  readonly driver: ScriptedDriver;
+}
+
+/** A host whose swap from generation 1 to 2 left this journal and this link, after so many crashes before. */
+export async function crashed(journal: Partial<Journal>, current: number, crashes = 0): Promise<Crashed> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver } } });
+  for (const serial of [1, 2]) {
+    await test.publish('access', policy(serial), { serial });
+    await test.pull();
+  }
+  const { paths, durable } = test.host;
+  journalOf(test, { from: 1, to: 2, ...journal });
+  pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
+  driver.told.length = 0;
+  const host = test.reopen();
+  if (crashes > 0) host.ledger.write({ ...host.ledger.read(), ...crashCount(test, crashes) });
+  return { test, host, driver };
+}
+
+export async function recover(host: Host): Promise<CycleResult | undefined> {
+  const end = await recoverHost(host, { cycle: 'c-ab', signal });
+  assert.deepEqual(fs.readdirSync(host.paths.staging), []);
+  return end?.result;
+}
+
+export const codes = (result: CycleResult | undefined): (string | undefined)[] => [
+  result?.outcome,
+  ...(result?.problems ?? []).map((one) => one.code),
+];
+
+export function journalOf(
+  { host }: TestHost,
+  move: Partial<Journal> & { readonly from: number; readonly to: number },
+): void {
+  const base = { writ: 1, cycle: 'c-0', direction: 'forward', startedAtMs: 0, kind: 'update' } as const;
+  writeJournal(host.paths, host.durable, { ...base, ...move });
+}
+
+/** Crashes of the newest release of `access`. */
+export function crashCount(
+  test: TestHost,
+  count: number,
+): Required<Pick<ReturnType<Host['ledger']['read']>, 'crashes'>> {
+  const access = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
+  return { crashes: { manifestDigests: { access }, count } };
+}
+
+/** Somebody edits the tree of a generation. */
+export function spoil({ host: { paths } }: TestHost, generation: number): void {
+  const [tree] = fs
+    .readdirSync(join(paths.bundles, 'access'))
+    .filter((name) => name.endsWith(`.${generation}`));
+  fs.writeFileSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), 'VERSION: 9\n');
+}

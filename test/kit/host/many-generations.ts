@@ -1,0 +1,54 @@
+// A host with several generations whose time has come: what the tests of collection start from.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { type Collected, collectGarbage } from '../../../src/agent/generations/collect-garbage.js';
+import type { FindHolders } from '../../../src/agent/generations/collectable.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { Holder } from '../../../src/core/status/mount-table.js';
+import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
+
+export const keepAll = { keep: { generations: 1000, graceMs: 0 } };
+
+/** Of a release that no generation has. */
+export const orphanTree = `9-${'a'.repeat(12)}.9`;
+
+export async function generations(count: number, options: TestHostOptions = {}): Promise<TestHost> {
+  const test = testHost({ config: keepAll, ...options });
+  for (let serial = 1; serial <= count; serial += 1) {
+    await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
+    assert.equal((await test.pull()).exitCode, 0);
+  }
+  return test;
+}
+
+/** The host an hour from now, when nothing is young any more, with fewer generations to keep. */
+export function later(host: Host, keep = { generations: 1, graceMs: 600_000 }, afterMs = 3_600_000): Host {
+  const nowMs = host.clock.nowMs() + afterMs;
+  return { ...host, config: { ...host.config, keep }, clock: { ...host.clock, nowMs: () => nowMs } };
+}
+
+/** Collects, with these holders. */
+export function collect(host: Host, ...holders: Holder[]): Promise<Collected> {
+  const find: FindHolders = async () => ({ holders, complete: 'yes', processes: 1, unseen: 0 });
+  return collectGarbage(host, { staging: () => staging(host), find });
+}
+
+export function staging(host: Host): string {
+  const path = join(host.paths.staging, 'c-1');
+  fs.mkdirSync(path, { recursive: true });
+  return path;
+}
+
+export const serialsIn = (path: string): number[] =>
+  fs
+    .readdirSync(path)
+    .map((name) => Number(name.split('-')[0]))
+    .sort((a, b) => a - b);
+
+export function treeOf({ paths }: Host, serial: number): string {
+  const [tree] = fs
+    .readdirSync(join(paths.bundles, 'access'))
+    .filter((name) => name.startsWith(`${serial}-`));
+  return tree ?? '';
+}

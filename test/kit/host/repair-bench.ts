@@ -1,0 +1,115 @@
+// A host for tests of repair: releases whose trees and kept copies a test can damage, a network that it can cut, and
+// what a whole policy looks like. Owns set-up and looks; the damage is the tests'.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { examineActive } from '../../../src/agent/integrity/examine-active.js';
+import { type RepairEnd, repairActive } from '../../../src/agent/integrity/repair.js';
+import { type Look, type LookOptions, scrub } from '../../../src/agent/integrity/scrub.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { DamageFound } from '../../../src/core/status/scrub-state.js';
+import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
+
+const signal = new AbortController().signal;
+
+export interface Bench extends Disposable {
+  readonly test: TestHost;
+  readonly host: Host;
+  readonly driver: ScriptedDriver;
+  /** The network of this host. */
+  readonly network: { isUp: boolean };
+  /** A path below the active tree. */
+  tree(path?: string): string;
+  /** A path below the kept release of the active one. */
+  kept(name?: string): string;
+}
+
+export const files = (version: number) => ({
+  'policy.yaml': `version: ${version}\n`,
+  'views/a.rpz': 'a\n',
+  'bin/tool!x': '#!/bin/sh\n',
+});
+
+/** Release 1, then 2: generation 2 is active, generation 1 is whole behind it. */
+export async function bench(
+  options: TestHostOptions = {},
+  releases: readonly number[] = [1, 2],
+): Promise<Bench> {
+  const driver = scriptedDriver({ a: confirms });
+  const network = { isUp: true };
+  const test = testHost({
+    groups: { app: { driver } },
+    source: (source) => ({
+      ...source,
+      fetch: (path, given) => (network.isUp ? source.fetch(path, given) : Promise.reject(down())),
+      stream: (path, given) => {
+        if (!network.isUp) throw down();
+        return source.stream(path, given);
+      },
+    }),
+    ...options,
+  });
+  for (const serial of releases) {
+    await test.publish('access', files(serial), { serial });
+    assert.equal((await test.pull()).outcome, 'activated');
+  }
+  driver.told.length = 0;
+  const { host } = test;
+  const treePath = releases.length === 0 ? '' : fs.realpathSync(join(host.paths.current, 'access'));
+  const release = /([^/]+)\.\d+$/.exec(treePath)?.[1] ?? '';
+  return {
+    test,
+    host,
+    driver,
+    network,
+    tree: (path = '') => join(treePath, path),
+    kept: (name = '') => join(host.paths.archives, 'access', release, name),
+    [Symbol.dispose]: () => test[Symbol.dispose](),
+  };
+}
+
+function down(): Error {
+  return Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+}
+
+export async function look(host: Host): Promise<readonly DamageFound[]> {
+  const found = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
+  return found?.damage ?? [];
+}
+
+/** One look of the agent, and what it does about what it finds. */
+export function lookOnce(host: Host, how: Pick<LookOptions, 'contents' | 'repair'>): Promise<Look> {
+  const pace = unboundedPace(signal);
+  const exclusive: LookOptions['exclusive'] = (job) => job(() => undefined);
+  return scrub(() => host, { ...how, cycle: 'c-ab', download: 'no', pace, signal, exclusive });
+}
+
+export function repair(host: Host, download: 'yes' | 'no' = 'yes'): Promise<RepairEnd | undefined> {
+  return repairActive(host, { cycle: 'c-ab', signal, download });
+}
+
+export const short = ({ part, kind, path }: DamageFound): string => `${part} ${kind} ${path}`;
+
+export const codes = (end: RepairEnd | undefined): (string | undefined)[] => [
+  end?.result.outcome,
+  ...(end?.result.problems ?? []).map((one) => one.code),
+];
+
+export interface Damage {
+  readonly does: (bench: Bench) => void;
+  readonly finds: readonly string[];
+}
+
+export function assertWhole({ host, test }: Bench, version: number): void {
+  assert.equal(test.read('access/policy.yaml'), `version: ${version}\n`);
+  assert.equal(test.read('access/views/a.rpz'), 'a\n');
+  assert.deepEqual(fs.readdirSync(join(host.paths.current, 'access')).sort(), [
+    'bin',
+    'policy.yaml',
+    'views',
+  ]);
+  assert.deepEqual(fs.readdirSync(host.paths.staging), []);
+  assert.equal(fs.existsSync(host.paths.journal), false);
+}

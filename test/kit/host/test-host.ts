@@ -1,0 +1,205 @@
+// A whole host for scenario tests: state, policy and run directories below a temporary one, a repository in
+// memory, scripted workers, and cycles that run in this process. Owns set-up only; assertions are the tests'.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { type CycleEnd, syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { createSandbox } from '../../../src/agent/hooks/sandbox.js';
+import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { openLedger } from '../../../src/agent/state/ledger.js';
+import { hostPaths } from '../../../src/agent/state/paths.js';
+import { openRefusals } from '../../../src/agent/state/refusals-file.js';
+import type {
+  AgentConfig,
+  BundleConfig,
+  MirrorConfig,
+  WorkerGroupConfig,
+} from '../../../src/core/config/config.js';
+import type { CycleEventLine, CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import {
+  defaultArchiveLimits,
+  defaultMetadataLimits,
+  defaultTransportLimits,
+} from '../../../src/core/limits.js';
+import { encodeManifest, manifestDigest } from '../../../src/core/release/manifest.js';
+import type { ReleaseInfo } from '../../../src/core/release/release.js';
+import { createDurableFs, type OperationObserver } from '../../../src/platform/disk/durable-fs.js';
+import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { packBundle } from '../../../src/publisher/archive/build-bundle.js';
+import { readSourceTree } from '../../../src/publisher/archive/source-tree.js';
+import { openRepositoryClient } from '../../../src/trust/repository-client.js';
+import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { openTrustStore } from '../../../src/trust/store/trust-store.js';
+import type { Driver } from '../../../src/workers/contract/driver.js';
+import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
+import { memory, tempDir } from '../disk/temp-dir.js';
+import { writeTree } from '../disk/write-tree.js';
+import { RepositorySimulator } from '../repository/repository-simulator.js';
+
+export type Files = Readonly<Record<string, string>>;
+
+export interface TestGroup {
+  readonly driver?: Driver;
+  readonly config?: Partial<WorkerGroupConfig>;
+}
+
+export interface TestHostOptions {
+  readonly bundles?: readonly (Partial<BundleConfig> & { readonly name: string })[];
+  readonly groups?: Readonly<Record<string, TestGroup>>;
+  readonly config?: Partial<AgentConfig>;
+  readonly observer?: OperationObserver;
+  /** Epoch milliseconds at the start; 2026-11-01 by default. */
+  readonly nowMs?: number;
+  /** The bootstrap root of another repository than the simulator; `source` then leads there. */
+  readonly bootstrapRoot?: Uint8Array;
+  /** Stands between the client and the simulator. */
+  readonly source?: (source: RepositorySource) => RepositorySource;
+  /** Where its directory is made; `memory()` by default: flushes of hundreds of hosts would keep the disk busy. */
+  readonly above?: string;
+  /** Places that the client has in place of the simulator, in their order. */
+  readonly mirrors?: readonly RepositorySource[];
+}
+
+export interface TestHost extends Disposable {
+  readonly directory: string;
+  readonly host: Host;
+  readonly clock: FakeClock;
+  readonly repository: RepositorySimulator;
+  /** Packs and publishes a release; what is left out of `info` has defaults. */
+  publish(
+    bundle: string,
+    files: Files,
+    info: Partial<ReleaseInfo> & { readonly serial: number },
+  ): Promise<Buffer>;
+  /** Runs one cycle; `events` has its story. */
+  sync(options?: {
+    readonly force?: 'yes' | 'no';
+  }): Promise<CycleEnd & { readonly events: CycleEventLine[] }>;
+  /** As sync, and only the result. */
+  pull(options?: { readonly force?: 'yes' | 'no' }): Promise<CycleResult>;
+  /** The host as a restart of the agent would open it, on the same directories. */
+  reopen(options?: TestHostOptions): Host;
+  /** Bytes of a file below `policy/current`. */
+  read(path: string): string;
+}
+
+/** @example using test = testHost({ bundles: [{ name: 'access' }] }); */
+export function testHost(options: TestHostOptions = {}): TestHost {
+  const dir = tempDir(options.above ?? memory());
+  const clock = fakeClock({ nowMs: options.nowMs ?? Date.UTC(2026, 10, 1), mode: 'skip' });
+  const repository = new RepositorySimulator({ nowMs: clock.nowMs() });
+  fs.writeFileSync(dir.join('root.json'), options.bootstrapRoot ?? repository.bootstrapRoot);
+  const open = (more: TestHostOptions): Host =>
+    makeHost(dir.path, clock, repository, { ...options, ...more });
+  const host = open({});
+  prepareHost(host.paths, host.durable);
+  let packed = 0;
+  const sync: TestHost['sync'] = async ({ force = 'no' } = {}) => {
+    const events: CycleEventLine[] = [];
+    const end = await syncCycle(host, {
+      cycle: newCycleId(),
+      trigger: force === 'yes' ? 'force' : 'pull',
+      force,
+      signal: new AbortController().signal,
+      onEvent: (event) => events.push(event),
+    });
+    return { ...end, events };
+  };
+  return {
+    directory: dir.path,
+    host,
+    clock,
+    repository,
+    sync,
+    reopen: (more = {}) => open(more),
+    pull: async (pullOptions) => (await sync(pullOptions)).result,
+    read: (path) => fs.readFileSync(join(host.paths.current, path), 'utf8'),
+    publish: async (bundle, files, info) => {
+      packed += 1;
+      const source = writeTree(dir.join(`source-${packed}`), files);
+      const { archive, manifestBytes } = await pack(source, dir.join(`archive-${packed}`));
+      const manifest = { digest: manifestDigest(manifestBytes), length: manifestBytes.length };
+      repository.publishRelease(
+        { bundle, channel: 'stable', createdAtMs: clock.nowMs(), manifest, ...info },
+        archive,
+      );
+      return archive;
+    },
+    [Symbol.dispose]: () => dir[Symbol.dispose](),
+  };
+}
+
+async function pack(
+  source: string,
+  archivePath: string,
+): Promise<{ archive: Buffer; manifestBytes: Buffer }> {
+  const durableFs = createDurableFs();
+  const tree = readSourceTree(source, defaultArchiveLimits);
+  await packBundle(tree, { archivePath, limits: defaultArchiveLimits, durableFs });
+  return { archive: fs.readFileSync(archivePath), manifestBytes: encodeManifest(tree.manifest) };
+}
+
+function makeHost(
+  directory: string,
+  clock: FakeClock,
+  repository: RepositorySimulator,
+  options: TestHostOptions,
+): Host {
+  const config = testConfig(directory, options);
+  const paths = hostPaths(config);
+  const durable = createDurableFs(options.observer);
+  const [source = options.source?.(repository.source()) ?? repository.source(), ...mirrors] =
+    options.mirrors ?? [];
+  const store = openTrustStore({ directory: paths.trust, bootstrapRoot: config.root, fs: durable });
+  return {
+    config,
+    paths,
+    durable,
+    clock,
+    log: silentLog(),
+    client: openRepositoryClient({ source, mirrors, store, clock }),
+    sandbox: createSandbox({ mode: config.sandbox, log: silentLog() }),
+    groups: config.workers.map((one) => {
+      const driver = options.groups?.[one.name]?.driver;
+      return { config: one, ...(driver ? { driver } : {}) };
+    }),
+    ledger: openLedger(paths.ledger, durable),
+    refusals: openRefusals(paths.rejected, durable),
+  };
+}
+
+function testConfig(directory: string, options: TestHostOptions): AgentConfig {
+  const bundles = options.bundles ?? [{ name: 'access' }];
+  const names = bundles.map((one) => one.name);
+  const [first = 'file:///nowhere/', ...others] = (options.mirrors ?? []).map((one) => one.location);
+  const place = (url: string): MirrorConfig => ({ url, redirects: [] });
+  return {
+    repository: [place(first), ...others.map(place)],
+    root: join(directory, 'root.json'),
+    state: join(directory, 'state'),
+    policy: join(directory, 'state', 'policy'),
+    run: join(directory, 'run'),
+    socket: join(directory, 'run', 'agent.sock'),
+    host: { id: 'test', labels: {} },
+    poll: { kind: 'every', everyMs: 300_000 },
+    bundles: bundles.map((one) => ({ channel: 'stable', checks: [], mode: 0o644, ...one })),
+    together: [],
+    sandbox: 'off',
+    workers: Object.entries(options.groups ?? {}).map(([name, group]) => testGroup(name, names, group)),
+    keep: { generations: 3, graceMs: 600_000 },
+    refusals: { retryMs: 3_600_000 },
+    scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 1e9 },
+    freshness: { staleAfterMs: 900_000 },
+    untrusted: 'keep',
+    limits: defaultArchiveLimits,
+    metadataLimits: defaultMetadataLimits,
+    transport: defaultTransportLimits,
+    ...options.config,
+  };
+}
+
+function testGroup(name: string, uses: readonly string[], group: TestGroup): WorkerGroupConfig {
+  const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0 };
+  return { name, uses, when: [], confirm: 'optional', ...(group.driver ? { reset } : {}), ...group.config };
+}

@@ -1,0 +1,144 @@
+// A host that says everything it does in a story: its commands, its worker, its disk, its server. Owns how each of them
+// speaks, and how each can be made to fail.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import { WritError } from '../../../src/core/errors.js';
+import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
+import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { type Story, strike, type Trouble } from '../assert/step-story.js';
+import { type LivingDriver, livingDriver, told } from '../workers/living-workers.js';
+import { confirms, refuses, unreachable } from '../workers/scripted-driver.js';
+import type { TestHostOptions } from './test-host.js';
+
+export interface StoryWorld {
+  readonly story: Story;
+  readonly script: string;
+  /** Who is dead outlives the agent. */
+  readonly dead: Set<string>;
+}
+
+/** @param when whether the trouble is met already */
+export function hostOptions(world: StoryWorld, trouble: Trouble, when: 'not yet' | 'now'): TestHostOptions {
+  const { story, script } = world;
+  const met = when === 'now' ? trouble : {};
+  const hook = (name: string) => ({ run: command(story, script, name), timeoutMs: 10_000 });
+  return {
+    bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'check', ...hook('check') }] }],
+    groups: {
+      app: {
+        driver: driverOf(world, trouble, met),
+        config: {
+          ...mannerOf(trouble),
+          canary: { kind: 'run', hook: hook('canary') },
+          load: hook('load'),
+          probe: { ...hook('probe'), retry: 0 },
+        },
+      },
+    },
+    observer: observerOf(story, met),
+    source: (source) => heard(source, story, met),
+  };
+}
+
+function mannerOf({ workers }: Trouble): Partial<WorkerGroupConfig> {
+  if (workers === 'rolling') return { rolling: 1 };
+  if (workers === 'mortal') return { onDead: 'restart' };
+  return workers === 'restarted' ? { restartWhen: ['policy.yaml'] } : {};
+}
+
+/** Says each verb as it is used: `tell 2`, `restart 2`, and `tell b 2` where there are several. */
+function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): LivingDriver {
+  const isSet = trouble.workers === 'rolling' || trouble.workers === 'set';
+  const answer = (worker: string) => (generation: number) => {
+    const isNo = generation > 1 && trouble.refuses === 'yes' && (!isSet || worker === 'b');
+    return isNo ? refuses('no')() : confirms(generation);
+  };
+  const names = isSet ? ['a', 'b', 'c'] : ['a'];
+  const driver = livingDriver(Object.fromEntries(names.map((name) => [name, answer(name)])));
+  const said = (verb: string, worker: string, generation: number): void => {
+    story.requireAlive();
+    const text = `${verb} ${isSet ? `${worker} ` : ''}${generation}`;
+    story.say(text);
+    strike(story, met, text);
+  };
+  return {
+    ...driver,
+    liveness: async (worker) => (dead.has(worker) ? 'dead' : 'alive'),
+    reset: async (worker, options) => {
+      const { generation } = options.target;
+      said('tell', worker, generation);
+      if (trouble.workers === 'mortal' && generation > 1) dead.add(worker);
+      if (dead.has(worker)) return unreachable();
+      return driver.reset(worker, options);
+    },
+    restart: async (worker, { target }) => {
+      said('restart', worker, target.generation);
+      dead.delete(worker);
+      return told();
+    },
+  };
+}
+
+/** Writes down that it ran, and for which generation; `says/NAME` has its exit code, and whether it is for all. */
+function command(story: Story, script: string, name: string): [string, ...string[]] {
+  const generation = name === 'check' || name === 'canary' ? 'new' : '$' + '{WRIT_GENERATION_DIR##*/}';
+  const verdict = `read code always < ${join(script, name)} 2>/dev/null || exit 0`;
+  const spared = `[ "$always" = yes ] || [ ${generation} != 1 ] || exit 0`;
+  return ['sh', '-c', `echo "${name} ${generation}" >> ${story.path}; ${verdict}; ${spared}; exit $code`];
+}
+
+function observerOf(story: Story, trouble: Trouble): OperationObserver {
+  const counts = new Map<string, number>();
+  let op = '';
+  return {
+    before: (operation) => {
+      story.requireAlive();
+      const count = (counts.get(operation.op) ?? 0) + 1;
+      counts.set(operation.op, count);
+      op = count === 1 ? operation.op : `${operation.op} ${count}`;
+      strike(story, trouble, `before ${op}`);
+    },
+    after: ({ op: label, path }) => {
+      story.requireAlive();
+      sayOf(story, label, path);
+      strike(story, trouble, `after ${op}`);
+    },
+  };
+}
+
+function sayOf(story: Story, label: string, path: string): void {
+  if (label === 'swap.link:rename') story.say(`link ${fs.readlinkSync(path).slice('generations/'.length)}`);
+  if (label === 'swap.unlink') story.say('link none');
+  if (label === 'status:rename')
+    story.say(`status ${JSON.parse(fs.readFileSync(path, 'utf8')).last.outcome}`);
+  if (label !== 'history.append') return;
+  const { result } = JSON.parse(fs.readFileSync(path, 'utf8').trim().split('\n').at(-1) ?? '');
+  story.say(`history ${result.trigger} ${result.outcome}`);
+}
+
+function heard(source: RepositorySource, story: Story, { server }: Trouble): RepositorySource {
+  const away = (path: string, does: string): boolean => server?.does === does && path.includes(server.file);
+  return {
+    ...source,
+    fetch: async (path, options) => {
+      story.requireAlive();
+      story.say(`ask ${path.replace(/^metadata\/(\d+\.)?/, '').replace('.json', '')}`);
+      if (away(path, 'is away')) throw new WritError('SERVER_UNREACHABLE', 'the server is away');
+      return source.fetch(path, options);
+    },
+    stream: (path, options) => {
+      story.requireAlive();
+      story.say('download');
+      const chunks = source.stream(path, options);
+      return away(path, 'cuts off') ? cutOff(chunks) : chunks;
+    },
+  };
+}
+
+async function* cutOff(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    yield chunk.subarray(0, 10);
+    throw new WritError('SERVER_UNREACHABLE', 'the connection was cut off');
+  }
+}

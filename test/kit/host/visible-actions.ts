@@ -1,0 +1,97 @@
+// A host whose every visible action is written down in short words, in the order in which it happens, whoever does it:
+// what the server is asked, what commands run, where the link leads, what the worker is told, what status and history
+// say, and the exit code. A step can be made to fail, or the process to die in it.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { newCycleId, runSync } from '../../../src/agent/cycle/run-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { writeStatusFile } from '../../../src/agent/report/status-file.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { CycleEventLine } from '../../../src/core/cycle/cycle-report.js';
+import { digestFromHex } from '../../../src/core/names.js';
+import { Killed, openStory, type Story, strike, type Trouble } from '../assert/step-story.js';
+import { tempDir } from '../disk/temp-dir.js';
+import { type TestHost, testHost } from './test-host.js';
+import { hostOptions } from './troubled-host.js';
+
+/** What happened in the process that met the trouble, in the start after it, and in the cycle after that. */
+export interface VisibleActions {
+  readonly interrupted: string;
+  readonly restart: string;
+  readonly next: string;
+}
+
+/** Runs release 5 into generation 1, then meets the trouble with release 6, starts again, and pulls once more. */
+export async function visibleActions(trouble: Trouble): Promise<VisibleActions> {
+  using dir = tempDir();
+  const script = dir.join('says');
+  const dead = new Set<string>();
+  const story = openStory(dir.join('story'));
+  fs.mkdirSync(script);
+  using test = testHost(hostOptions({ story, script, dead }, trouble, 'not yet'));
+  await publish(test, 5);
+  await pull(test.host, story);
+  await publish(test, 6, trouble.release);
+  for (const [name, code] of Object.entries(trouble.says ?? {})) {
+    fs.writeFileSync(join(script, name), `${code} ${trouble.always ?? 'no'}\n`);
+  }
+  story.take();
+  const first = openStory(story.path);
+  const host = test.reopen(hostOptions({ story: first, script, dead }, trouble, 'now'));
+  await runUntilKilled(host, first, trouble);
+  const interrupted = first.take();
+
+  const second = openStory(story.path);
+  // What was wrong with the server or the disk is over; what is wrong with the release is not.
+  const healed = { refuses: trouble.refuses, workers: trouble.workers } as Trouble;
+  const again = test.reopen(hostOptions({ story: second, script, dead }, healed, 'now'));
+  await start(again, second);
+  const restart = second.take();
+  await pull(again, second);
+  return { interrupted, restart, next: second.take() };
+}
+
+async function publish(test: TestHost, serial: number, wrong?: Trouble['release']): Promise<void> {
+  const info = wrong === 'an older serial' ? { serial: serial - 2 } : { serial };
+  const digest = digestFromHex('0'.repeat(64));
+  if (digest === undefined) throw new Error('this is a digest');
+  const manifest = { digest, length: 100 };
+  await test.publish(
+    'access',
+    { 'policy.yaml': `version: ${serial}\n` },
+    { ...info, ...(wrong === 'another manifest' ? { manifest } : {}) },
+  );
+}
+
+async function runUntilKilled(host: Host, story: Story, trouble: Trouble): Promise<void> {
+  try {
+    await start(host, story);
+    await pull(host, story, trouble);
+  } catch (error) {
+    if (!(error instanceof Killed)) throw error;
+  }
+}
+
+async function start(host: Host, story: Story): Promise<void> {
+  const { recovered } = await startHost(host, { cycle: newCycleId(), signal: new AbortController().signal });
+  story.requireAlive();
+  if (recovered === undefined) return;
+  story.say(`recovered ${recovered.result.outcome}`);
+  createRecorder().record(host, recovered, {});
+}
+
+async function pull(host: Host, story: Story, trouble: Trouble = {}): Promise<void> {
+  const onEvent = (event: CycleEventLine): void => {
+    if (event.type === 'step.started') strike(story, trouble, `begin ${event.step}`);
+  };
+  const signal = new AbortController().signal;
+  const end = await runSync(host, { trigger: 'pull', by: 'test', signal, onEvent });
+  story.requireAlive();
+  createRecorder().record(host, end, { by: 'test' });
+  const facts = { version: 'test', state: 'stop', contact: { contact: {} }, problems: [] } as const;
+  writeStatusFile(host, statusReport(host, { ...facts, last: end.result }));
+  const { problems, exitCode } = end.result;
+  story.say(problems[0] === undefined ? `exit ${exitCode}` : `exit ${exitCode} ${problems[0].code}`);
+}

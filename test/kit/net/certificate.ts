@@ -1,0 +1,45 @@
+// A self-signed certificate made by openssl, and a request that trusts nothing but one certificate.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:https';
+import type { TLSSocket } from 'node:tls';
+import { runCommand } from '../../../src/platform/process/run-command.js';
+import type { TlsFiles } from '../../../src/server/tls-files.js';
+
+/** @param name common name; the certificate holds for 127.0.0.1 */
+export async function makeCertificate(directory: string, name: string): Promise<TlsFiles> {
+  const certFile = `${directory}/${name}.crt`;
+  const keyFile = `${directory}/${name}.pem`;
+  const result = await runCommand({
+    argv: [
+      ...(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] as const),
+      ...['-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
+      ...['-out', certFile, '-keyout', keyFile],
+    ],
+    timeoutMs: 60_000,
+    maxOutputBytes: 10_000,
+  });
+  assert.ok(result.kind === 'exited' && result.exitCode === 0, JSON.stringify(result));
+  return { certFile, keyFile };
+}
+
+export interface SecureAnswer {
+  readonly status: number;
+  readonly name: string;
+  readonly protocol: string;
+}
+
+/** One request that trusts only this certificate. */
+export function secureGet(url: string, certFile: string): Promise<SecureAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${url}/metadata/timestamp.json`, { ca: readFileSync(certFile), agent: false });
+    request.on('error', reject);
+    request.on('response', (response) => {
+      const socket = response.socket as TLSSocket;
+      const name = socket.getPeerCertificate().subject.CN;
+      const protocol = socket.getProtocol() ?? '';
+      response.resume();
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, name: String(name), protocol }));
+    });
+  });
+}

@@ -1,0 +1,67 @@
+// A real datagram socket as a service manager has it, for Node has none: a few lines of Python that print what comes,
+// with the time of its arrival, and close the descriptor of a barrier as systemd does.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { until } from '../assert/until.js';
+
+const script = `
+import array, json, os, socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print('"bound"', flush=True)
+while True:
+    data, ancillary, flags, sender = s.recvmsg(65536, socket.CMSG_SPACE(64))
+    usec = time.monotonic_ns() // 1000
+    for level, kind, content in ancillary:
+        if kind == socket.SCM_RIGHTS:
+            fds = array.array('i')
+            fds.frombytes(content[:len(content) - len(content) % fds.itemsize])
+            for fd in fds: os.close(fd)
+    print(json.dumps({'lines': data.decode().split('\\n'), 'usec': usec}), flush=True)
+`;
+
+export interface Datagram {
+  readonly lines: readonly string[];
+  /** CLOCK_MONOTONIC when it came, in microseconds. */
+  readonly usec: number;
+}
+
+export interface NotifyListener extends AsyncDisposable {
+  /** For NOTIFY_SOCKET. */
+  readonly socket: string;
+  /** Everything that came so far, in its order. */
+  readonly datagrams: readonly Datagram[];
+  /** Datagrams that hold this line. */
+  withLine(line: string): Datagram[];
+  /** Resolves when a datagram with this line has come. */
+  has(line: string): Promise<void>;
+}
+
+/** @example await using manager = await listenForNotices(dir.join('notify')); */
+export async function listenForNotices(socket: string): Promise<NotifyListener> {
+  const child: ChildProcess = spawn('python3', ['-c', script, socket], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const datagrams: Datagram[] = [];
+  let isBound = false;
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const value = JSON.parse(line) as Datagram | 'bound';
+      if (value === 'bound') isBound = true;
+      else datagrams.push(value);
+    });
+  }
+  await until(() => isBound);
+  const withLine = (line: string): Datagram[] => datagrams.filter(({ lines }) => lines.includes(line));
+  return {
+    socket,
+    datagrams,
+    withLine,
+    has: (line) => until(() => withLine(line).length > 0),
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}

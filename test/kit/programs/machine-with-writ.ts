@@ -1,0 +1,45 @@
+// The disk of a machine on which Writ was installed as a package does it: units, users, directories, a configuration
+// that asks the server on the same machine, a repository. Owns no process.
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
+import { type BootedSystemd, type MachineDisk, machineDisk } from './booted-systemd.js';
+
+export interface MachineWithWrit {
+  readonly disk: MachineDisk;
+  /** Served from /srv/writ/repo. */
+  readonly repository: SampleRepository;
+  /** Writes agent.yaml, with these keys over the defaults. */
+  configure(keys?: Readonly<Record<string, unknown>>): void;
+  /** Writes a unit or a drop-in below /etc/systemd/system. */
+  unit(name: string, text: string): void;
+}
+
+export const serverUrl = 'http://127.0.0.1:8080/';
+
+export function machineWithWrit(dir: TempDir): MachineWithWrit {
+  const disk = machineDisk(dir.path);
+  const place = (path: string): TempDir => ({
+    ...dir,
+    path: disk.path(path),
+    join: (...names) => dir.join(path, ...names),
+  });
+  mkdirSync(disk.path('/srv/writ'), { mode: 0o755 });
+  const repository = sampleRepository(place('/srv/writ'), { clock: systemClock });
+  mkdirSync(disk.path('/etc/writ'));
+  copyFileSync(repository.rootPath, disk.path('/etc/writ/root.json'));
+  const base = { repository: serverUrl, host: { id: 'machine' }, poll: { every: '1h' } };
+  const configure: MachineWithWrit['configure'] = (keys = {}) =>
+    disk.write('/etc/writ/agent.yaml', JSON.stringify({ ...base, bundles: [{ name: 'dns-edge' }], ...keys }));
+  configure();
+  const unit: MachineWithWrit['unit'] = (name, text) => disk.write(`/etc/systemd/system/${name}`, text);
+  return { disk, repository, configure, unit };
+}
+
+/** What a package does once after it was unpacked: users and directories. */
+export async function installUsers(machine: BootedSystemd): Promise<void> {
+  const folder = '/opt/writ/packaging/systemd';
+  await machine.ok('systemd-sysusers', `${folder}/writ.sysusers.conf`);
+  await machine.ok('systemd-tmpfiles', '--create', `${folder}/writ.tmpfiles.conf`);
+}

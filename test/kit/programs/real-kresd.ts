@@ -1,0 +1,151 @@
+// Real Knot Resolver 5 workers on one loopback port, run with the sample configuration of docs/examples. Owns
+// their processes and directory; which policy they read is the caller's. Needs kresd and dig.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { exchange } from '../../../src/platform/net/unix-socket.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { createKresdReader, encodeKresdCommand } from '../../../src/workers/protocols/kresd-protocol.js';
+
+const execute = promisify(execFile);
+
+/** The files of docs/examples/dns-edge, as a host has them under /etc/writ. */
+export const sampleDirectory = fileURLToPath(
+  new URL('docs/examples/dns-edge/', pathToFileURL(`${process.cwd()}/`)),
+);
+
+export interface RealKresdOptions {
+  /** Directory with the `current` link; workers read `current/dns-edge/block.rpz` below it. */
+  readonly policy: string;
+  /** Default: 2. Their ids, and the names of their control sockets, are '1', '2', ... */
+  readonly workers?: number;
+}
+
+export interface RealKresd extends AsyncDisposable {
+  readonly port: number;
+  /** For `reset: { kresd: ... }`. */
+  readonly controlGlob: string;
+  /** Process ids by worker id, as they are now. */
+  pids(): Readonly<Record<string, number>>;
+  /**
+   * Asks for the addresses of a name, each time with a new query.
+   * @returns how often each answer came: an address, or the status where there is none, as NXDOMAIN
+   */
+  ask(name: string, count?: number): Promise<Readonly<Record<string, number>>>;
+  /** SIGKILL: leaves the control socket behind. */
+  kill(worker: string): Promise<void>;
+  /** Starts a worker that is not running, again or for the first time. */
+  start(worker: string): Promise<void>;
+  /** What the workers have logged. */
+  log(): string;
+  stop(): Promise<void>;
+}
+
+/** @example await using kresd = await startRealKresd({ policy: dir.join('policy') }); */
+export async function startRealKresd(options: RealKresdOptions): Promise<RealKresd> {
+  const directory = mkdtempSync(join(tmpdir(), 'writ-kresd-'));
+  chmodSync(directory, 0o755);
+  for (const name of ['run', 'run/control', 'cache']) mkdirSync(join(directory, name));
+  const run = join(directory, 'run');
+  const port = await freePort();
+  const processes = new Map<string, ChildProcess>();
+  let log = '';
+
+  const start = async (worker: string): Promise<void> => {
+    const child = spawn('kresd', ['-n', '-c', join(sampleDirectory, 'kresd.conf'), run], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        DNS_PORT: String(port),
+        SYSTEMD_INSTANCE: worker,
+        WRIT_POLICY: options.policy,
+        CACHE_DIR: join(directory, 'cache'),
+      },
+    });
+    const note = (chunk: Buffer): void => {
+      log += `${worker}: ${chunk}`;
+    };
+    child.stdout.on('data', note);
+    child.stderr.on('data', note);
+    processes.set(worker, child);
+    await untilItAnswers(join(run, 'control', worker), child, () => log);
+  };
+  const end = (worker: string, signal: NodeJS.Signals): Promise<void> => {
+    const child = processes.get(worker);
+    processes.delete(worker);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      child.once('exit', () => resolve());
+      child.kill(signal);
+    });
+  };
+  const stop = async (): Promise<void> => {
+    await Promise.all([...processes.keys()].map((worker) => end(worker, 'SIGKILL')));
+    rmSync(directory, { recursive: true, force: true });
+  };
+
+  try {
+    for (let worker = 1; worker <= (options.workers ?? 2); worker += 1) await start(String(worker));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    port,
+    controlGlob: join(run, 'control', '*'),
+    pids: () => Object.fromEntries([...processes].map(([worker, child]) => [worker, child.pid ?? 0])),
+    ask: (name, count = 20) => ask(port, name, count),
+    kill: (worker) => end(worker, 'SIGKILL'),
+    start,
+    log: () => log,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** UDP and TCP share the number; the workers share the port by SO_REUSEPORT, so it only has to be free now. */
+async function freePort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => socket.close(() => resolve()));
+  return port;
+}
+
+/** The sockets are made while the configuration is read; only an answer says that the worker runs. */
+async function untilItAnswers(path: string, child: ChildProcess, log: () => string): Promise<void> {
+  for (let tries = 0; tries < 500; tries += 1) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`kresd ended: ${log()}`);
+    const result = await exchange({
+      path,
+      request: encodeKresdCommand('worker.pid'),
+      read: createKresdReader(),
+      timeoutMs: 10_000,
+      clock: systemClock,
+    });
+    const isOurs =
+      result.kind === 'answered' && result.value.kind === 'text' && result.value.text === String(child.pid);
+    if (isOurs) return;
+    await setTimeout(20);
+  }
+  throw new Error(`kresd does not answer on ${path}: ${log()}`);
+}
+
+async function ask(port: number, name: string, count: number): Promise<Record<string, number>> {
+  const answers: Record<string, number> = {};
+  for (let asked = 0; asked < count; asked += 1) {
+    const args = ['+tries=1', '+time=2', '@127.0.0.1', '-p', String(port), name, 'A'];
+    const { stdout } = await execute('dig', args);
+    const address = new RegExp(`^${name.replaceAll('.', '\\.')}\\.\\s.*\\sA\\s(\\S+)$`, 'm').exec(
+      stdout,
+    )?.[1];
+    const answer = address ?? /status: ([A-Z]+)/.exec(stdout)?.[1] ?? 'no answer';
+    answers[answer] = (answers[answer] ?? 0) + 1;
+  }
+  return answers;
+}

@@ -1,0 +1,89 @@
+// The real supervisord with a group `worker` of two programs, which note the signals they get and what they then read.
+// Owns the process and what it started; a stand-in that misbehaves is in fake-supervisord.ts.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { callSupervisord } from '../../../src/workers/protocols/supervisord-client.js';
+import { until } from '../assert/until.js';
+
+const execute = promisify(execFile);
+
+export interface RealSupervisord extends AsyncDisposable {
+  readonly socket: string;
+  /** Lines that worker N wrote: `started PID`, then `HUP` for each; behind each of them what it reads, if it reads. */
+  lines(worker: number): readonly string[];
+  /** Ends worker N for good, as `supervisorctl stop` does for a whole group. */
+  end(worker: number): Promise<void>;
+  /** Runs supervisorctl, as a person would: `ctl('stop', 'worker:*')`. */
+  ctl(...args: string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Notes its start and its signals; ends at once, as a broken policy would have it, when `broken` is there. */
+const program = `
+[ -e DIR/broken ] && exit 3
+grep -qs broken "$2/worker.conf" && exit 3
+note() { echo "$2" >> DIR/$1.log; cat "$3/rules" >> DIR/$1.log 2>/dev/null; }
+note $1 "started $$" "$2"
+trap "note $1 HUP '$2'" HUP
+while :; do sleep 0.05; done
+`;
+
+function config(directory: string, reads: string): string {
+  return `
+[supervisord]
+nodaemon=true
+logfile=${directory}/supervisord.log
+pidfile=${directory}/supervisord.pid
+childlogdir=${directory}
+[unix_http_server]
+file=${directory}/supervisor.sock
+chmod=0700
+[supervisorctl]
+serverurl=unix://${directory}/supervisor.sock
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+[program:worker]
+command=/bin/sh ${directory}/worker.sh %(process_num)d ${reads}
+numprocs=2
+process_name=%(program_name)s_%(process_num)d
+startsecs=1
+startretries=0
+`;
+}
+
+/** @param reads a directory whose file `rules` the programs read at start and at HUP; they end where its `worker.conf` says broken */
+export async function startSupervisord(
+  directory: string,
+  { reads = '/nonexistent' }: { readonly reads?: string } = {},
+): Promise<RealSupervisord> {
+  writeFileSync(join(directory, 'worker.sh'), program.replaceAll('DIR', directory));
+  writeFileSync(join(directory, 'supervisord.conf'), config(directory, reads));
+  const child: ChildProcess = spawn('supervisord', ['-c', join(directory, 'supervisord.conf')], {
+    stdio: 'ignore',
+    cwd: directory,
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const lines = (worker: number): readonly string[] => {
+    const log = join(directory, `${worker}.log`);
+    return existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : [];
+  };
+  const ctl = async (...args: string[]): Promise<string> => {
+    const own = ['-c', join(directory, 'supervisord.conf')];
+    return (await execute('supervisorctl', [...own, ...args])).stdout;
+  };
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  const socket = join(directory, 'supervisor.sock');
+  const end = async (worker: number): Promise<void> => {
+    const place = { socket, clock: systemClock };
+    const call = ['stopProcess', `worker:worker_${worker}`, true] as const;
+    await callSupervisord(place, call, { timeoutMs: 20_000 });
+  };
+  await until(() => existsSync(socket) && lines(0).length > 0 && lines(1).length > 0);
+  return { socket, lines, end, ctl, stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,33 @@
+// A change of the root that is signed and ready, and the repository behind it: what the tests of a commit start from.
+import * as fs from 'node:fs';
+import type { Proposal } from '../../../src/publisher/root/proposal-file.js';
+import type { RootChange } from '../../../src/publisher/root/root-change.js';
+import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
+import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { memoryTrustStore } from '../../../src/trust/store/trust-store.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { newKey, proposal, signedBy } from './ceremony.js';
+import type { SampleRepository } from './sample-repository.js';
+
+export const dayMs = 86_400_000;
+export const both = ['root-1.key', 'root-2.key'];
+
+/** A host that keeps what it trusts from one refresh to the next. */
+export function hostOf(repository: SampleRepository): RepositoryClient {
+  const { url, clock, rootPath } = repository;
+  const source = openRepositorySource(url, { clock, version: 'test' });
+  return openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
+}
+
+export async function versionsOf(host: RepositoryClient): Promise<Record<string, number>> {
+  const { roles } = await host.refresh({ conditional: 'no' });
+  return Object.fromEntries(Object.entries(roles).map(([role, { version }]) => [role, version]));
+}
+
+export async function complete(repository: SampleRepository, change: Partial<RootChange>): Promise<Proposal> {
+  return signedBy(repository, proposal(repository, change), both);
+}
+
+export function replacing(dir: TempDir, role: 'targets' | 'snapshot' | 'timestamp', folder = 'keys') {
+  return { role, keys: [newKey(dir, `${role}-2`, folder)] };
+}

@@ -1,0 +1,76 @@
+// A repository of our own publisher with a team that signs its own bundles, by keys that the publisher has not.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { createKeyFile, newSeed } from '../../../src/publisher/keys/key-file.js';
+import { type PublicKey, readPublicKey } from '../../../src/publisher/keys/public-key.js';
+import { type ResignRoleResult, resignRole } from '../../../src/publisher/signing/resign-role.js';
+import {
+  type DelegateResult,
+  type DelegationRequest,
+  delegateRole,
+} from '../../../src/publisher/teams/delegate.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { changeOptions, type SampleRepository, sampleRepository } from './sample-repository.js';
+
+export interface Team {
+  readonly role: string;
+  /** The team's directory of keys: its own key, and nothing of the repository's. */
+  readonly keys: string;
+  readonly publicKey: PublicKey;
+}
+
+/** @returns a team with a new key; nothing is delegated yet */
+export function makeTeam(dir: TempDir, role: string, name = role): Team {
+  const keys = dir.join(`team-${name}`);
+  fs.mkdirSync(keys);
+  const path = join(keys, `${role}.key`);
+  createKeyFile({ path, seed: newSeed(), durableFs: createDurableFs() });
+  return { role, keys, publicKey: readPublicKey(path) };
+}
+
+type Change = NonNullable<DelegationRequest['change']>;
+
+/** Delegates `dns-*` to the team unless told otherwise. */
+export function delegateTo(
+  repository: SampleRepository,
+  { role, publicKey }: Team,
+  {
+    handOver = 'no',
+    keysDirectory,
+    ...change
+  }: Change & { handOver?: 'yes' | 'no'; keysDirectory?: string } = {},
+): Promise<DelegateResult> {
+  const options = changeOptions(repository, keysDirectory === undefined ? {} : { keys: keysDirectory });
+  return delegateRole(
+    { role, handOver, change: { paths: ['dns-*/*'], keys: [publicKey], ...change } },
+    options,
+  );
+}
+
+export interface DelegatedRepository {
+  readonly repository: SampleRepository;
+  /** `dns-team`, which signs `dns-*`. */
+  readonly team: Team;
+}
+
+/** A new repository that delegates to a team, which has signed nothing yet. */
+export async function delegatedRepository(dir: TempDir): Promise<DelegatedRepository> {
+  const repository = sampleRepository(dir);
+  const team = makeTeam(dir, 'dns-team');
+  await delegateTo(repository, team);
+  return { repository, team };
+}
+
+/** As delegatedRepository, with serial 1 of `dns-edge` that the team has signed and hosts see. */
+export async function publishedByTeam(dir: TempDir): Promise<DelegatedRepository> {
+  const { repository, team } = await delegatedRepository(dir);
+  await repository.publish({ file: 'one' }, { keys: team.keys });
+  await repository.refresh();
+  return { repository, team };
+}
+
+/** The team's `writ sign --role`. */
+export function signByTeam(repository: SampleRepository, { role, keys }: Team): Promise<ResignRoleResult> {
+  return resignRole(role, changeOptions(repository, { keys }));
+}

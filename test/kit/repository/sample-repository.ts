@@ -1,0 +1,140 @@
+// A signed repository in a temporary directory, made by the publisher itself, with keys that need no passphrase.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type ArchiveLimits, defaultArchiveLimits } from '../../../src/core/limits.js';
+import type { OnlineRole } from '../../../src/core/tuf/tuf-metadata.js';
+import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
+import type { Clock } from '../../../src/platform/time/clock.js';
+import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
+import { type PublishResult, publishBundle } from '../../../src/publisher/release/publish.js';
+import { defaultLives, type RoleLives } from '../../../src/publisher/repository/metadata-content.js';
+import { type InitResult, initRepository } from '../../../src/publisher/root/init-repository.js';
+import {
+  openOnlineSigners,
+  type ResignResult,
+  resignOnline,
+} from '../../../src/publisher/signing/online-signing.js';
+import type { ChangeOptions } from '../../../src/publisher/signing/sign-change.js';
+import { fakeClock } from '../clock/fake-clock.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { writeTree } from '../disk/write-tree.js';
+
+export interface SampleRepository {
+  readonly directory: string;
+  readonly keys: string;
+  /** `file:///...` */
+  readonly url: string;
+  /** The bootstrap root for hosts. */
+  readonly rootPath: string;
+  readonly clock: Clock;
+  readonly init: InitResult;
+  /** Publishes these files (see writeTree) as `dns-edge` on `stable` unless told otherwise. */
+  publish(files: SampleFiles, options?: SamplePublishOptions): Promise<PublishResult>;
+  /** Signs the online roles again. */
+  refresh(roles?: readonly OnlineRole[]): Promise<ResignResult>;
+}
+
+export type SampleFiles = Readonly<Record<string, string | Uint8Array>>;
+
+export interface SamplePublishOptions {
+  readonly bundle?: string;
+  readonly channel?: string;
+  readonly revision?: string;
+  readonly withdraw?: readonly number[];
+  readonly afterSerial?: number;
+  /** Another directory of keys, as one without the online keys. */
+  readonly keys?: string;
+  readonly durableFs?: DurableFs;
+  readonly limits?: ArchiveLimits;
+}
+
+export interface SampleRepositoryOptions {
+  /** A fake clock of 2026-11-01 by default; give the real one where real processes look at expiry. */
+  readonly clock?: Clock;
+  readonly lives?: Partial<RoleLives>;
+  readonly rootKeys?: number;
+  readonly rootThreshold?: number;
+}
+
+const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
+/** What the commands that change targets are given. */
+export function changeOptions(
+  repository: SampleRepository,
+  given: { readonly keys?: string; readonly durableFs?: DurableFs } = {},
+): ChangeOptions {
+  return {
+    repository: repository.directory,
+    keys: { path: given.keys ?? repository.keys, passphrases: noPassphrases },
+    holder: 'test',
+    clock: repository.clock,
+    durableFs: given.durableFs ?? createDurableFs(),
+    lockWaitMs: 0,
+    report: noReport,
+  };
+}
+
+/** @returns a directory with some of the repository's keys */
+export function someKeys(dir: TempDir, repository: SampleRepository, ...names: readonly string[]): string {
+  const path = dir.join(`keys-${names.join('-')}`);
+  fs.mkdirSync(path, { recursive: true });
+  for (const name of names) fs.copyFileSync(join(repository.keys, name), join(path, name));
+  return path;
+}
+
+export const noReport = { begin: () => undefined };
+
+/** @returns a repository without a release in `repo/` below `dir`, its keys in `keys/` */
+export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions = {}): SampleRepository {
+  const directory = dir.join('repo');
+  const keys = dir.join('keys');
+  const clock = options.clock ?? fakeClock();
+  const durableFs = createDurableFs();
+  const init = initRepository({
+    repository: directory,
+    keysDirectory: keys,
+    rootKeys: options.rootKeys ?? 3,
+    rootThreshold: options.rootThreshold ?? 2,
+    spareRootKey: 'waived',
+    lives: { ...defaultLives, ...options.lives },
+    clock,
+    durableFs,
+  });
+  let sources = 0;
+  return {
+    directory,
+    keys,
+    url: pathToFileURL(directory).href,
+    rootPath: init.rootPath,
+    clock,
+    init,
+    publish: (files, given = {}) => {
+      sources += 1;
+      return publishBundle({
+        source: writeTree(dir.join(`source-${sources}`), files),
+        repository: directory,
+        keys: { path: given.keys ?? keys, passphrases: noPassphrases },
+        bundle: given.bundle ?? 'dns-edge',
+        channel: given.channel ?? 'stable',
+        revision: given.revision ?? `r${sources}`,
+        limits: given.limits ?? defaultArchiveLimits,
+        clock,
+        durableFs: given.durableFs ?? durableFs,
+        lockWaitMs: 0,
+        report: noReport,
+        ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
+        ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
+      });
+    },
+    refresh: async (roles = ['snapshot', 'timestamp']) => {
+      const signers = await openOnlineSigners(directory, { path: keys, passphrases: noPassphrases });
+      const holder = 'refresh';
+      return resignOnline({ repository: directory, signers, roles, clock, durableFs, holder, lockWaitMs: 0 });
+    },
+  };
+}
+
+/** @param name as `3.targets.json` */
+export function metadataPath(repository: SampleRepository, name: string): string {
+  return join(repository.directory, 'metadata', name);
+}

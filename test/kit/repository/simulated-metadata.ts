@@ -1,0 +1,61 @@
+// The parts that simulated metadata is made of: envelopes, times, digests, delegations. Plain values that a test may
+// bend as it likes; nothing is checked here.
+import { createHash } from 'node:crypto';
+import type { MetadataSignature } from '../../../src/core/tuf/tuf-metadata.js';
+import type { SimulatedKey } from './simulated-keys.js';
+
+/** Signed parts as plain values, so that a test can put anything into them. */
+// biome-ignore lint/suspicious/noExplicitAny: tests write what no type would let them
+export type Loose = any;
+
+export const dayMs = 86_400_000;
+
+export function encodeEnvelope(signatures: readonly MetadataSignature[], signed: unknown): Buffer {
+  // Not the canonical form: that leaves the line ends of PEM keys as they are, which is no JSON.
+  return Buffer.from(JSON.stringify({ signatures, signed }));
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
+}
+
+export function newSigned(type: string, expiresAtMs: number): Loose {
+  return { _type: type, spec_version: '1.0.34', version: 1, expires: isoTime(expiresAtMs) };
+}
+
+/** @param algorithms of node:crypto; any other name gets a digest that nobody can check */
+export function digestsOf(bytes: Uint8Array, algorithms: readonly string[]): Record<string, string> {
+  return Object.fromEntries(algorithms.map((name) => [name, digestOf(bytes, name)]));
+}
+
+function digestOf(bytes: Uint8Array, algorithm: string): string {
+  const known = ['sha256', 'sha512', 'md5'].includes(algorithm);
+  return known ? createHash(algorithm).update(bytes).digest('hex') : '00'.repeat(32);
+}
+
+/** How a delegator lists a role; without paths and prefixes it gets all names of one and of two parts. */
+export interface Delegation {
+  readonly name: string;
+  readonly paths?: readonly string[];
+  readonly path_hash_prefixes?: readonly string[];
+  /** Left out of the metadata if undefined. */
+  readonly terminating?: boolean;
+  /** Of the role as this delegator sees it; the keys of the role, or one new key, by default. */
+  readonly keys?: readonly SimulatedKey[];
+  readonly threshold?: number;
+}
+
+/** Appends a delegation to the signed part of a targets role. */
+export function appendDelegation(
+  signed: Loose,
+  { keys = [], threshold = 1, ...rest }: Delegation & { readonly keys: readonly SimulatedKey[] },
+): void {
+  signed.delegations ??= { keys: {}, roles: [] };
+  for (const { id, key } of keys) signed.delegations.keys[id] = key;
+  const entry = { ...rest, keyids: keys.map(({ id }) => id), threshold };
+  signed.delegations.roles.push(
+    rest.paths === undefined && rest.path_hash_prefixes === undefined
+      ? { ...entry, paths: ['*', '*/*'] }
+      : entry,
+  );
+}

@@ -1,0 +1,147 @@
+// A host's trust against a simulated repository: a trust host whose process goes on, with verdicts and versions to look
+// at. Holds the store to its promise that it has only bytes that were served.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ErrorCode } from '../../../src/core/error-codes.js';
+import { WritError } from '../../../src/core/errors.js';
+import type { MetadataLimits } from '../../../src/core/limits.js';
+import type { RepositoryClient } from '../../../src/trust/repository-client.js';
+import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
+import { tempDir } from '../disk/temp-dir.js';
+import { RepositorySimulator, type SimulatorOptions } from '../repository/repository-simulator.js';
+import { trustHostAt } from './trust-host.js';
+
+/** `trusted`, or the code of the refusal. */
+export type Verdict = ErrorCode | 'trusted';
+
+export interface TrustBench extends Disposable {
+  readonly clock: FakeClock;
+  readonly repository: RepositorySimulator;
+  /** The directory of the store. */
+  readonly trust: string;
+  /** Of the present process. */
+  readonly client: RepositoryClient;
+  /** The refusal of the last refresh. */
+  readonly refusal: WritError | undefined;
+  /** Goes on as a new process with the same store; `trustedRoot` is shipped with it in place of the first one. */
+  restart(options?: { readonly trustedRoot?: Uint8Array }): void;
+  refresh(): Promise<Verdict>;
+  /** Looks for the head of `stable`: `trusted` if it is vouched for, `unknown` if nobody lists it. */
+  find(bundle: string): Promise<Verdict | 'unknown'>;
+  /** Names of the metadata asked for since the last look; `name?` where conditional. */
+  asked(): string[];
+  /** Version by role of what the store has, each file proved to be one that was served, byte for byte. */
+  stored(): Record<string, number>;
+  storedBytes(role: string): Buffer;
+}
+
+export interface TrustBenchOptions extends Partial<SimulatorOptions> {
+  readonly limits?: MetadataLimits;
+  /** Stands between the client and the simulator. */
+  readonly source?: (source: RepositorySource) => RepositorySource;
+}
+
+export const startMs = Date.UTC(2026, 10, 1);
+
+/** @example using bench = trustBench(); assert.equal(await bench.refresh(), 'trusted'); */
+export function trustBench({ limits, source, ...rest }: TrustBenchOptions = {}): TrustBench {
+  const dir = tempDir();
+  const clock = fakeClock({ nowMs: startMs, mode: 'skip' });
+  const repository = new RepositorySimulator({ nowMs: startMs, ...rest });
+  const host = trustHostAt(dir, clock);
+  const { trust } = host;
+  const served = new Set<string>();
+  const ship = (bytes: Uint8Array): void => {
+    host.bootstrap(bytes);
+    served.add(digestOf(bytes));
+  };
+  const open = (): RepositoryClient => {
+    const plain = repository.source();
+    return host.boot(noteServed(source?.(plain) ?? plain, served), {}, limits);
+  };
+  ship(repository.bootstrapRoot);
+  let client = open();
+  let refusal: WritError | undefined;
+
+  return {
+    clock,
+    repository,
+    trust,
+    get client() {
+      return client;
+    },
+    get refusal() {
+      return refusal;
+    },
+    restart: ({ trustedRoot } = {}) => {
+      if (trustedRoot !== undefined) ship(trustedRoot);
+      client = open();
+    },
+    refresh: async () => {
+      refusal = await refusalOf(client.refresh());
+      return refusal?.code ?? 'trusted';
+    },
+    find: async (bundle) => {
+      const looking = client.target(bundle, 'stable');
+      const refused = await refusalOf(looking);
+      if (refused !== undefined) return refused.code;
+      return (await looking) === undefined ? 'unknown' : 'trusted';
+    },
+    asked: () => repository.takeRequests().map(shortRequest),
+    stored: () => readStored(trust, served),
+    storedBytes: (role) => readFileSync(join(trust, `${encodeURIComponent(role)}.json`)),
+    [Symbol.dispose]: () => host[Symbol.dispose](),
+  };
+}
+
+/** @returns the error of a promise that a refusal may end; what is no refusal is thrown on */
+export async function refusalOf(promise: Promise<unknown>): Promise<WritError | undefined> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    if (error instanceof WritError) return error;
+    throw error;
+  }
+}
+
+/** What a first refresh asks for, in this order and nothing else. */
+export const firstRequests = ['2.root.json', 'timestamp.json', '1.snapshot.json', '1.targets.json'];
+
+/** What the store has after a first refresh. */
+export const firstVersions = { root: 1, snapshot: 1, targets: 1, timestamp: 1 };
+
+function noteServed(source: RepositorySource, served: Set<string>): RepositorySource {
+  return {
+    ...source,
+    fetch: async (path, options) => {
+      const verdict = await source.fetch(path, options);
+      if (verdict.kind === 'found') served.add(digestOf(verdict.bytes));
+      return verdict;
+    },
+  };
+}
+
+function readStored(trust: string, served: ReadonlySet<string>): Record<string, number> {
+  const names = readdirSync(trust).filter((name) => name.endsWith('.json'));
+  const versions = names.sort().map((name) => {
+    const bytes = readFileSync(join(trust, name));
+    assert.ok(served.has(digestOf(bytes)), `${name} in the store was never served`);
+    return [
+      decodeURIComponent(name.replace(/\.json$/, '')),
+      JSON.parse(bytes.toString()).signed.version,
+    ] as const;
+  });
+  return Object.fromEntries(versions);
+}
+
+function shortRequest(request: string): string {
+  return request.replace(/^GET metadata\//, '').replace(/ if-none-match$/, '?');
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

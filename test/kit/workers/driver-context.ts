@@ -1,0 +1,17 @@
+// What a driver gets in a test: a silent log, the real clock, a private run directory.
+
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import type { DriverContext } from '../../../src/workers/contract/driver.js';
+
+export function driverContext(overrides: Partial<DriverContext> = {}): DriverContext {
+  return {
+    group: 'test',
+    log: silentLog(),
+    clock: systemClock,
+    durable: createDurableFs(),
+    runDirectory: '/nonexistent',
+    ...overrides,
+  };
+}

@@ -1,0 +1,47 @@
+// A native group with its socket, as the tests of the driver share it: what was told late, and what was said of breaches.
+import { pino } from 'pino';
+import type { Answer, Driver, DriverContext, Target } from '../../../src/workers/contract/driver.js';
+import { native } from '../../../src/workers/drivers/native.js';
+import { until } from '../assert/until.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { driverContext } from './driver-context.js';
+
+export const seven: Target = { generation: 7, path: '/policy/generations/7' };
+export const eight: Target = { generation: 8, path: '/policy/generations/8' };
+export const timeoutMs = 5000;
+
+export interface Setup extends AsyncDisposable {
+  readonly driver: Driver;
+  readonly path: string;
+  readonly late: { worker: string; generation: number; answer: Answer }[];
+  readonly codes: () => string[];
+}
+
+export async function setUp(
+  dir: TempDir,
+  overrides: Partial<DriverContext> = {},
+  options = {},
+): Promise<Setup> {
+  const late: Setup['late'] = [];
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const context = driverContext({
+    log,
+    runDirectory: dir.path,
+    onLateAnswer: (worker, generation, answer) => void late.push({ worker, generation, answer }),
+    ...overrides,
+  });
+  const driver = native.create({ native: 'access', ...options }, context);
+  await driver.open?.();
+  return {
+    driver,
+    path: dir.join('workers/access.sock'),
+    late,
+    codes: () => lines.map((line) => String(JSON.parse(line).code)),
+    [Symbol.asyncDispose]: async () => driver.close?.(),
+  };
+}
+
+export async function membersAre(driver: Driver, wanted: readonly string[]): Promise<void> {
+  await until(async () => JSON.stringify(await driver.members()) === JSON.stringify(wanted));
+}

@@ -1,0 +1,12 @@
+// The options of one driver as the configuration judges them: its own schemas, and no key that it does not know.
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { DriverKind } from '../../../src/workers/contract/driver.js';
+
+export function compileOptions({ name, properties, required }: DriverKind): ValidateFunction {
+  return new Ajv({ strict: true, allowUnionTypes: true }).compile({
+    type: 'object',
+    properties,
+    required: [name, ...required],
+    additionalProperties: false,
+  });
+}

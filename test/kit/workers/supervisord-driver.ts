@@ -1,0 +1,11 @@
+// The supervisord driver over a socket, and processes as supervisord describes them: what the tests of the driver share.
+import type { Driver } from '../../../src/workers/contract/driver.js';
+import { supervisord } from '../../../src/workers/drivers/supervisord.js';
+import { driverContext } from './driver-context.js';
+
+export const running = { state: 20, stateName: 'RUNNING', pid: 100 };
+export const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
+
+export function driverOf(socket: string, options: object = { group: 'web', signal: 'HUP' }): Driver {
+  return supervisord.create({ supervisord: socket, ...options }, driverContext());
+}

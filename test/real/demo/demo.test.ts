@@ -1,0 +1,105 @@
+// Runs the demo as `npm run demo` does. It holds every exit code and answer itself; what is held here is that it
+// ends well, says so, and leaves neither a process nor a file behind, however it ends.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
+import { until } from '../../kit/assert/until.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+
+const program = fileURLToPath(new URL('../../../demo/demo.js', import.meta.url));
+
+interface Demo {
+  readonly child: ChildProcess;
+  stdout(): string;
+  readonly ended: Promise<number | null>;
+}
+
+function startDemo(temporary: TempDir, env: NodeJS.ProcessEnv = {}): Demo {
+  const child = spawn(process.execPath, [program], {
+    env: { PATH: process.env['PATH'], TMPDIR: temporary.path, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', (exitCode) => resolve(exitCode));
+  });
+  return { child, stdout: () => stdout, ended };
+}
+
+/** Command lines of all processes that name the directory: every child of the demo does, or runs in it. */
+function processesOf(directory: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8') + readFileSync(`/proc/${pid}/environ`, 'utf8');
+      } catch {
+        return '';
+      }
+    })
+    .filter((text) => text.includes(directory));
+}
+
+describe('the demo', () => {
+  it('shows the main job, finds everything as expected, and leaves nothing behind', async () => {
+    using temporary = tempDir();
+    // What a reader has in his environment is no part of the demo; colours are as on a terminal.
+    const env = { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary', FORCE_COLOR: '1' };
+    const demo = startDemo(temporary, env);
+    assert.equal(await demo.ended, 0, demo.stdout());
+    const story = [
+      'CREATED repository repo',
+      'PUBLISHED access stable serial 1 (first)',
+      'LISTENING http://127.0.0.1:',
+      '{"allowed":true,"generation":1,"name":"worker-1"}',
+      'ACTIVATED generation 2 (access 2, second)',
+      '{"allowed":false,"generation":2,"name":"worker-2"}',
+      'FAILED  access 3 [DOWNLOAD_DIGEST]',
+      'ACTIVATED generation 4 (access 3, third)',
+      'REJECTED  access 4 [CHECK_FAILED]',
+      'REJECTED  access 4 [REMEMBERED_REFUSAL]',
+      'ROLLED BACK  generation 4 is active again',
+      'ACTIVATED generation 2 (access 2, second) again',
+      'when (UTC)',
+      '(access 6, mended)',
+    ];
+    const shown = stripVTControlCharacters(demo.stdout());
+    assert.notEqual(shown, demo.stdout());
+    let from = 0;
+    for (const line of story) {
+      const at = shown.indexOf(line, from);
+      assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${shown}`);
+      from = at;
+    }
+    assert.match(shown, /\n(8|11) steps, all as expected\n$/);
+    assert.deepEqual(readdirSync(temporary.path), []);
+    assert.deepEqual(processesOf(temporary.path), []);
+  });
+
+  it('ends its children and removes its directory when it is broken off', async () => {
+    using temporary = tempDir();
+    const demo = startDemo(temporary);
+    await until(() => demo.stdout().includes('worker-2 listens'));
+    assert.notDeepEqual(processesOf(temporary.path), []);
+    demo.child.kill('SIGINT');
+    assert.equal(await demo.ended, 130);
+    assert.deepEqual(readdirSync(temporary.path), []);
+    assert.deepEqual(processesOf(temporary.path), []);
+  });
+
+  it('ends with exit 1 and a clear line when something is not as expected', async () => {
+    using temporary = tempDir();
+    // In a directory that everybody may write an agent refuses to start.
+    chmodSync(temporary.path, 0o777);
+    const demo = startDemo(temporary);
+    assert.equal(await demo.ended, 1, demo.stdout());
+    assert.match(demo.stdout(), /\nNOT AS EXPECTED: writ agent ended by itself: .*\nerror\[PATH_UNSAFE\]/);
+    assert.deepEqual(readdirSync(temporary.path), []);
+  });
+});

@@ -1,0 +1,200 @@
+// The systemd driver and a real systemd: what systemctl answers of units that reload, refuse, hang, are dead, masked or
+// absent, and whether what the driver makes of it is true.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { defaultPath } from '../../../src/platform/process/run-command.js';
+import type { Driver } from '../../../src/workers/contract/driver.js';
+import { systemd } from '../../../src/workers/drivers/systemd.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import {
+  type BootedSystemd,
+  bootSystemd,
+  machineDisk,
+  needsBoot,
+} from '../../kit/programs/booted-systemd.js';
+import { driverContext } from '../../kit/workers/driver-context.js';
+
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 20_000 };
+
+/** Instances of one template; what happens at a reload is a file of its name. */
+const template = `[Service]
+ExecStart=/bin/sh -c 'test ! -e /etc/broken/%i && exec sleep infinity'
+ExecReload=/bin/sh /etc/reload/%i
+TimeoutStartSec=60s
+`;
+const reloads: Readonly<Record<string, string>> = {
+  good: 'echo reloaded >>/var/log/good.reloads',
+  no: 'echo "no such zone" >&2; exit 1',
+  hangs: 'sleep 100',
+  other: 'sleep 100',
+  slow: 'content=$(cat /etc/content); sleep 2; echo $content >/var/log/slow.uses',
+  dies: 'kill -KILL $MAINPID; sleep 0.3',
+};
+
+type MakeDriver = (pattern: string, options?: object) => Driver;
+
+/** The driver runs here, and its systemctl in the machine. */
+function driversFor(machine: BootedSystemd, folder: string): MakeDriver {
+  const quoted = machine.enter.map((word) => `'${word}'`).join(' ');
+  writeFileSync(`${folder}/systemctl`, `#!/bin/sh\nexec ${quoted} systemctl "$@"\n`, { mode: 0o755 });
+  const context = driverContext({ programPath: `${folder}:${defaultPath}` });
+  return (pattern, more = {}) => systemd.create({ systemd: pattern, ...more }, context);
+}
+
+describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBoot() }, () => {
+  it('says of each unit what is true', async (t) => {
+    using dir = tempDir();
+    using programs = tempDir();
+    const disk = machineDisk(dir.path);
+    disk.write('/etc/systemd/system/w@.service', template);
+    disk.write(
+      '/etc/systemd/system/late@.service',
+      '[Service]\nType=notify\nExecStart=/bin/sleep infinity\nTimeoutStartSec=60s\n',
+    );
+    for (const [name, script] of Object.entries(reloads)) disk.write(`/etc/reload/${name}`, `${script}\n`);
+    disk.write('/etc/broken/.keep', '');
+    await using machine = await bootSystemd(disk);
+    const driver = driversFor(machine, programs.path);
+    // A unit in /etc could not be masked.
+    const plain = '[Service]\nExecStart=/bin/sleep infinity\nExecReload=/bin/true\n';
+    await machine.ok(
+      'sh',
+      '-c',
+      `printf '${plain}' >/run/systemd/system/plain.service && systemctl daemon-reload`,
+    );
+    const start = (...units: string[]): Promise<string> => machine.ok('systemctl', 'start', ...units);
+    const unit = (name: string): string => `w@${name}.service`;
+    const invocation = (name: string): Promise<string> => machine.show(name, 'InvocationID');
+
+    await t.test('names the units of a pattern that are up or failed, and nobody else', async () => {
+      const all = driver('w@*.service');
+      assert.deepEqual(await all.members(), []);
+      await start(unit('good'), unit('no'), unit('hangs'), 'plain.service');
+      disk.write('/etc/broken/dead', '');
+      await machine.run('systemctl', 'start', unit('dead'));
+      await machine.becomes(unit('dead'), 'ActiveState', 'failed');
+      await machine.ok('systemctl', 'stop', unit('no'));
+      assert.deepEqual(await all.members(), [unit('dead'), unit('good'), unit('hangs')]);
+      await start(unit('no'));
+      assert.deepEqual(await driver('plain.service').members(), ['plain.service']);
+      assert.deepEqual(await driver('absent.service').members(), []);
+      assert.deepEqual(await driver('w@[gn]o*.service').members(), [unit('good'), unit('no')]);
+    });
+
+    await t.test(
+      'reloads, claims no more than the command proves, and is vouched for by the user alone',
+      async () => {
+        const before = await invocation(unit('good'));
+        const told = await driver('w@*.service').reset(unit('good'), reset);
+        assert.equal(told.kind, 'told', told.text);
+        assert.match(told.text, /as good as the exit code of: \/bin\/sh \/etc\/reload\/good$/);
+        const vouched = await driver('w@*.service', { confirms: true }).reset(unit('good'), reset);
+        assert.equal(vouched.kind, 'confirmed', vouched.text);
+        assert.equal(await machine.ok('cat', '/var/log/good.reloads'), 'reloaded\nreloaded');
+        assert.equal(await invocation(unit('good')), before);
+        assert.equal(await driver('w@*.service').identity?.(unit('good')), before);
+      },
+    );
+
+    await t.test('takes a reload that failed for a no, though the unit is still up', async () => {
+      const answer = await driver('w@*.service', { confirms: true }).reset(unit('no'), reset);
+      assert.equal(answer.kind, 'refused', answer.text);
+      assert.equal(await machine.show(unit('no'), 'ActiveState'), 'active');
+    });
+
+    await t.test('has no verdict of a reload that hangs, however long systemd waits', async () => {
+      const answer = await driver('w@*.service').reset(unit('hangs'), { ...reset, timeoutMs: 1500 });
+      assert.equal(answer.kind, 'unreachable', answer.text);
+      assert.equal(await machine.show(unit('hangs'), 'ActiveState'), 'reloading');
+      assert.equal(await driver('w@*.service').liveness?.(unit('hangs')), 'alive');
+    });
+
+    await t.test('takes the stop of a unit by somebody else for no verdict', async () => {
+      await start(unit('other'));
+      const asked = driver('w@*.service').reset(unit('other'), reset);
+      await machine.becomes(unit('other'), 'ActiveState', 'reloading');
+      await machine.ok('systemctl', 'stop', unit('other'));
+      const answer = await asked;
+      assert.equal(answer.kind, 'unreachable', answer.text);
+      assert.match(answer.text, /canceled/);
+    });
+
+    await t.test('is not told of one reload by the end of the one before', async () => {
+      disk.write('/etc/content', 'old\n');
+      await start(unit('slow'));
+      const all = driver('w@*.service', { confirms: true });
+      const late = await all.reset(unit('slow'), { ...reset, timeoutMs: 700 });
+      assert.equal(late.kind, 'unreachable', late.text);
+      disk.write('/etc/content', 'new\n');
+      assert.equal((await all.reset(unit('slow'), reset)).kind, 'confirmed');
+      assert.equal(await machine.ok('cat', '/var/log/slow.uses'), 'new');
+    });
+
+    await t.test('takes a unit that died of its reload for no worker that was told', async () => {
+      await start(unit('dies'));
+      const answer = await driver('w@*.service', { confirms: true }).reset(unit('dies'), reset);
+      assert.notEqual(answer.kind, 'confirmed', answer.text);
+      await machine.becomes(unit('dies'), 'ActiveState', 'failed');
+      assert.equal(await driver('w@*.service').liveness?.(unit('dies')), 'dead');
+    });
+
+    await t.test('tells nobody who is dead, masked, absent or still starting', async () => {
+      await machine.ok('systemctl', 'mask', 'plain.service');
+      assert.equal(await machine.show('plain.service', 'ActiveState'), 'active', 'and it goes on');
+      const before = await invocation('plain.service');
+      await machine.ok('systemctl', 'try-restart', 'plain.service');
+      assert.equal(await invocation('plain.service'), before, 'systemctl said yes and did nothing');
+      await machine.ok('systemctl', 'start', '--no-block', 'late@1.service');
+      for (const action of ['reload', 'restart', 'try-restart', 'try-reload-or-restart']) {
+        for (const name of [
+          unit('dead'),
+          unit('never'),
+          'plain.service',
+          'absent.service',
+          'late@1.service',
+        ]) {
+          const answer = await driver('w@*.service', { action }).reset(name, reset);
+          assert.equal(answer.kind, 'unreachable', `${action} ${name}: ${answer.text}`);
+        }
+      }
+      assert.equal(await machine.show(unit('never'), 'ActiveState'), 'inactive', 'and starts nobody');
+    });
+
+    await t.test('restarts: another process, and no claim about what it has read', async () => {
+      for (const action of ['restart', 'try-restart', 'try-reload-or-restart']) {
+        const before = await invocation(unit('good'));
+        const answer = await driver('w@*.service', { action }).reset(unit('good'), reset);
+        assert.equal(answer.kind, 'told', answer.text);
+        const isAnother = (await invocation(unit('good'))) !== before;
+        assert.equal(isAnother, action !== 'try-reload-or-restart', `${action}: ${answer.text}`);
+      }
+    });
+
+    await t.test(
+      'starts what is dead only when it is asked to restart it, and says so when that fails',
+      async () => {
+        const all = driver('w@*.service');
+        assert.equal((await all.restart?.(unit('dies'), reset))?.kind, 'told');
+        assert.equal(await machine.show(unit('dies'), 'ActiveState'), 'active');
+        disk.write(
+          '/etc/systemd/system/needy.service',
+          '[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/false\n',
+        );
+        await machine.ok('systemctl', 'daemon-reload');
+        assert.equal((await all.restart?.('needy.service', reset))?.kind, 'refused');
+        for (const name of ['plain.service', 'absent.service'])
+          assert.equal((await all.restart?.(name, reset))?.kind, 'unreachable', name);
+      },
+    );
+
+    await t.test('names a unit without a reload for what it lacks', async () => {
+      disk.write('/etc/systemd/system/mute.service', '[Service]\nExecStart=/bin/sleep infinity\n');
+      await machine.ok('systemctl', 'daemon-reload');
+      await start('mute.service');
+      const answer = await driver('mute.service').reset('mute.service', reset);
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, /action: restart/);
+    });
+  });
+});

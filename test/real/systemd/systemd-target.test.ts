@@ -1,0 +1,98 @@
+// Workers behind writ-policy.target under a real systemd, from the first boot of a new host to the next one without a
+// server.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type BootedSystemd, bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
+import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-writ.js';
+
+/** Shows what it finds at its start. */
+const worker = `[Unit]
+Wants=writ-policy.target
+After=writ-policy.target
+[Service]
+ExecStart=/bin/sh -c 'echo started with $(cat /var/lib/writ/policy/current/dns-edge/block.rpz); exec sleep infinity'
+[Install]
+WantedBy=multi-user.target
+`;
+
+const at = async (machine: BootedSystemd, unit: string): Promise<number> =>
+  Number(await machine.show(unit, 'ActiveEnterTimestampMonotonic'));
+
+describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...needsBoot() }, () => {
+  it('holds workers until a first policy is active, and lets them pass at once at the next boot', async (t) => {
+    using dir = tempDir();
+    const { disk, repository, unit, configure } = machineWithWrit(dir);
+    unit('worker.service', worker);
+    // A unit that means to wait for ever has to say so.
+    disk.write('/etc/systemd/system.conf', '[Manager]\nDefaultTimeoutStartSec=2s\n');
+    unit('writ-server.service.d/slow.conf', '[Service]\nTimeoutStartSec=30s\n');
+    const states = (machine: BootedSystemd): Promise<string[]> =>
+      Promise.all(
+        ['writ-agent.service', 'writ-policy-ready.service', 'writ-policy.target', 'worker.service'].map(
+          (name) => machine.show(name, 'ActiveState'),
+        ),
+      );
+    const allUp = ['active', 'active', 'active', 'active'];
+
+    await t.test('on a new host whose server is away they wait, longer than units may take', async () => {
+      await using machine = await bootSystemd(disk);
+      await installUsers(machine);
+      await machine.ok('systemctl', 'enable', 'writ-agent.service', 'worker.service');
+      assert.equal(await machine.ok('systemctl', 'is-enabled', 'writ-policy.target'), 'enabled');
+      await machine.ok('systemctl', 'start', '--no-block', 'worker.service');
+      await machine.becomes('writ-agent.service', 'StatusText', /^no policy is active.*SERVER_UNREACHABLE/);
+      await setTimeout(2500);
+      assert.deepEqual(await states(machine), ['activating', 'inactive', 'inactive', 'inactive']);
+      assert.equal(disk.log('worker.service'), '');
+    });
+
+    await t.test(
+      'an agent that cannot start keeps them waiting, and lets them pass when it is mended',
+      async () => {
+        configure({ pol: 1 });
+        await using machine = await bootSystemd(disk);
+        await machine.becomes('writ-agent.service', 'ActiveState', 'failed');
+        assert.equal(await machine.show('writ-agent.service', 'ExecMainStatus'), '2');
+        await machine.becomes('writ-policy-ready.service', 'ActiveState', 'activating');
+        await setTimeout(2500);
+        assert.deepEqual(await states(machine), ['failed', 'activating', 'inactive', 'inactive']);
+        assert.equal(await machine.show('writ-agent.service', 'NRestarts'), '0');
+
+        configure();
+        await repository.publish({ 'block.rpz': 'one\n' });
+        await machine.ok('systemctl', 'start', 'writ-server.service');
+        // Returns when it is ready, and so not before a policy is active.
+        await machine.ok('systemctl', 'start', 'writ-agent.service');
+        assert.match(
+          await machine.show('writ-agent.service', 'StatusText'),
+          /^generation 1 \(dns-edge 1\) is active/,
+        );
+        await machine.becomes('worker.service', 'ActiveState', 'active');
+        assert.deepEqual(await states(machine), allUp);
+        assert.ok((await at(machine, 'writ-agent.service')) < (await at(machine, 'worker.service')));
+        assert.equal(disk.log('worker.service'), 'started with one\n');
+
+        const pid = await machine.show('worker.service', 'MainPID');
+        await machine.ok('systemctl', 'restart', 'writ-agent.service');
+        await machine.ok('systemctl', 'stop', 'writ-agent.service');
+        assert.deepEqual(await states(machine), ['inactive', 'active', 'active', 'active']);
+        assert.equal(await machine.show('worker.service', 'MainPID'), pid, 'no worker ends with the agent');
+      },
+    );
+
+    await t.test('after a power cut, without a server, the stored policy is enough', async () => {
+      await using machine = await bootSystemd(disk);
+      assert.equal(await machine.ok('systemctl', 'is-system-running', '--wait'), 'running');
+      assert.deepEqual(await states(machine), allUp);
+      assert.ok((await at(machine, 'writ-agent.service')) < (await at(machine, 'worker.service')));
+      assert.equal(disk.log('worker.service'), 'started with one\nstarted with one\n');
+      assert.equal(await machine.show('writ-server.service', 'ActiveState'), 'inactive');
+      assert.equal(
+        await machine.show('writ-agent.service', 'StatusText'),
+        'generation 1 (dns-edge 1) is active',
+      );
+    });
+  });
+});

@@ -1,0 +1,164 @@
+// What others meet at a running agent: native workers, a person who rolled back, the control socket.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { appendHistory } from '../../../src/agent/job/history.js';
+import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { active, minuteMs, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { until } from '../../kit/assert/until.js';
+import { cycleResult } from '../../kit/cli/cycle-results.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { joinAs, type RawWorker } from '../../kit/workers/raw-worker.js';
+
+describe('a native worker', () => {
+  it('is told what is active when it connects, and again after a restart and a reload', async () => {
+    using dir = tempDir();
+    const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
+    const site = await siteWithRelease(dir, { workers, poll: { every: '1h' } });
+    const join = () => joinAs(`${site.paths.run}/workers/app.sock`, 'web');
+    const confirm = async (worker: RawWorker): Promise<void> => {
+      const { id, generation } = JSON.parse(await worker.line()) as { id: number; generation: number };
+      worker.send({ type: 'ack', id, generation });
+    };
+    {
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      const worker = await join();
+      await confirm(worker);
+      await until(async () => (await agent.status()).workers[0]?.state === 'confirmed');
+      assert.equal((await agent.status()).confirmed, true);
+      agent.reload();
+      await worker.closed();
+      await until(() => agent.log.named('configuration reloaded').length === 1);
+      await confirm(await join());
+      await agent.hasEnded(2);
+      assert.equal(agent.cycles()[1]?.outcome, 'unchanged');
+    }
+    await using again = site.start();
+    await again.ready;
+    await confirm(await join());
+    await until(async () => (await again.status()).confirmed);
+  });
+});
+
+describe('after a rollback', () => {
+  it('no poll brings the release back, until resume', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    await agent.pull();
+    const back = (await agent.ask({ type: 'rollback', by: 'anna', reason: 'views broke' })).at(-1);
+    assert.ok(back?.type === 'rollback.result');
+    assert.deepEqual([back.outcome, active(site)], ['activated', 'version 1\n']);
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(5 * minuteMs);
+    await agent.hasEnded(4);
+    assert.deepEqual([agent.cycles().at(-1)?.outcome, active(site)], ['deferred', 'version 1\n']);
+    const held = await agent.status();
+    assert.deepEqual(
+      held.holds.map((one) => [one.bundle, one.serial, one.by, one.reason]),
+      [['dns-edge', 2, 'anna', 'views broke']],
+    );
+    const resumed = (await agent.ask({ type: 'resume', by: 'anna' })).at(-1);
+    assert.ok(resumed?.type === 'resume.result');
+    assert.deepEqual(resumed.ended, [{ kind: 'hold', what: 'dns-edge 2' }]);
+    assert.deepEqual(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).holds, []);
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(5 * minuteMs);
+    await agent.hasEnded(5);
+    assert.equal(active(site), 'version 2\n');
+  });
+});
+
+describe('a paused agent', () => {
+  it('waits across a restart, takes the release when the pause is over, and needs nobody for it', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    const untilMs = site.clock.nowMs() + minuteMs;
+    {
+      await using agent = site.start();
+      await agent.hasEnded(1);
+      const paused = (await agent.ask({ type: 'pause', by: 'anna', reason: 'freeze', untilMs })).at(-1);
+      assert.ok(paused?.type === 'pause.result');
+      await site.repository.publish(zone(2));
+      assert.equal((await agent.pull()).exitCode, 8);
+      assert.equal(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).pause.by, 'anna');
+    }
+    await using again = site.start();
+    await again.ready;
+    assert.equal((await again.status()).pause?.reason, 'freeze');
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(minuteMs);
+    await until(() => again.cycles().some((one) => one.outcome === 'activated'));
+    assert.equal(active(site), 'version 2\n');
+    assert.equal((await again.status()).pause, undefined);
+  });
+});
+
+describe('a group that lets its changes settle', () => {
+  const quiet = { workers: [{ name: 'app', uses: ['dns-edge'], settle: '30s', reset: { run: ['true'] } }] };
+
+  it('keeps a pull waiting that is told how its own tell ended', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir, quiet);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    const asked = agent.pull();
+    await agent.hasEnded(2);
+    assert.deepEqual([agent.cycles()[1]?.outcome, active(site)], ['deferred', 'version 1\n']);
+    await until(() => site.clock.sleeping() === 4);
+    await site.clock.advance(30_000);
+    const result = await asked;
+    assert.deepEqual([result.exitCode, active(site)], [0, 'version 2\n']);
+    const told = agent.cycles().find((one) => one.changed && one.generation === result.generation);
+    assert.match(told?.workers[0]?.tell ?? '', new RegExp(`^${told?.cycle}\\.`));
+  });
+
+  it('is moved by itself when its quiet is over, without a poll', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir, quiet);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await site.repository.publish(zone(2));
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(5 * minuteMs);
+    await agent.hasEnded(2);
+    assert.equal((await agent.status()).waiting?.[0]?.serial, 2);
+    await until(() => site.clock.sleeping() === 3);
+    await site.clock.advance(35_000);
+    await until(() => active(site) === 'version 2\n');
+    assert.equal((await agent.status()).waiting, undefined);
+  });
+});
+
+describe('the control socket', () => {
+  it('gives a long history whole, to a reader at its own speed', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    const text = 'x'.repeat(1900);
+    const steps = Array.from({ length: 25 }, () => ({ step: 'check', verdict: 'ok', text, durationMs: 1 }));
+    const entry = { schema: 1, type: 'history.entry', result: cycleResult('activated'), steps };
+    for (let count = 0; count < 120; count += 1)
+      appendHistory(site.paths, createDurableFs(), entry as HistoryEntry);
+    const answers = await agent.ask({ type: 'history', limit: 1000 });
+    assert.equal(answers.at(-1)?.type, 'end');
+    assert.equal(answers.length, 122);
+  });
+
+  it('refuses what is no request, and goes on', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    await rejectsCode('MESSAGE_MALFORMED', agent.ask({ type: 'nonsense' } as never));
+    await rejectsCode('MESSAGE_MALFORMED', agent.ask({ type: 'history', limit: 0 }));
+    assert.equal((await agent.status()).agent, 'run');
+  });
+});

@@ -1,0 +1,45 @@
+// `writ reload` as the service manager calls it: the exit code is what came of the configuration and of the pull under it.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+
+let installed: InstalledHost;
+before(async () => {
+  installed = await installHost();
+});
+after(() => installed[Symbol.dispose]());
+
+describe('writ reload', () => {
+  it('says whether the configuration is in use, and how the pull under it ended', async () => {
+    using host = copyHost(installed);
+    host.configure({ poll: { every: '1d' } });
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    const refusing = { name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] };
+    host.configure({ bundles: [{ name: 'dns-edge', channel: 'other' }] });
+    const unknown = await host.writ('reload', '--json');
+    assert.equal(unknown.exitCode, 1, unknown.stdout);
+    host.configure({ bundles: [refusing], policy: host.dir.join('elsewhere') });
+    const moved = await host.writ('reload', '--json');
+    assert.deepEqual([moved.exitCode, jsonOf(moved)['code']], [2, 'CONFIG_INVALID']);
+    host.configure({ bundles: [refusing, refusing] });
+    assert.equal((await host.writ('reload')).exitCode, 2);
+    host.configure({});
+    const well = await host.writ('reload', '--json');
+    const { exitCode, trigger, type } = jsonOf(well);
+    assert.deepEqual(
+      [well.exitCode, exitCode, trigger, type],
+      [0, 0, 'reload', 'reload.result'],
+      well.stdout,
+    );
+  });
+
+  it('has nothing to reload where no agent runs', async () => {
+    using host = copyHost(installed);
+    const run = await host.writ('reload', '--json');
+    const { code, hint } = jsonOf(run);
+    assert.deepEqual([run.exitCode, code, hint], [1, 'AGENT_UNREACHABLE', 'sudo systemctl start writ-agent']);
+  });
+});

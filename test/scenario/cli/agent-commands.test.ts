@@ -1,0 +1,113 @@
+// The commands about an agent that ask it for no cycle, as a user runs them, against one that answers from a script.
+import assert from 'node:assert/strict';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fakeAgent } from '../../kit/cli/fake-agent.js';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { historyEntries, statusReport } from '../../kit/cli/status-reports.js';
+import { withAgent } from '../../kit/cli/with-agent.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+
+describe('writ status', () => {
+  it('shows the report, for people and as JSON', async () => {
+    const people = await withAgent(['status'], () => [statusReport()]);
+    assert.equal(people.run.exitCode, 0, people.run.stderr);
+    assert.match(people.run.stdout, /^ACTIVE {2}generation 18 is active {4}edge-fra1-03\n/);
+    const script = await withAgent(['status', '--json'], () => [statusReport()]);
+    const { schema, type, outcome, generation, freshness } = jsonOf(script.run);
+    assert.deepEqual(
+      { schema, type, outcome, generation, freshness },
+      {
+        schema: 1,
+        type: 'status.result',
+        outcome: 'active',
+        generation: 18,
+        freshness: statusReport().freshness,
+      },
+    );
+  });
+
+  it('finds the socket of a configuration with a mistake further down', async () => {
+    using dir = tempDir();
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, `run: ${dir.path}\nnonsense: 1\n`);
+    await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [statusReport()] });
+    const run = await runWrit(['status', '--config', config]);
+    assert.equal(run.exitCode, 0, run.stderr);
+  });
+});
+
+describe('writ history', () => {
+  it('lists the newest cycles, as many as asked for', async () => {
+    const { run, requests } = await withAgent(['history', '-n', '3'], () => [
+      ...historyEntries,
+      { type: 'end' },
+    ]);
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.deepEqual(requests, [{ type: 'history', limit: 3 }]);
+    assert.equal(run.stdout.trimEnd().split('\n').length, 4);
+  });
+
+  it('shows all of one cycle', async () => {
+    const { run, requests } = await withAgent(['history', '--cycle', 'c-7f20'], () => [
+      historyEntries[1]!,
+      { type: 'end' },
+    ]);
+    assert.deepEqual(requests, [{ type: 'history', limit: 1, cycle: 'c-7f20' }]);
+    assert.match(run.stdout, /block\.rpz:214: invalid IPv4 address/);
+  });
+
+  it('says when there is no such cycle', async () => {
+    const { run } = await withAgent(['history', '--cycle', 'c-1', '--json'], () => [{ type: 'end' }]);
+    assert.equal(run.exitCode, 2);
+    assert.equal(jsonOf(run)['code'], 'USAGE');
+  });
+});
+
+describe('writ config show', () => {
+  it('prints each value with where it comes from', async () => {
+    using dir = tempDir();
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\npoll: { every: 1m }\n`);
+    const run = await runWrit(['config', 'show', '--config', config]);
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^ {2}poll\.every +1 min +file$/m);
+    assert.match(run.stdout, /^ {2}state +\/var\/lib\/writ +default$/m);
+    const script = await runWrit(['config', 'show', '--config', config, '--json']);
+    assert.equal(jsonOf(script)['type'], 'config-show.result');
+  });
+
+  it('names every mistake of a file, also as JSON', async () => {
+    using dir = tempDir();
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, `pol: 1\nbundles: []\n`);
+    const people = await runWrit(['config', 'show', '--config', config]);
+    assert.equal(people.exitCode, 2);
+    assert.match(people.stderr, /^ {2}1:1 \/pol: unknown key/m);
+    const script = await runWrit(['config', 'show', '--config', config, '--json']);
+    const { code, facts, type } = jsonOf(script) as {
+      code: string;
+      facts: { mistakes: unknown[] };
+      type: string;
+    };
+    assert.deepEqual([code, type], ['CONFIG_INVALID', 'config-show.result']);
+    assert.equal(facts.mistakes.length, 3);
+  });
+});
+
+describe('somebody whom the agent does not let in', () => {
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
+  it('is given the command to paste, with its configuration', asRoot, async () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o755);
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\nrun: ${dir.path}\n`);
+    await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [] });
+    const under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    for (const command of ['status', 'history', 'pull']) {
+      const run = await runWrit([command, '--config', config, '--json'], { under });
+      const { code, hint } = jsonOf(run);
+      assert.deepEqual([code, hint], ['AGENT_UNREACHABLE', `sudo writ ${command} --config ${config}`]);
+    }
+  });
+});

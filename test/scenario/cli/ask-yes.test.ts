@@ -1,0 +1,58 @@
+// The y/N question as a person meets it, at a terminal of its own: no is the default, and leaves everything alone.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { directoryState } from '../../kit/assert/directory-state.js';
+import { writOnTerminal } from '../../kit/cli/on-terminal.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { needs } from '../../kit/programs/real-programs.js';
+import { makeTeam } from '../../kit/repository/delegated-repository.js';
+import { sampleRepository } from '../../kit/repository/sample-repository.js';
+
+const one = { clock: systemClock, rootKeys: 1, rootThreshold: 1 };
+
+async function collectable(dir: TempDir) {
+  const repository = sampleRepository(dir, one);
+  for (const file of ['one', 'two']) await repository.publish({ file });
+  const { directory } = repository;
+  const args = ['repo', 'gc', '--repository', directory, '--keep', '1', '--grace', '1ms'];
+  return { directory, args, question: /Remove 5 files, [^?]*\? \[y\/N\] /, done: /REMOVED.* 5 files/ };
+}
+
+function delegable(dir: TempDir) {
+  const { directory, keys } = sampleRepository(dir, one);
+  const team = makeTeam(dir, 'dns-team');
+  const places = ['--repository', directory, '--keys', keys, '--key', `${team.keys}/dns-team.key`];
+  const args = ['delegate', 'dns-team', '--paths', 'dns-x/*', ...places];
+  return { directory, args, question: /Delegate to dns-team\? \[y\/N\] /, done: /DELEGATED.* dns-team/ };
+}
+
+const commands = { 'repo gc': collectable, delegate: delegable };
+
+describe('a question that is answered at a terminal', needs('script', 'bsdutils'), () => {
+  for (const [name, made] of Object.entries(commands)) {
+    it(`lets ${name} go on at y, and at nothing else`, async () => {
+      using dir = tempDir();
+      const { directory, args, question, done } = await made(dir);
+      const before = directoryState(directory);
+      for (const typed of ['', 'n', 'yess', 'ok']) {
+        const run = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
+        assert.deepEqual([run.exitCode, run.untyped], [0, 0], run.screen);
+        assert.match(run.screen, question);
+        assert.match(run.screen, /LEFT ALONE/);
+        assert.deepEqual(directoryState(directory), before);
+      }
+      // Ctrl-C, and Ctrl-D.
+      for (const typed of ['\u0003', '\u0004']) {
+        const ended = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
+        assert.deepEqual([ended.exitCode, ended.untyped], [130, 0], ended.screen);
+        assert.match(ended.screen, /INTERRUPTED/);
+        assert.deepEqual(directoryState(directory), before);
+      }
+      const run = await writOnTerminal(args, [{ question: '[y/N]', typed: 'Y' }]);
+      assert.equal(run.exitCode, 0, run.screen);
+      assert.match(run.screen, done);
+      assert.notDeepEqual(directoryState(directory), before);
+    });
+  }
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { writeTree } from '../../../kit/disk/write-tree.js';
+import { makeTeam } from '../../../kit/repository/delegated-repository.js';
+import { sampleRepository } from '../../../kit/repository/sample-repository.js';
+
+function writ(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
+  return runWrit([...args, '--repository', 'repo'], { cwd: dir.path });
+}
+
+function made(dir: TempDir) {
+  const repository = sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
+  const team = makeTeam(dir, 'dns-team');
+  const delegate = [
+    'delegate',
+    'dns-team',
+    '--keys',
+    'keys',
+    '--paths',
+    'dns-*/*',
+    '--key',
+    `${team.keys}/dns-team.key`,
+  ];
+  return { repository, delegate };
+}
+
+describe('writ delegate', () => {
+  it('hands a bundle over, and the team signs, publishes and is taken live', async () => {
+    using dir = tempDir();
+    const { repository, delegate } = made(dir);
+    await repository.publish({ file: 'one' });
+    const refused = await writ(dir, ...delegate, '--yes', '--json');
+    assert.deepEqual([refused.exitCode, jsonOf(refused)['code']], [2, 'DELEGATION_REFUSED']);
+    const unasked = await writ(dir, ...delegate, '--hand-over', '--json');
+    assert.deepEqual([unasked.exitCode, jsonOf(unasked)['code']], [2, 'USAGE']);
+    const dry = await writ(dir, ...delegate, '--hand-over', '--dry-run');
+    assert.match(dry.stdout, /^WOULD DELEGATE TO dns-team\n {2}dns-team {2}dns-\*\/\*\n/);
+    assert.match(dry.stdout, /\n {2}moves {2}dns-edge\/stable\.tar\.br\nNothing was written\n$/);
+    const run = await writ(dir, ...delegate, '--hand-over', '--yes');
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^DELEGATED dns-team\n/);
+    assert.match(
+      run.stdout,
+      /\nNext: writ sign --role dns-team --repository repo --keys DIR {3}\(holder of dns-team\)\n$/,
+    );
+    const sign = await writ(dir, 'sign', '--role', 'dns-team', '--keys', 'team-dns-team');
+    assert.equal(sign.exitCode, 0, sign.stderr);
+    assert.match(
+      sign.stdout,
+      /^SIGNED dns-team v1: 1 release, until .*; hosts see it when snapshot and timestamp are signed\n/,
+    );
+    writeTree(dir.join('source'), { file: 'two' });
+    const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
+    assert.match(publish.stdout, /^SIGNED dns-edge stable serial 2; /, publish.stderr);
+    const refresh = await writ(dir, 'refresh', '--keys', 'keys');
+    assert.match(refresh.stdout, /; dns-team v2 went live\n$/);
+    assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
+    const status = await writ(dir, 'repo', 'status');
+    assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);
+    assert.match(status.stdout, /\n {2}dns-edge {2}stable {3}2 /);
+  });
+
+  it('says nothing new, and removes the role again', async () => {
+    using dir = tempDir();
+    const { delegate } = made(dir);
+    await writ(dir, ...delegate, '--yes');
+    const again = await writ(dir, ...delegate, '--yes');
+    assert.equal(again.stdout, 'NOTHING NEW dns-team is as you say\n');
+    const both = await writ(dir, ...delegate, '--remove', '--yes', '--json');
+    assert.deepEqual([both.exitCode, jsonOf(both)['code']], [2, 'USAGE']);
+    const removed = await writ(dir, 'delegate', 'dns-team', '--keys', 'keys', '--remove', '--yes');
+    assert.match(removed.stdout, /^REMOVED dns-team\n/);
+  });
+});
+
+describe('writ sign --role', () => {
+  it('signs the targets for another life', async () => {
+    using dir = tempDir();
+    const { repository } = made(dir);
+    const run = await writ(dir, 'sign', '--role', 'targets', '--keys', 'keys');
+    assert.match(run.stdout, /^SIGNED targets v2: 0 releases, until /, run.stderr);
+    assert.ok(fs.existsSync(`${repository.directory}/metadata/2.targets.json`));
+    const unknown = await writ(dir, 'sign', '--role', 'none', '--keys', 'keys', '--json');
+    assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [2, 'ROLE_UNKNOWN']);
+    const dry = ['sign', '--role', 'targets', '--keys', 'keys', '--dry-run'];
+    const looked = await writ(dir, ...dry);
+    assert.match(
+      looked.stdout,
+      /^WOULD SIGN targets v3: 0 releases, until .*\nNothing was written\n$/,
+      looked.stderr,
+    );
+    const json = jsonOf(await writ(dir, ...dry, '--json'));
+    assert.deepEqual([json['type'], json['version'], json['changed']], ['sign.preview', 3, false]);
+    assert.ok(!fs.existsSync(`${repository.directory}/metadata/3.targets.json`));
+    const half = await writ(dir, 'sign', '--role', 'targets', '--json');
+    assert.deepEqual([half.exitCode, jsonOf(half)['code']], [2, 'USAGE']);
+  });
+});

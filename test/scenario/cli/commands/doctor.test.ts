@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { showFindings } from '../../../../src/cli/show/show-doctor.js';
+import type { DoctorFinding } from '../../../../src/core/status/doctor.js';
+import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { jsonOf } from '../../../kit/cli/run-writ.js';
+import { startWrit } from '../../../kit/cli/writ-process.js';
+
+let installed: InstalledHost;
+before(async () => {
+  installed = await installHost();
+});
+after(() => installed[Symbol.dispose]());
+
+describe('the findings of writ doctor', () => {
+  it('are one aligned line each, with what to do next, and a count', () => {
+    const findings: DoctorFinding[] = [
+      { check: 'configuration', state: 'ok', text: '/etc/writ/agent.yaml: no mistake' },
+      { check: 'clock', state: 'warn', text: '4.1 s behind the server', next: 'timedatectl set-ntp true' },
+      { check: 'sandbox', state: 'FAIL', text: 'bwrap not found', next: 'apt-get install bubblewrap' },
+    ];
+    assert.deepEqual(showFindings(findings), [
+      '  ok    configuration  /etc/writ/agent.yaml: no mistake',
+      '  warn  clock          4.1 s behind the server    Next: timedatectl set-ntp true',
+      '  FAIL  sandbox        bwrap not found    Next: apt-get install bubblewrap',
+      '1 failure, 1 warning',
+    ]);
+    assert.equal(showFindings(findings.slice(0, 1)).at(-1), 'All is well');
+  });
+});
+
+describe('writ doctor', () => {
+  it('exits 0 on a host where all is well, with its agent', async () => {
+    using host = copyHost(installed);
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    const run = await host.writ('doctor');
+    assert.equal(run.exitCode, 0, run.stdout);
+    assert.match(run.stdout, /^ {2}ok {4}agent {10}answers on .*, state run$/m);
+    assert.match(run.stdout, /All is well\n$/);
+  });
+
+  it('exits 1 with warnings, one object in JSON', async () => {
+    using host = copyHost(installed);
+    const run = await host.writ('doctor', '--json');
+    const { type, outcome, exitCode, warnings, findings } = jsonOf(run);
+    assert.deepEqual(
+      [run.exitCode, type, outcome, exitCode, warnings],
+      [1, 'doctor.result', 'warning', 1, 1],
+    );
+    const agent = (findings as DoctorFinding[]).find(({ check }) => check === 'agent');
+    assert.deepEqual([agent?.state, agent?.next], ['warn', 'sudo systemctl start writ-agent']);
+  });
+
+  it('exits 2 with failures, also without a configuration', async () => {
+    using host = copyHost(installed);
+    host.configure({ root: '' });
+    const run = await host.writ('doctor');
+    assert.equal(run.exitCode, 2);
+    const [first = ''] = run.stdout.split('\n');
+    assert.match(first, /^ {2}FAIL {2}configuration/);
+    assert.ok(first.endsWith(`    Next: writ config show --config ${host.config}`), first);
+    const absent = await host.writ('doctor', '--json', '--config', host.dir.join('nowhere.yaml'));
+    assert.equal(absent.exitCode, 2);
+  });
+
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
+  it('says to somebody who may not look that root sees more', asRoot, async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+    const run = await host.writUnder(nobody, 'doctor', '--json');
+    const findings = jsonOf(run)['findings'] as DoctorFinding[];
+    const next = (check: string) => findings.find((one) => one.check === check)?.next;
+    assert.deepEqual(
+      [run.exitCode, next('state'), next('trust')],
+      [1, ...Array(2).fill(`sudo writ doctor --config ${host.config}`)],
+    );
+  });
+});

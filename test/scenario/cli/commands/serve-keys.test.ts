@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { createOnlineSigner } from '../../../../src/cli/repository/online-signer.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { takeLock } from '../../../../src/platform/disk/process-lock.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { createKeyFile, readKeyFile, unlockKey } from '../../../../src/publisher/keys/key-file.js';
+import { startServer } from '../../../../src/server/server.js';
+import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
+import { startWrit } from '../../../kit/cli/writ-process.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+import { commit, newKey, proposal, signedBy } from '../../../kit/repository/ceremony.js';
+import {
+  metadataPath,
+  type SampleRepository,
+  sampleRepository,
+} from '../../../kit/repository/sample-repository.js';
+
+const dayMs = 86_400_000;
+const onlineFiles = ['snapshot.key', 'timestamp.key'];
+const passphrases = { ask: async () => undefined };
+const urlPattern = /^LISTENING (http:.+)$/m;
+
+/** Copies key files of the publisher into a directory of their own. */
+function copyKeys(
+  dir: TempDir,
+  repository: SampleRepository,
+  name: string,
+  files: readonly string[],
+): string {
+  const directory = dir.join(name);
+  fs.mkdirSync(directory);
+  for (const file of files) fs.copyFileSync(join(repository.keys, file), join(directory, file));
+  return directory;
+}
+
+async function timestampVersion(url: string): Promise<number> {
+  const response = await fetch(`${url}/metadata/timestamp.json`);
+  return ((await response.json()) as { signed: { version: number } }).signed.version;
+}
+
+/** Signing takes the lock by a process of its own: looks every few milliseconds, at most 10 s. */
+async function untilTimestampIs(url: string, version: number): Promise<void> {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if ((await timestampVersion(url)) === version) return;
+    await setTimeout(10);
+  }
+  assert.equal(await timestampVersion(url), version);
+}
+
+describe('a server with the online keys', () => {
+  it('re-signs when a quarter of a life has passed, and not before', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await repository.publish({ a: 'a' });
+    const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
+    const signer = await createOnlineSigner(repository.directory, keys, clock);
+    const options = { repository: repository.directory, host: '127.0.0.1', port: 0, watchEveryMs: 1000 };
+    const server = await startServer({ ...options, clock, signer });
+    try {
+      clock.setWallTime(clock.nowMs() + 1.75 * dayMs - 2000);
+      await clock.advance(1000);
+      assert.equal(await timestampVersion(server.url), 2);
+      await clock.advance(1000);
+      await untilTimestampIs(server.url, 3);
+      assert.ok(!fs.existsSync(metadataPath(repository, '3.snapshot.json')));
+
+      while (clock.sleeping() === 0) await setTimeout(5);
+      clock.setWallTime(clock.nowMs() + 6 * dayMs);
+      await clock.advance(1000);
+      await untilTimestampIs(server.url, 4);
+      assert.ok(fs.existsSync(metadataPath(repository, '3.snapshot.json')));
+      const health = await fetch(`${server.url}/healthz`);
+      assert.equal(((await health.json()) as { status: string }).status, 'ok');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('takes a publish without these keys live once it is asked, and lets nothing else be signed', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const online = copyKeys(dir, repository, 'online', onlineFiles);
+    const offline = copyKeys(dir, repository, 'offline', ['targets.key', 'root.json']);
+    const args = ['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', online];
+    await using server = startWrit(args);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    const result = await repository.publish({ a: 'a' }, { keys: offline });
+    assert.equal(result.kind, 'waiting');
+    await untilTimestampIs(url, 2);
+    assert.equal((await fetch(`${url}/metadata/2.snapshot.json`)).status, 200);
+
+    fs.writeFileSync(metadataPath(repository, '3.targets.json'), '{"signatures":[],"signed":{}}');
+    await fetch(`${url}/metadata/timestamp.json`);
+    await server.waitForStderr(/"code":"REPOSITORY_INVALID".*"cannot re-sign"/);
+    assert.equal(await timestampVersion(url), 2);
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /resign_total\{result="failure"\} 1/);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended).exitCode, 0);
+  });
+
+  it('goes over to new keys that lie beside the old ones as soon as a root lists them', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const online = copyKeys(dir, repository, 'online', onlineFiles);
+    const replace = (['snapshot', 'timestamp'] as const).map((role) => {
+      return { role, keys: [newKey(dir, `${role}-2`, 'online')] };
+    });
+    const proposed = proposal(repository, { replace });
+    const args = ['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', online];
+    await using server = startWrit(args);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    const signed = await signedBy(repository, proposed, ['root-1.key', 'root-2.key']);
+    const result = await commit(repository, signed, { unsignedRoles: 'accepted' });
+    assert.deepEqual(result.waiting, ['snapshot', 'timestamp']);
+    await untilTimestampIs(url, 2);
+    const health = (await (await fetch(`${url}/healthz`)).json()) as { status: string };
+    assert.equal(health.status, 'ok');
+  });
+
+  it('signs nothing with keys that a new root took away, and says so', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
+    const signer = await createOnlineSigner(repository.directory, keys, systemClock);
+    const replace = [{ role: 'snapshot' as const, keys: [newKey(dir, 'snapshot-2', 'elsewhere')] }];
+    const signed = await signedBy(repository, proposal(repository, { replace }), [
+      'root-1.key',
+      'root-2.key',
+    ]);
+    await commit(repository, signed, { unsignedRoles: 'accepted' });
+    await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'KEYS_MISSING' });
+    assert.ok(!fs.existsSync(metadataPath(repository, '2.snapshot.json')));
+  });
+
+  it('leaves the repository to another writer as long as that one holds the lock', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const offline = copyKeys(dir, repository, 'offline', ['targets.key', 'root.json']);
+    const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
+    const signer = await createOnlineSigner(repository.directory, keys, systemClock);
+    await repository.publish({ a: 'a' }, { keys: offline });
+    const path = join(repository.directory, '.lock');
+    const lock = await takeLock({
+      path,
+      holder: 'test',
+      waitMs: 0,
+      clock: systemClock,
+      durable: createDurableFs(),
+      code: 'REPOSITORY_LOCKED',
+    });
+    await assert.rejects(signer.resign(['snapshot', 'timestamp']), { code: 'REPOSITORY_LOCKED' });
+    lock.release();
+    await signer.resign(['snapshot', 'timestamp']);
+    assert.ok(fs.existsSync(metadataPath(repository, '2.snapshot.json')));
+  });
+
+  it('says at the start which key is missing or locked', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const base = [
+      'serve',
+      '--repository',
+      repository.directory,
+      '--listen',
+      '127.0.0.1:0',
+      '--json',
+      '--keys',
+    ];
+    const codeOf = async (args: readonly string[]): Promise<readonly unknown[]> => {
+      const run = await runWrit([...base, ...args]);
+      return [jsonOf(run)['code'], run.exitCode];
+    };
+    const half = copyKeys(dir, repository, 'half', ['snapshot.key']);
+    assert.deepEqual(await codeOf([half]), ['KEYS_MISSING', 1]);
+    assert.deepEqual(await codeOf([dir.join('none')]), ['KEYS_MISSING', 1]);
+
+    const locked = lockKeys(dir, repository, 'the passphrase');
+    fs.writeFileSync(dir.join('wrong'), 'another one\n');
+    assert.deepEqual(await codeOf([locked]), ['PASSPHRASE_NEEDED', 2]);
+    assert.deepEqual(await codeOf([locked, '--passphrase-file', dir.join('wrong')]), ['PASSPHRASE_WRONG', 1]);
+  });
+
+  it('opens locked keys with a passphrase from a file', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const locked = lockKeys(dir, repository, 'the passphrase');
+    fs.writeFileSync(dir.join('passphrase'), 'the passphrase\n');
+    await using server = startWrit([
+      ...['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0'],
+      ...['--keys', locked, '--passphrase-file', dir.join('passphrase')],
+    ]);
+    await server.waitForStdout(urlPattern);
+    assert.doesNotMatch(server.stdout() + server.stderr(), /the passphrase/);
+  });
+
+  it('opens no key file but these two', needs('inotifywait', 'inotify-tools'), async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    await repository.publish({ a: 'a' });
+    const offline = copyKeys(dir, repository, 'offline', ['targets.key', 'root.json']);
+    // A root key that would hang whoever opens it the simple way.
+    spawnSync('mkfifo', [join(repository.keys, 'root-9.key')]);
+    const watch = spawn('inotifywait', ['-m', '-q', '-e', 'open', '--format', '%f', repository.keys]);
+    let opened = '';
+    watch.stdout.on('data', (chunk: Buffer) => {
+      opened += chunk.toString();
+    });
+    try {
+      // The watch is up when it sees us.
+      while (!opened.includes('root.json')) {
+        fs.readFileSync(join(repository.keys, 'root.json'));
+        await setTimeout(10);
+      }
+      const keys = repository.keys;
+      await using server = startWrit([
+        ...['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', keys],
+      ]);
+      const [, url = ''] = await server.waitForStdout(urlPattern);
+      await repository.publish({ a: 'b' }, { keys: offline });
+      await untilTimestampIs(url, 3);
+      server.child.kill('SIGTERM');
+      await server.ended;
+    } finally {
+      watch.kill();
+    }
+    const keyFiles = new Set(opened.split('\n').filter((name) => name.endsWith('.key')));
+    assert.deepEqual([...keyFiles].sort(), onlineFiles);
+  });
+});
+
+/** The two online keys of a repository under a passphrase. */
+function lockKeys(dir: TempDir, repository: SampleRepository, passphrase: string): string {
+  const directory = dir.join('locked');
+  fs.mkdirSync(directory);
+  for (const file of onlineFiles) {
+    const plain = readKeyFile(join(repository.keys, file));
+    assert.ok(plain);
+    const seed = unlockKey(plain, undefined);
+    createKeyFile({ path: join(directory, file), seed, passphrase, durableFs: createDurableFs() });
+  }
+  return directory;
+}

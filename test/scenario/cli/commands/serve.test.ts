@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { listenFlag } from '../../../../src/cli/commands/repo/serve.js';
+import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
+import { startWrit } from '../../../kit/cli/writ-process.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { makeCertificate, secureGet } from '../../../kit/net/certificate.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+import { writeRepository } from '../../../kit/repository/unsigned-repository.js';
+
+const openssl = needs('openssl', 'openssl');
+const urlPattern = /^LISTENING (http:\/\/127\.0\.0\.1:\d+)$/m;
+
+describe('--listen', () => {
+  it('is a host and a port', () => {
+    assert.deepEqual(listenFlag('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 });
+    assert.deepEqual(listenFlag('localhost:0'), { host: 'localhost', port: 0 });
+    assert.deepEqual(listenFlag('[::1]:443'), { host: '::1', port: 443 });
+  });
+
+  for (const text of [
+    '',
+    '8080',
+    ':8080',
+    'host',
+    'host:',
+    'host:70000',
+    '::1:80',
+    'a b:1',
+    'h:1:2',
+    '[x]:1',
+  ]) {
+    it(`is not ${JSON.stringify(text)}`, () => {
+      assert.throws(() => listenFlag(text), { code: 'commander.invalidArgument' });
+    });
+  }
+});
+
+describe('writ serve', () => {
+  it('says where it listens and what to do next, and logs to stderr', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    await server.waitForStdout(/^Next: .+\n/m);
+    assert.equal((await fetch(`${url}/metadata/timestamp.json`)).status, 200);
+    await server.waitForStderr(/"msg":"request"/);
+    const lines = server.stderr().trimEnd().split('\n');
+    const [first] = lines.map((line) => JSON.parse(line) as { readonly msg: string; readonly url: string });
+    assert.deepEqual([first?.msg, first?.url], ['listening', url]);
+    server.child.kill('SIGTERM');
+    const { exitCode, stdout } = await server.ended;
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /^STOPPED /m);
+  });
+
+  it('prints JSON lines with --json, the result last', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const args = ['serve', '--repository', dir.path, '--listen', '127.0.0.1:0', '--json', '-q'];
+    await using server = startWrit(args);
+    await server.waitForStdout(/\n/);
+    server.child.kill('SIGINT');
+    const { exitCode, stdout, stderr } = await server.ended;
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.equal(exitCode, 0);
+    assert.equal(stderr, '');
+    assert.deepEqual(
+      answers.map(({ schema, type, outcome }) => [schema, type, outcome]),
+      [
+        [1, 'serve.listening', 'listening'],
+        [1, 'serve.result', 'stopped'],
+      ],
+    );
+    assert.match(String(answers[0]?.['url']), /^http:/);
+  });
+
+  it('finishes a download that is under way at SIGTERM', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(dir.join(file), Buffer.alloc(30_000_000, 0x61));
+    await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    const response = await fetch(`${url}/${file}`);
+    server.child.kill('SIGTERM');
+    await server.waitForStderr(/"msg":"closing"/);
+    await assert.rejects(fetch(`${url}/metadata/timestamp.json`));
+    assert.equal((await response.arrayBuffer()).byteLength, 30_000_000);
+    assert.equal((await server.ended).exitCode, 0);
+  });
+
+  it('ends at once at the second SIGTERM', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(dir.join(file), Buffer.alloc(30_000_000, 0x61));
+    await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    const response = await fetch(`${url}/${file}`);
+    server.child.kill('SIGTERM');
+    await server.waitForStderr(/"msg":"closing"/);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended).exitCode, 143);
+    await assert.rejects(response.arrayBuffer());
+  });
+
+  const refusals: readonly (readonly [string, readonly string[], string, number])[] = [
+    ['no repository', ['--repository', '/nonexistent'], 'USAGE', 2],
+    ['no --repository', [], 'USAGE', 2],
+    ['an address that is none', ['--repository', '/', '--listen', 'nowhere'], 'USAGE', 2],
+    ['a certificate without its key', ['--repository', '/', '--tls-cert', '/x'], 'USAGE', 2],
+    ['a key without its certificate', ['--repository', '/', '--tls-key', '/x'], 'USAGE', 2],
+  ];
+  for (const [what, args, code, exitCode] of refusals) {
+    it(`refuses ${what}`, async () => {
+      const run = await runWrit(['serve', ...args, '--json']);
+      assert.deepEqual([jsonOf(run)['code'], run.exitCode], [code, exitCode]);
+    });
+  }
+
+  it('exits 1 with LISTEN_FAILED for an address that is not ours, 2 with TLS_INVALID for files that are no pair', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const base = ['serve', '--repository', dir.path, '--json'];
+    const foreign = await runWrit([...base, '--listen', '192.0.2.1:8080']);
+    assert.deepEqual([jsonOf(foreign)['code'], foreign.exitCode], ['LISTEN_FAILED', 1]);
+    const lock = dir.join('.lock');
+    const noPair = await runWrit([...base, '--tls-cert', lock, '--tls-key', lock]);
+    assert.deepEqual([jsonOf(noPair)['code'], noPair.exitCode], ['TLS_INVALID', 2]);
+  });
+
+  it('takes SIGHUP as a wish to read certificates again, and runs on without one', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    await using server = startWrit(['serve', '--repository', dir.path, '--listen', '127.0.0.1:0']);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    server.child.kill('SIGHUP');
+    assert.equal((await fetch(`${url}/healthz`)).status, 200);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended).exitCode, 0);
+  });
+
+  it(
+    'takes a renewed certificate at SIGHUP, and keeps the old one for half of a renewal',
+    openssl,
+    async () => {
+      using dir = tempDir();
+      writeRepository(dir.path);
+      const live = await makeCertificate(dir.path, 'live');
+      const renewed = await makeCertificate(dir.path, 'renewed');
+      await using server = startWrit([
+        ...['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'],
+        ...['--tls-cert', live.certFile, '--tls-key', live.keyFile],
+      ]);
+      const [, url = ''] = await server.waitForStdout(/^LISTENING (https:.+)$/m);
+      assert.equal((await secureGet(url, live.certFile)).name, 'live');
+      fs.copyFileSync(renewed.certFile, live.certFile);
+      server.child.kill('SIGHUP');
+      await server.waitForStderr(/"code":"TLS_INVALID"/);
+      fs.copyFileSync(renewed.keyFile, live.keyFile);
+      server.child.kill('SIGHUP');
+      await server.waitForStderr(/certificate read again/);
+      assert.equal((await secureGet(url, renewed.certFile)).name, 'renewed');
+    },
+  );
+});

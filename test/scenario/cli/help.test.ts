@@ -1,0 +1,114 @@
+// Every command explains itself, and none costs more than it needs.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { matchesFile } from '../../kit/assert/golden.js';
+import { fakeAgent } from '../../kit/cli/fake-agent.js';
+import { runWrit } from '../../kit/cli/run-writ.js';
+import { statusReport } from '../../kit/cli/status-reports.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+
+async function helpOf(words: readonly string[]): Promise<string> {
+  const run = await runWrit([...words, '--help']);
+  assert.equal(run.exitCode, 0, run.stderr);
+  return run.stdout;
+}
+
+/** The commands that a help text lists, groups followed. */
+async function commandsBelow(words: readonly string[]): Promise<string[][]> {
+  const listed = (await helpOf(words)).split('\nCommands:\n')[1];
+  if (listed === undefined) return [[...words]];
+  const names = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1] ?? '');
+  const below = names.filter((name) => name !== 'help').map((name) => commandsBelow([...words, name]));
+  return (await Promise.all(below)).flat();
+}
+
+const publisherCommands = ['withdraw', 'promote', 'delegate', 'repo check', 'repo gc', 'repo export'];
+const ceremonyCommands = [
+  'key new',
+  'key list',
+  'key show',
+  'key passphrase',
+  'root rotate',
+  'root add-key',
+  'root remove-key',
+  'root threshold',
+  'sign',
+  'root commit',
+];
+const agentCommands = [
+  'agent',
+  'pull',
+  'status',
+  'health',
+  'doctor',
+  'reload',
+  'diff',
+  'history',
+  'rollback',
+  'pause',
+  'resume',
+  'verify',
+  'config show',
+];
+
+describe('the help', () => {
+  it('of every command has a usage, two examples first, and exit codes', async () => {
+    const commands = await commandsBelow([]);
+    for (const name of agentCommands)
+      assert.ok(
+        commands.some((words) => words.join(' ') === name),
+        name,
+      );
+    for (const words of commands) {
+      const name = words.join(' ');
+      const help = await helpOf(words);
+      const [examples = '', rest = ''] = help.split('\nUsage: ');
+      assert.ok(rest.startsWith(`writ ${name} `), name);
+      assert.ok([...examples.matchAll(/^ {2}\$ writ /gm)].length >= 2, `${name}: two examples`);
+      assert.match(help, /\nExit codes:\n {2}0 {2}/, name);
+    }
+  });
+
+  for (const name of [...agentCommands, ...publisherCommands, ...ceremonyCommands]) {
+    it(`of ${name} is as people know it`, async () => {
+      matchesFile(`test/golden/help/${name.replace(' ', '-')}.txt`, await helpOf(name.split(' ')));
+    });
+  }
+});
+
+describe('the help of writ itself', () => {
+  it('names the commands of a group beside it', async () => {
+    const { stdout } = await runWrit(['--help']);
+    assert.match(stdout, /^ {2}key +new, list, show, passphrase$/m);
+    assert.doesNotMatch(stdout, /^ {2}[a-z]+ *$/m);
+  });
+});
+
+describe('the imports', () => {
+  it('of `writ status` are the parser, YAML and a socket: no network, schema, archive or key code', async () => {
+    using dir = tempDir();
+    const config = dir.join('agent.yaml');
+    const trace = dir.join('imports');
+    writeFileSync(config, `run: ${dir.path}\n`);
+    await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [statusReport()] });
+    const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
+    const run = await runWrit(['status', '--config', config], {
+      env: { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace },
+    });
+    assert.equal(run.exitCode, 0, run.stderr);
+    const urls = [...new Set(readFileSync(trace, 'utf8').split('\n'))];
+    const packages = new Set(
+      urls.flatMap((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []),
+    );
+    assert.deepEqual([...packages].sort(), ['commander', 'yaml']);
+    const own = urls.filter((url) => url.includes('/dist/src/'));
+    assert.ok(own.length > 5 && own.length < 45, `${own.length} modules of our own`);
+    for (const part of ['/publisher/', '/server/', '/trust/', '/workers/']) {
+      assert.deepEqual(
+        own.filter((url) => url.includes(`/dist/src${part}`)),
+        [],
+      );
+    }
+  });
+});

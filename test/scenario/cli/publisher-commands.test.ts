@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { takeLock } from '../../../src/platform/disk/process-lock.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
+import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
+import { metadataPath } from '../../kit/repository/sample-repository.js';
+
+const v2 = { 'block.rpz': 'two\n', 'views/us.yaml': 'us: 1\n' };
+
+const places = ['--repository', 'repo', '--keys', 'keys'] as const;
+
+function publish(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
+  return writ(dir, 'publish', 'source', ...places, '--bundle', 'dns-edge', ...args);
+}
+
+describe('writ init', () => {
+  it('makes keys and a repository, and ends with the line to paste next', async () => {
+    using dir = tempDir();
+    const run = await writ(dir, 'init', ...places, '--no-passphrase');
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^CREATED repository repo /);
+    assert.match(
+      run.stdout,
+      /\n {2}root {7}3 {5}2 {5}\d{4}-\d{2}-\d{2} {2}36[45] d {2}keys\/root-1\.\.3\.key /,
+    );
+    assert.match(run.stdout, /\nNext: writ publish SOURCE --repository repo --keys keys --bundle NAME\n$/);
+    assert.ok(fs.existsSync(dir.join('repo', 'metadata', '1.root.json')));
+  });
+
+  it('locks the keys under the passphrase of a file, and publish opens them', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('phrase'), 'correct horse\n');
+    const small = ['--root-keys', '1', '--root-threshold', '1', '--yes'];
+    const init = await writ(dir, 'init', ...places, ...small, '--passphrase-file', 'phrase', '--json');
+    assert.equal(jsonOf(init)['encrypted'], true);
+    writeTree(dir.join('source'), v1);
+    const none = await publish(dir, '--json');
+    assert.deepEqual([none.exitCode, jsonOf(none)['code']], [2, 'PASSPHRASE_NEEDED']);
+    const flags = ['publish', 'source', ...places, '--bundle', 'dns-edge', '--json'];
+    const wrong = await runWrit(flags, { cwd: dir.path, env: { WRIT_PASSPHRASE: 'wrong' } });
+    assert.deepEqual([wrong.exitCode, jsonOf(wrong)['code']], [1, 'PASSPHRASE_WRONG']);
+    const stdin = [...flags, '--passphrase-file', '-'];
+    const right = await runWrit(stdin, { cwd: dir.path, input: 'correct horse\n' });
+    assert.deepEqual([right.exitCode, jsonOf(right)['outcome']], [0, 'published']);
+  });
+
+  it('asks nobody without a terminal, and writes nothing', async () => {
+    using dir = tempDir();
+    const run = await writ(dir, 'init', ...places, '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'PASSPHRASE_NEEDED']);
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+  });
+
+  it('refuses a passphrase file that is empty or missing', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('empty'), '\n');
+    for (const file of ['empty', 'missing']) {
+      const run = await writ(dir, 'init', ...places, '--passphrase-file', file, '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'PASSPHRASE_NEEDED']);
+    }
+  });
+
+  it('refuses what is there already, with exit 2', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    const again = await writ(dir, 'init', ...places, '--no-passphrase', '--json');
+    assert.deepEqual([again.exitCode, jsonOf(again)['code']], [2, 'REPOSITORY_EXISTS']);
+  });
+
+  it('records the lives that were asked for', async () => {
+    using dir = tempDir();
+    const run = await writ(dir, 'init', ...places, '--no-passphrase', '--timestamp-life', '2d');
+    assert.equal(run.exitCode, 0, run.stderr);
+    const { signed } = JSON.parse(fs.readFileSync(dir.join('repo', 'metadata', 'timestamp.json'), 'utf8'));
+    const lifeMs = Date.parse(signed.expires) - Date.parse(signed.writ.signedAt);
+    assert.equal(lifeMs, 2 * 86_400_000);
+  });
+});
+
+describe('writ publish', () => {
+  it('publishes, says nothing new, and publishes the next serial', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    const first = await publish(dir, '--revision', '4f1c2e9');
+    assert.equal(first.exitCode, 0, first.stderr);
+    assert.equal(first.stdout, 'PUBLISHED dns-edge stable serial 1 (4f1c2e9)\n');
+    assert.match(first.stderr, /\tverify\tok\t/);
+    const again = await publish(dir);
+    assert.equal(again.stdout, 'NOTHING NEW dns-edge stable is serial 1 with this content\n');
+    writeTree(dir.join('source'), v2);
+    const second = jsonOf(await publish(dir, '--json'));
+    const { schema, type, outcome, exitCode, serial, previousSerial, difference } = second;
+    assert.deepEqual(
+      { schema, type, outcome, exitCode, serial, previousSerial },
+      { schema: 1, type: 'publish.result', outcome: 'published', exitCode: 0, serial: 2, previousSerial: 1 },
+    );
+    assert.deepEqual(difference, { added: ['views/us.yaml'], changed: ['block.rpz'], removed: [] });
+  });
+
+  it('with --dry-run says the same in the conditional and writes nothing', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+    const run = await publish(dir, '--dry-run');
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^WOULD PUBLISH dns-edge stable serial 1\n.*\nNothing was written\n$/);
+    assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
+    assert.deepEqual(fs.readdirSync(dir.join('repo', 'targets')), []);
+    await publish(dir);
+    assert.match((await publish(dir, '--dry-run')).stdout, /^NOTHING NEW .*\nNothing was written\n$/);
+  });
+
+  it('writes its answer to the end, also one that does not fit into a pipe', async () => {
+    using dir = tempDir();
+    await madeHere(dir).publish(v1);
+    const names = Array.from({ length: 9000 }, (_, index) =>
+      createHash('sha512').update(`${index}`).digest('hex'),
+    );
+    writeTree(dir.join('source'), Object.fromEntries(names.map((name) => [name, ''])));
+    const run = await publish(dir, '--json');
+    assert.equal(jsonOf(run)['outcome'], 'published', run.stdout.slice(0, 500));
+    assert.ok(run.stdout.length > 1_000_000, 'a pipe holds less than this');
+  });
+
+  it('without the online keys names `writ refresh`, which takes the release live', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    fs.mkdirSync(dir.join('online'));
+    for (const name of ['snapshot.key', 'timestamp.key']) {
+      fs.renameSync(`${repository.keys}/${name}`, dir.join('online', name));
+    }
+    const run = await publish(dir);
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^SIGNED dns-edge stable serial 1; .*\nNext: writ refresh --repository repo /);
+    const status = await writ(dir, 'repo', 'status', '--repository', 'repo', '--json');
+    assert.deepEqual([status.exitCode, jsonOf(status)['waiting']], [1, true]);
+    const refresh = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'online');
+    assert.equal(refresh.stdout, 'SIGNED snapshot v2, timestamp v2; targets v1 -> v2 went live\n');
+    const seen = jsonOf(await writ(dir, 'inspect', 'repo', '--json'));
+    assert.equal((seen['releases'] as { serial: number }[])[0]?.serial, 1);
+  });
+
+  it('answers what it refuses with the code, also as JSON', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    fs.mkdirSync(dir.join('source'));
+    fs.symlinkSync('/etc/passwd', dir.join('source', 'link'));
+    const run = await publish(dir);
+    assert.equal(run.exitCode, 2);
+    assert.equal(run.stdout, '');
+    assert.match(run.stderr, /^error\[SOURCE_REFUSED\]: source: link is a link\nhint: /);
+    const { code, facts } = jsonOf(await publish(dir, '--json'));
+    assert.equal(code, 'SOURCE_REFUSED');
+    assert.deepEqual((facts as { refusals: string[] }).refusals, ['link is a link']);
+  });
+
+  it('says which directories it left out', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), { ...v1, 'none/': '' });
+    const run = await publish(dir, '-q');
+    assert.equal(run.stderr, 'warning: 1 directory without a file left out: none\n');
+  });
+
+  it('is silent but for the answer with --quiet', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    const run = await publish(dir, '--quiet');
+    assert.deepEqual([run.stderr, run.stdout], ['', 'PUBLISHED dns-edge stable serial 1\n']);
+  });
+
+  it('refuses a revision that could drive a terminal', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    for (const revision of ['x\u001b[2J', 'x\u202e', 'a\nb']) {
+      const run = await publish(dir, '--revision', revision, '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
+    }
+  });
+});
+
+describe('a signal', () => {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    it(`${signal} ends a publish that waits for the lock, with exit ${code}`, async () => {
+      using dir = tempDir();
+      madeHere(dir);
+      writeTree(dir.join('source'), v1);
+      const lockOptions = {
+        holder: 'test',
+        waitMs: 0,
+        clock: systemClock,
+        durable: createDurableFs(),
+        code: 'REPOSITORY_LOCKED',
+      } as const;
+      const lock = await takeLock({ ...lockOptions, path: dir.join('repo', '.lock') });
+      try {
+        const source = ['--repository', dir.join('repo'), '--keys', dir.join('keys'), '--bundle', 'dns-edge'];
+        const wait = ['--lock-wait', '60s', '--json', '--verbose'];
+        await using publishing = startWrit(['publish', dir.join('source'), ...source, ...wait]);
+        await publishing.waitForStderr(/\tread\tbegin\t/);
+        publishing.child.kill(signal);
+        const run = await publishing.ended;
+        assert.deepEqual(
+          [run.exitCode, jsonOf(run)['code'], jsonOf(run)['exitCode']],
+          [code, 'INTERRUPTED', code],
+        );
+      } finally {
+        lock.release();
+      }
+    });
+  }
+});

@@ -1,0 +1,84 @@
+// `writ pull --wait` as an init container runs it: a repository that comes late, one that is refused, one that is away.
+import assert from 'node:assert/strict';
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+
+let installed: InstalledHost;
+before(async () => {
+  installed = await installHost();
+});
+after(() => installed[Symbol.dispose]());
+
+/** A host that has never had a policy. */
+function newHost(): InstalledHost {
+  const host = copyHost(installed);
+  rmSync(host.paths.state, { recursive: true });
+  copyFileSync(`${host.repository}/metadata/1.root.json`, host.dir.join('root.json'));
+  host.configure({ root: host.dir.join('root.json') });
+  return host;
+}
+
+const hidden = (host: InstalledHost): string => `${host.repository}.hidden`;
+const wait = (host: InstalledHost, time: string): string[] => [
+  ...['pull', '--wait', time, '--config', host.config],
+];
+
+describe('writ pull --wait', () => {
+  it('without an agent tries again until the repository is there', async () => {
+    using host = newHost();
+    renameSync(host.repository, hidden(host));
+    await using pull = startWrit(wait(host, '60s'));
+    await pull.waitForStderr(/no verified policy is active yet: failed \[\w+\]; next try in/);
+    renameSync(hidden(host), host.repository);
+    const run = await pull.ended;
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^ACTIVATED generation \d+ \(dns-edge 2/);
+  });
+
+  it('with an agent asks that one', async () => {
+    using host = newHost();
+    renameSync(host.repository, hidden(host));
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    await using pull = startWrit(wait(host, '60s'));
+    await pull.waitForStderr(/no verified policy is active yet/);
+    renameSync(hidden(host), host.repository);
+    const run = await pull.ended;
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.ok(!run.stderr.includes('no agent is running'));
+  });
+
+  it('ends in vain with the exit code of a refusal, and says what it waited for', async () => {
+    using host = newHost();
+    host.configure({ bundles: [{ name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] }] });
+    const run = await host.writ('pull', '--wait', '1s');
+    assert.equal(run.exitCode, 3, run.stdout);
+    assert.match(run.stdout, /^REJECTED /);
+    assert.match(run.stdout, /No verified policy became active within 1 s, in \d pulls?\./);
+  });
+
+  it('is content with the policy that it has when the server is away, and says so', async () => {
+    using host = copyHost(installed);
+    host.configure({ repository: 'http://127.0.0.1:9/' });
+    const run = await host.writ('pull', '--wait', '1m', '--json');
+    const { outcome, pull, generation } = jsonOf(run);
+    assert.deepEqual([run.exitCode, outcome, generation], [0, 'active', 1], run.stdout);
+    assert.deepEqual(pull, { outcome: 'failed', exitCode: 1 });
+  });
+
+  it('ends at once where no waiting helps', async () => {
+    using host = newHost();
+    host.configure({ root: host.dir.join('nowhere.json') });
+    const run = await host.writ('pull', '--wait', '1h');
+    assert.equal(run.exitCode, 2, run.stdout);
+    assert.match(run.stdout, /ROOT_MISSING/);
+  });
+
+  it('takes a time and nothing else', async () => {
+    using host = copyHost(installed);
+    assert.equal((await host.writ('pull', '--wait', 'long')).exitCode, 2);
+  });
+});

@@ -1,0 +1,115 @@
+// The commands that look at a repository, or keep it fresh, as a person types them.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { metadataPath, sampleRepository } from '../../kit/repository/sample-repository.js';
+
+describe('writ inspect', () => {
+  it('reads an archive whole, and says that this proves no author', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    const result = await repository.publish(v1);
+    const directory = `${repository.directory}/targets/dns-edge`;
+    const archive = `${directory}/${fs.readdirSync(directory)[0]}`;
+    const run = await writ(dir, 'inspect', archive);
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /^INTACT /);
+    assert.ok(run.stdout.includes('views/eu.yaml') && run.stdout.includes('nothing about who made it'));
+    const json = jsonOf(await writ(dir, 'inspect', archive, '--json'));
+    assert.equal((json['manifest'] as { digest: string }).digest, result.tree.manifestDigest);
+  });
+
+  it('exits 3 for an archive that is not intact', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('archive'), 'no archive');
+    const run = await writ(dir, 'inspect', 'archive', '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'ARCHIVE_MALFORMED']);
+  });
+
+  it('verifies a repository from a given root, or says that it trusted on first use', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    await repository.publish(v1);
+    const url = pathToFileURL(repository.directory).href;
+    const first = await writ(dir, 'inspect', url);
+    assert.equal(first.exitCode, 0, first.stderr);
+    assert.match(first.stdout, /^VERIFIED .* from its own first root only\n.*trusted on first use/);
+    const given = await writ(dir, 'inspect', url, '--root', 'keys/root.json', '--json');
+    assert.equal(jsonOf(given)['trust'], 'given');
+  });
+
+  it('refuses a repository that the given root does not vouch for', async () => {
+    using dir = tempDir();
+    using other = tempDir();
+    const repository = madeHere(dir);
+    const foreign = madeHere(other);
+    const run = await writ(dir, 'inspect', 'repo', '--root', foreign.rootPath, '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'SIGNATURE_WRONG_KEY']);
+    const missing = await writ(dir, 'inspect', 'repo', '--root', 'none', '--json');
+    assert.deepEqual([missing.exitCode, jsonOf(missing)['code']], [2, 'ROOT_MISSING']);
+    fs.rmSync(repository.rootPath);
+    const rootless = await writ(dir, 'inspect', 'repo', '--json');
+    assert.equal(jsonOf(rootless)['code'], 'METADATA_MISSING');
+  });
+});
+
+describe('writ repo status', () => {
+  const status = (dir: TempDir, ...args: readonly string[]) =>
+    writ(dir, 'repo', 'status', '--repository', 'repo', ...args);
+
+  it('exits 0 with every role, its keys and its days, and the releases', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    await repository.publish(v1, { revision: 'abc' });
+    const run = await status(dir);
+    assert.equal(run.exitCode, 0, run.stdout);
+    assert.match(run.stdout, /^OK every role is fresh\n/);
+    for (const role of ['root', 'targets', 'snapshot', 'timestamp'])
+      assert.ok(run.stdout.includes(`\n  ${role} `));
+    assert.match(run.stdout, /\n {2}dns-edge {2}stable {3}1 {7}abc /);
+    const json = jsonOf(await status(dir, '--json'));
+    assert.equal((json['roles'] as unknown[]).length, 4);
+    assert.equal((json['keys'] as unknown[]).length, 4);
+  });
+
+  it('exits 1 when a role expires soon, and 2 when one has expired', async () => {
+    using dir = tempDir();
+    const hourMs = 3_600_000;
+    const old = (agoMs: number) => ({ ...systemClock, nowMs: () => systemClock.nowMs() - agoMs });
+    sampleRepository(dir, { clock: old(9 * hourMs), lives: { timestamp: 10 * hourMs } });
+    const soon = await status(dir);
+    assert.equal(soon.exitCode, 1);
+    assert.match(soon.stdout, /^WARNING timestamp expires in /);
+    assert.match(soon.stdout, /\nNext: writ refresh --repository repo /);
+    fs.rmSync(dir.join('repo'), { recursive: true });
+    fs.rmSync(dir.join('keys'), { recursive: true });
+    sampleRepository(dir, { clock: old(11 * hourMs), lives: { timestamp: 10 * hourMs } });
+    const expired = await status(dir, '--json');
+    assert.deepEqual([expired.exitCode, jsonOf(expired)['outcome']], [2, 'critical']);
+  });
+
+  it('exits 2 when the repository does not verify, or is none', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    fs.appendFileSync(metadataPath(repository, '1.targets.json'), ' ');
+    const run = await status(dir, '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'REPOSITORY_INVALID']);
+    const none = await writ(dir, 'repo', 'status', '--repository', 'none', '--json');
+    assert.equal(none.exitCode, 2);
+  });
+});
+
+describe('writ refresh', () => {
+  it('says which keys are missing', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    fs.mkdirSync(dir.join('no-keys'));
+    const run = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'no-keys', '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'KEYS_MISSING']);
+  });
+});

@@ -1,0 +1,132 @@
+// What a host remembers of a release that it refused: by digest, with reason and time, said at every later cycle, and
+// tried again after its time, after a boot, under another configuration and by force; never for the host's own fault.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { outcomeOf, problemOf } from '../../../src/agent/job/progress.js';
+import type { Selection } from '../../../src/agent/select/select-releases.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { rememberRefusedBundles } from '../../../src/agent/state/refusals.js';
+import { configDigest } from '../../../src/core/config/config-digest.js';
+import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
+import { WritError } from '../../../src/core/errors.js';
+import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { publishNext } from '../../kit/assert/fault-table.js';
+import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
+
+const check = (program: string): TestHostOptions => ({
+  bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'judge', run: [program], timeoutMs: 20_000 }] }],
+});
+
+/** Serial 6 was refused by its check. */
+async function refusedHost(): Promise<TestHost> {
+  const test = testHost(check('false'));
+  await publishNext(test, 6);
+  await start(test.host);
+  assert.deepEqual(
+    (await test.pull()).problems.map((one) => one.code),
+    ['CHECK_FAILED'],
+  );
+  return test;
+}
+
+async function start(host: Host): Promise<Host> {
+  await startHost(host, { cycle: 'c-start', signal: new AbortController().signal });
+  return host;
+}
+
+async function codesOf(host: Host, how: 'poll' | 'force' = 'poll'): Promise<string> {
+  const { problems } = await cycleOn(host, how);
+  return problems.map((one) => one.code).join();
+}
+
+describe('a refused release', () => {
+  it('is kept with digest, code, reason and time', async () => {
+    using test = await refusedHost();
+    const [known, ...others] = test.host.refusals.read().refusals;
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [known?.bundle, known?.serial, known?.code, known?.atMs, known?.tries],
+      ['access', 6, 'CHECK_FAILED', test.clock.nowMs(), 1],
+    );
+    assert.match(known?.message ?? '', /judge/);
+    assert.match(known?.manifestDigest ?? '', /^sha256:/);
+  });
+
+  it('is said again at every cycle, writing nothing, and after a restart of the agent too', async () => {
+    using test = await refusedHost();
+    const before = JSON.stringify(test.host.refusals.read());
+    assert.equal(await codesOf(test.host), 'REMEMBERED_REFUSAL');
+    const restarted = await start(test.reopen());
+    assert.equal(await codesOf(restarted), 'REMEMBERED_REFUSAL');
+    assert.equal(JSON.stringify(restarted.refusals.read()), before);
+  });
+
+  it('is tried again after a boot', async () => {
+    using test = await refusedHost();
+    const booted = test.reopen();
+    booted.ledger.write({ ...booted.ledger.read(), verifiedBootId: 'another boot' });
+    assert.equal(await codesOf(await start(booted)), 'CHECK_FAILED');
+    assert.equal(booted.refusals.read().refusals[0]?.tries, 2);
+  });
+
+  it('is tried again when the agent starts under another configuration', async () => {
+    using test = await refusedHost();
+    assert.equal(await codesOf(await start(test.reopen(check('true')))), '');
+    assert.deepEqual(test.reopen().refusals.read().refusals, [], 'active, and so refused no more');
+  });
+
+  it('is tried again by force, and counted', async () => {
+    using test = await refusedHost();
+    assert.equal(await codesOf(test.host, 'force'), 'CHECK_FAILED');
+    assert.equal(test.host.refusals.read().refusals[0]?.tries, 2);
+  });
+
+  it('by its age is judged anew at every poll, and never kept: a withdrawal may make it right', async () => {
+    using test = testHost();
+    await publishNext(test, 7);
+    await test.pull();
+    await publishNext(test, 6);
+    for (const _ of [1, 2]) {
+      const result = await test.pull();
+      assert.deepEqual([result.outcome, result.problems[0]?.code], ['rejected', 'SERIAL_ROLLBACK']);
+    }
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+    await test.publish('access', { 'policy.yaml': 'version: 6\n' }, { serial: 6, withdrawn: [7] });
+    assert.equal((await test.pull()).outcome, 'activated');
+  });
+});
+
+describe('a code', () => {
+  it('is remembered against a release only when it is a verdict on it', async () => {
+    using test = await refusedHost();
+    const [known] = test.host.refusals.read().refusals;
+    const found = await test.host.client.target('access', 'stable', {});
+    for (const code of Object.keys(errorCodes) as ErrorCode[]) {
+      test.host.refusals.write({ writ: 1, refusals: [] });
+      const error = new WritError(code, 'x');
+      const result = {
+        bundle: 'access',
+        channel: 'stable',
+        outcome: outcomeOf(error),
+        problem: problemOf(error),
+      };
+      const [bundle] = test.host.config.bundles;
+      const selection = { kind: 'keep', bundle, result, offered: found?.release } as Selection;
+      rememberRefusedBundles(test.host, [selection]);
+      const kept = test.host.refusals.read().refusals.map((one) => one.manifestDigest);
+      assert.deepEqual(kept, errorCodes[code].kind === 'rejected' ? [known?.manifestDigest] : [], code);
+    }
+  });
+});
+
+describe('#configDigest', () => {
+  it('tells configurations apart by what they say, not by the order of their keys', () => {
+    using test = testHost();
+    const { config } = test.host;
+    const turned = Object.fromEntries(Object.entries(config).reverse()) as unknown as typeof config;
+    assert.equal(configDigest(turned), configDigest(config));
+    assert.notEqual(configDigest({ ...config, untrusted: 'rollback' }), configDigest(config));
+    assert.match(configDigest(config), /^sha256:[0-9a-f]{64}$/);
+  });
+});

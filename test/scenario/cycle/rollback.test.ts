@@ -1,0 +1,151 @@
+// A rollback by hand: where it goes, what it holds back, and what it never touches.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { resume } from '../../../src/agent/select/resume.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+async function goBack(test: TestHost, generation?: number): Promise<CycleResult> {
+  const { result } = await rollBack(test.host, {
+    cycle: newCycleId(),
+    by: 'anna',
+    reason: 'views broke',
+    signal: new AbortController().signal,
+    ...(generation === undefined ? {} : { generation }),
+  });
+  return result;
+}
+
+async function twoGenerations(test: TestHost): Promise<void> {
+  await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+  await test.pull();
+  await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+  await test.pull();
+}
+
+describe('a rollback', () => {
+  it('brings the previous generation back and tells the workers', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    await twoGenerations(test);
+    const result = await goBack(test);
+    assert.deepEqual([result.type, result.outcome, result.exitCode], ['rollback.result', 'activated', 0]);
+    assert.deepEqual([result.fromGeneration, result.generation], [2, 1]);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    assert.deepEqual(driver.told, ['a 1', 'a 2', 'a 1']);
+  });
+
+  it('holds the release it left: no poll brings it back, a newer one comes', async () => {
+    using test = testHost();
+    await twoGenerations(test);
+    await goBack(test);
+    const held = await test.pull();
+    assert.deepEqual([held.outcome, held.exitCode, held.problems[0]?.code], ['deferred', 8, 'RELEASE_HELD']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.equal(test.read('access/policy.yaml'), 'version: 3\n');
+    assert.deepEqual(test.host.ledger.read().holds, []);
+  });
+
+  it('holds what is between the release it left and the one it went to', async () => {
+    using test = testHost();
+    await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
+    await test.pull();
+    await test.publish('access', { 'policy.yaml': 'version: 7\n' }, { serial: 7 });
+    await test.pull();
+    await goBack(test);
+    await test.publish('access', { 'policy.yaml': 'version: 6\n' }, { serial: 6, withdrawn: [7] });
+    const held = await test.pull();
+    assert.deepEqual([held.outcome, held.problems[0]?.code], ['deferred', 'RELEASE_HELD']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
+  });
+
+  it('lets the held release come again after resume, and at once by force', async () => {
+    for (const way of ['resume', 'force'] as const) {
+      using test = testHost();
+      await twoGenerations(test);
+      await goBack(test);
+      if (way === 'resume') assert.deepEqual(resume(test.host).ended, [{ kind: 'hold', what: 'access 2' }]);
+      const result = await test.pull({ force: way === 'force' ? 'yes' : 'no' });
+      assert.equal(result.outcome, 'activated', way);
+      assert.equal(result.generation, 3, 'a tree that returns is a new tree and a new generation');
+      assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
+    }
+  });
+
+  it('gives the older files a later time than any before, so that no daemon skips them', async () => {
+    using test = testHost();
+    await twoGenerations(test);
+    const newest = fs.statSync(join(test.host.paths.current, 'access/policy.yaml')).mtimeMs;
+    await goBack(test);
+    assert.ok(fs.statSync(join(test.host.paths.current, 'access/policy.yaml')).mtimeMs > newest);
+  });
+
+  it('is when what came back became active, and what stayed has been active all the time', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'zones' }] });
+    const facts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    const since = (): unknown[] => statusReport(test.host, facts).bundles.map((one) => one.activatedAtMs);
+    await test.publish('zones', { 'a.zone': '1' }, { serial: 1 });
+    const firstMs = test.clock.nowMs();
+    await twoGenerations(test);
+    await test.clock.advance(60_000);
+    await goBack(test);
+    assert.deepEqual(since(), [firstMs + 60_000, firstMs]);
+    await test.clock.advance(60_000);
+    await test.publish('zones', { 'a.zone': '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual(since(), [firstMs + 60_000, firstMs + 120_000]);
+    assert.deepEqual(Object.keys(test.host.ledger.read().activatedAtMs ?? {}), ['access', 'zones']);
+  });
+
+  it('never touches the tree of a bundle that stays', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
+    await test.publish('dns-edge', { 'block.rpz': 'x' }, { serial: 1 });
+    await twoGenerations(test);
+    const before = fs.statSync(join(test.host.paths.current, 'dns-edge/block.rpz'));
+    await goBack(test);
+    const after = fs.statSync(join(test.host.paths.current, 'dns-edge/block.rpz'));
+    assert.deepEqual([after.ino, after.mtimeMs, after.ctimeMs], [before.ino, before.mtimeMs, before.ctimeMs]);
+  });
+
+  it('goes to a named generation, and says which are kept when it is not there', async () => {
+    using test = testHost();
+    await twoGenerations(test);
+    const missing = await goBack(test, 7);
+    assert.deepEqual(
+      [missing.outcome, missing.problems[0]?.code, missing.exitCode],
+      ['failed', 'NO_PREVIOUS', 2],
+    );
+    assert.deepEqual(missing.problems[0]?.facts['kept'], [1, 2]);
+    assert.equal((await goBack(test, 1)).generation, 1);
+  });
+
+  it('refuses a generation whose tree was changed on disk', async () => {
+    using test = testHost();
+    await twoGenerations(test);
+    const [tree] = fs
+      .readdirSync(join(test.host.paths.bundles, 'access'))
+      .filter((name) => name.startsWith('1-'));
+    fs.writeFileSync(join(test.host.paths.bundles, 'access', tree!, 'policy.yaml'), 'edited\n');
+    const result = await goBack(test);
+    assert.deepEqual([result.outcome, result.problems[0]?.code], ['failed', 'STATE_DAMAGED']);
+    assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
+  });
+
+  it('comes back itself when a worker refuses the older generation', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    await twoGenerations(test);
+    driver.workers.set('a', (generation) => (generation === 1 ? refuses('too old')() : confirms(generation)));
+    const result = await goBack(test);
+    assert.deepEqual([result.outcome, result.exitCode], ['rolled-back', 5]);
+    assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
+  });
+});

@@ -1,0 +1,101 @@
+// Faults on the way of a `writ pull` that runs as a program, as rows: what is done to the repository, the server, the
+// host or its mounts, and the code and exit code that must come of it. Owns the run of a row, as script and as person.
+import assert from 'node:assert/strict';
+import { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { ErrorCode } from '../../../src/core/errors.js';
+import { copyHost, type InstalledHost } from '../../kit/agent/installed-host.js';
+import { assertSpeaks, type Places, standingPolicy } from '../../kit/assert/standing-policy.js';
+import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
+import { type Bend, serveDirectory } from '../../kit/net/serve-repository.js';
+
+export interface WayFault {
+  readonly name: string;
+  readonly code: ErrorCode;
+  readonly exit: 1 | 2 | 6;
+  /** The command could not begin: then it is an error on stderr, else a result on stdout. */
+  readonly begins?: 'no';
+  /** Both runs at once: each would wait for ten seconds. */
+  readonly together?: 'yes';
+  /** Returns what has to be undone. */
+  readonly harm?: (host: InstalledHost) => unknown;
+  /** Serve the repository by http, bent like this. */
+  readonly server?: Bend;
+  /** Shell lines that change the mounts of the command alone; the state is `$STATE`, a copy of it `$KEPT`. */
+  readonly mounts?: string;
+}
+
+/** One test a row, each on a copy of the installed host, which is asked for when the test runs. */
+export function wayFaultTable(
+  title: string,
+  faults: readonly WayFault[],
+  installed: () => InstalledHost,
+): void {
+  describe(title, () => {
+    for (const fault of faults) it(`${fault.code}: ${fault.name}`, () => holdsAgainst(fault, installed()));
+  });
+}
+
+async function holdsAgainst(fault: WayFault, installed: InstalledHost): Promise<void> {
+  using host = copyHost(installed);
+  await using server = await serveDirectory(host.repository, fault.server ?? (() => false));
+  if (fault.server !== undefined) host.configure({ repository: server.url });
+  await using _harm = undoing(await fault.harm?.(host));
+  const stands = standingPolicy(host.paths, fault.mounts === undefined ? host.paths : placesAfter(host));
+  const under = fault.mounts === undefined ? [] : privately(host, fault.mounts);
+
+  const asScript = () => host.writUnder(under, 'pull', '--json');
+  const asPerson = () => host.writUnder(under, 'pull', '-q');
+  const both = fault.together === 'yes' ? [asScript(), asPerson()] : [await asScript(), await asPerson()];
+  const [script, person] = await Promise.all(both);
+  assert.ok(script && person);
+  assertScript(script, fault);
+  assertPerson(person, fault);
+  stands();
+}
+
+function assertScript(run: WritRun, fault: WayFault): void {
+  const { type, code, exitCode, changed, hint } = jsonOf(run);
+  const expected = ['pull.result', fault.code, fault.exit, false, 'string'];
+  assert.deepEqual([type, code, exitCode, changed, typeof hint], expected, run.stdout);
+  assert.deepEqual([run.exitCode, run.stderr], [fault.exit, '']);
+}
+
+function assertPerson({ exitCode, stdout, stderr }: WritRun, { code, exit, begins }: WayFault): void {
+  assert.equal(exitCode, exit);
+  const [answer, other] = begins === 'no' ? [stderr, stdout] : [stdout, stderr];
+  assert.equal(other, '');
+  const word = begins === 'no' ? `error[${code}]` : 'FAILED';
+  assertSpeaks(answer, { word, code, next: begins === 'no' ? 0 : 1 });
+}
+
+function undoing(child: unknown): AsyncDisposable {
+  return {
+    [Symbol.asyncDispose]: async () => {
+      if (!(child instanceof ChildProcess)) return;
+      const ended = once(child, 'close');
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+/** Runs writ with mounts of its own, and copies the state out of them when it has ended. */
+function privately(host: InstalledHost, mounts: string): string[] {
+  const [kept, later] = [host.dir.join('kept'), host.dir.join('later')];
+  const script = `set -e; rm -rf "$KEPT" "$LATER"; cp -a "$STATE" "$KEPT"; ${mounts}
+    code=0; "$@" || code=$?; cp -a "$STATE" "$LATER"; exit $code`;
+  const env = ['env', `STATE=${host.paths.state}`, `KEPT=${kept}`, `LATER=${later}`];
+  return [...env, 'unshare', '-m', 'sh', '-c', script, 'sh'];
+}
+
+function placesAfter(host: InstalledHost): Places {
+  const later = host.dir.join('later');
+  return {
+    policy: join(later, 'policy'),
+    staging: join(later, 'staging'),
+    journal: join(later, 'journal.json'),
+  };
+}

@@ -1,0 +1,141 @@
+// Damage to what a host keeps to make a tree anew: mended without a swap, or by a download where the tree is gone too.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
+import {
+  assertWhole,
+  bench,
+  codes,
+  type Damage,
+  files,
+  look,
+  repair,
+  short,
+} from '../../kit/host/repair-bench.js';
+
+/** In what is kept to make the tree anew: mended without a swap. */
+const keptDamage: Readonly<Record<string, Damage>> = {
+  'a bit of the kept archive': {
+    does: ({ kept }) => flipBit(kept('archive.tar.br'), 9),
+    finds: ['archive changed .'],
+  },
+  'half of the kept archive': {
+    does: ({ kept }) => fs.truncateSync(kept('archive.tar.br'), 20),
+    finds: ['archive changed .'],
+  },
+  'no kept archive': { does: ({ kept }) => fs.rmSync(kept('archive.tar.br')), finds: ['archive missing .'] },
+  'a FIFO for the kept archive': {
+    does: ({ kept }) => putFifo(kept('archive.tar.br')),
+    finds: ['archive type .'],
+  },
+  'another manifest': {
+    does: ({ kept }) => fs.appendFileSync(kept('manifest.json'), ' '),
+    finds: ['manifest changed .'],
+  },
+  'no manifest': { does: ({ kept }) => fs.rmSync(kept('manifest.json')), finds: ['manifest missing .'] },
+  'a FIFO for the manifest': {
+    does: ({ kept }) => putFifo(kept('manifest.json')),
+    finds: ['manifest type .'],
+  },
+  'a FIFO for the record': {
+    does: ({ kept }) => putFifo(kept('record.json')),
+    finds: ['record type .'],
+  },
+  'half a record': {
+    does: ({ kept }) => fs.truncateSync(kept('record.json'), 40),
+    finds: ['record changed .'],
+  },
+  'a record that says more than was signed': {
+    does: ({ kept }) => {
+      const text = fs.readFileSync(kept('record.json'), 'utf8');
+      fs.writeFileSync(kept('record.json'), text.replace('"withdrawn":[]', '"withdrawn":[7]'));
+    },
+    finds: ['record changed .'],
+  },
+  'no signed part of the record': {
+    does: ({ kept }) => fs.rmSync(kept('targets.json')),
+    finds: ['record changed .'],
+  },
+  'no kept release at all': {
+    does: ({ kept }) => fs.rmSync(kept(), { recursive: true }),
+    finds: ['record missing .'],
+  },
+};
+
+describe('a forced pull', () => {
+  it('mends what is damaged by the same move: whoever read it is told, and what is whole keeps its tree', async () => {
+    using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
+    const { test, host, driver } = one;
+    for (const serial of [1, 2]) {
+      await test.publish('access', files(serial), { serial });
+      await test.publish('zones', { z: String(serial) }, { serial });
+      await test.pull();
+    }
+    driver.told.length = 0;
+    const zones = fs.realpathSync(join(host.paths.current, 'zones'));
+    fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
+    const result = await test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
+    assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
+    assert.deepEqual(await look(host), []);
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'unchanged');
+  });
+
+  it('mends a link that was turned to another tree of ours, by a new generation', async () => {
+    using one = await bench();
+    const { host, driver } = one;
+    const [old = ''] = fs
+      .readdirSync(join(host.paths.bundles, 'access'))
+      .filter((name) => name.endsWith('.1'));
+    fs.rmSync(join(host.paths.current, 'access'));
+    fs.symlinkSync(`../../bundles/access/${old}`, join(host.paths.current, 'access'));
+    const result = await one.test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.deepEqual(await look(host), []);
+    assertWhole(one, 2);
+  });
+
+  it('mends a generation that nobody else can enter any more, though every bundle is what it was', async () => {
+    using one = await bench();
+    fs.chmodSync(join(one.host.paths.generations, '2'), 0o700);
+    const result = await one.test.pull({ force: 'yes' });
+    assert.deepEqual([result.outcome, result.generation], ['activated', 3]);
+    assert.deepEqual(await look(one.host), []);
+  });
+
+  it('writes anew what is kept, without a swap', async () => {
+    using one = await bench();
+    fs.rmSync(one.kept('archive.tar.br'));
+    assert.equal((await one.test.pull({ force: 'yes' })).outcome, 'unchanged');
+    assert.deepEqual([await look(one.host), one.driver.told], [[], []]);
+  });
+});
+
+describe('damage to what is kept', () => {
+  for (const [name, { does, finds }] of Object.entries(keptDamage)) {
+    it(`is mended without a swap: ${name}`, async () => {
+      using one = await bench();
+      const { host, driver } = one;
+      does(one);
+      assert.deepEqual((await look(host)).map(short), finds);
+      const end = await repair(host);
+      assert.deepEqual([codes(end), end?.result.changed], [['unchanged'], false]);
+      assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', []]);
+      assert.deepEqual(await look(host), []);
+      assertWhole(one, 2);
+    });
+
+    it(`together with the tree is mended by a download of the very same release: ${name}`, async () => {
+      using one = await bench();
+      does(one);
+      fs.writeFileSync(one.tree('policy.yaml'), 'VERSION: 2\n');
+      assert.deepEqual(codes(await repair(one.host)), ['activated']);
+      assert.equal(fs.readlinkSync(one.host.paths.current), 'generations/3');
+      assertWhole(one, 2);
+      assert.deepEqual(await look(one.host), []);
+    });
+  }
+});

@@ -1,0 +1,252 @@
+// Sequences in which an answer of one worker could stand for another one, or an earlier one for a later: the outcome is
+// never better than what the workers really use.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { runRollback } from '../../../src/agent/cycle/run-cycle.js';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import type { Answer } from '../../../src/workers/contract/driver.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { livingDriver } from '../../kit/workers/living-workers.js';
+import {
+  confirms,
+  refuses,
+  type ScriptedDriver,
+  scriptedDriver,
+  unreachable,
+} from '../../kit/workers/scripted-driver.js';
+
+const told = (generation: number): Answer => ({ kind: 'told', text: `accepted ${generation}` });
+
+const probe = (script: string): Partial<WorkerGroupConfig> => ({
+  probe: { run: ['sh', '-c', script, 'probe', '{worker}'], timeoutMs: 5000, retry: 0 },
+});
+const groupProbe = (script: string): Partial<WorkerGroupConfig> => ({
+  probe: { run: ['sh', '-c', script], timeoutMs: 5000, retry: 0 },
+});
+
+const publish = (test: TestHost, serial: number): Promise<Buffer> =>
+  test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
+const codes = ({ problems }: CycleResult): string[] => problems.map((one) => one.code);
+const stateOf = (test: TestHost, key: string): string | undefined =>
+  test.host.ledger.read().workers[key]?.state;
+
+describe('a cycle with nothing new', () => {
+  it('is not confirmed while a worker was only told', async () => {
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: told }, 'early') } } });
+    await publish(test, 1);
+    assert.equal((await test.pull()).confirmed, false);
+    const { outcome, confirmed } = await test.pull();
+    assert.deepEqual([outcome, confirmed], ['unchanged', false]);
+  });
+});
+
+describe('a probe that asks the group', () => {
+  it('is not asked for a group of which nobody could be told: that is degraded, and nothing to go back for', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using dir = tempDir();
+    const up = dir.join('up');
+    fs.writeFileSync(up, '');
+    using test = testHost({ groups: { app: { driver, config: groupProbe(`test -e ${up}`) } } });
+    await publish(test, 1);
+    await test.pull();
+    fs.rmSync(up);
+    driver.workers.set('a', unreachable);
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual(
+      [result.outcome, result.generation, codes(result)],
+      ['degraded', 2, ['WORKER_UNREACHABLE']],
+    );
+  });
+
+  it('does not block a way back on which its workers are away', async () => {
+    const away = scriptedDriver({ a: confirms });
+    const other = scriptedDriver({ b: confirms });
+    using dir = tempDir();
+    const up = dir.join('up');
+    fs.writeFileSync(up, '');
+    using test = testHost({
+      groups: { away: { driver: away, config: groupProbe(`test -e ${up}`) }, other: { driver: other } },
+    });
+    await publish(test, 1);
+    await test.pull();
+    fs.rmSync(up);
+    away.workers.set('a', unreachable);
+    other.workers.set('b', (generation) => (generation === 1 ? confirms(1) : refuses('no')()));
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.generation], ['rolled-back', 1]);
+    assert.equal(test.host.ledger.read().blocked, undefined);
+  });
+
+  it('confirms nobody who is told later, while another one could have answered it', async () => {
+    const driver = scriptedDriver({ a: told, b: unreachable }, 'early');
+    using test = testHost({ groups: { app: { driver, config: groupProbe('true') } } });
+    await publish(test, 1);
+    await test.pull();
+    driver.workers.set('b', told);
+    await test.pull();
+    assert.deepEqual([stateOf(test, 'app/a'), stateOf(test, 'app/b')], ['confirmed', 'told']);
+    assert.equal((await test.pull()).confirmed, false);
+  });
+});
+
+describe('a probe of one group', () => {
+  it('confirms nobody of another group', async () => {
+    const [app, other] = [scriptedDriver({ a: told }, 'early'), scriptedDriver({ b: told }, 'early')];
+    using test = testHost({
+      groups: { app: { driver: app, config: groupProbe('true') }, other: { driver: other } },
+    });
+    await publish(test, 1);
+    const { confirmed } = await test.pull();
+    assert.deepEqual(
+      [confirmed, stateOf(test, 'app/a'), stateOf(test, 'other/b')],
+      [false, 'confirmed', 'told'],
+    );
+  });
+});
+
+describe('a due worker whose own probe says no', () => {
+  it('stays due and reported until it uses what is active', async () => {
+    const driver = scriptedDriver({ a: told, b: unreachable }, 'early');
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('a'), '');
+    const seen = probe(`test -e ${join(dir.path, '$1')}`);
+    using test = testHost({ groups: { app: { driver, config: seen } } });
+    await publish(test, 1);
+    assert.equal((await test.pull()).exitCode, 4);
+    driver.workers.set('b', told);
+    for (let pull = 0; pull < 3; pull++) {
+      const result = await test.pull();
+      assert.deepEqual([result.outcome, result.exitCode, result.generation], ['degraded', 4, 1]);
+    }
+    fs.writeFileSync(dir.join('b'), '');
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.confirmed], ['unchanged', true]);
+    assert.equal(stateOf(test, 'app/b'), 'confirmed');
+  });
+
+  it('is due too while its probe can give no verdict', async () => {
+    const driver = scriptedDriver({ a: unreachable }, 'early');
+    using dir = tempDir();
+    const missing = dir.join('probe');
+    const config: Partial<WorkerGroupConfig> = {
+      probe: { run: [missing, '{worker}'], timeoutMs: 5000, retry: 0 },
+    };
+    using test = testHost({ groups: { app: { driver, config } } });
+    await publish(test, 1);
+    await test.pull();
+    driver.workers.set('a', told);
+    await test.pull();
+    assert.equal((await test.pull()).exitCode, 4);
+    fs.writeFileSync(missing, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+    assert.deepEqual([(await test.pull()).exitCode, stateOf(test, 'app/a')], [0, 'confirmed']);
+  });
+});
+
+describe('a worker that appears while the others are told', () => {
+  const appearing = (): ScriptedDriver => {
+    const driver = scriptedDriver({ a: confirms });
+    driver.workers.set('a', (generation) => {
+      driver.workers.set('late', confirms);
+      return confirms(generation);
+    });
+    return driver;
+  };
+
+  it('is told too, before anybody says that all workers use the generation', async () => {
+    const driver = appearing();
+    using test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    const result = await test.pull();
+    assert.deepEqual(driver.told, ['a 1', 'late 1']);
+    assert.deepEqual(
+      result.workers.map((one) => [one.worker, one.state]),
+      [
+        ['a', 'confirmed'],
+        ['late', 'confirmed'],
+      ],
+    );
+  });
+
+  it('can refuse it', async () => {
+    const driver = appearing();
+    driver.workers.delete('late');
+    using test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    await test.pull();
+    driver.workers.delete('late');
+    driver.workers.set('a', (generation) => {
+      driver.workers.set('late', (one) => (one === 2 ? refuses('no view eu')() : confirms(one)));
+      return confirms(generation);
+    });
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.generation], ['rolled-back', 1]);
+  });
+});
+
+describe('a rolling group that goes back', () => {
+  it('spares nobody who is another process than before: it may have read what was refused', async () => {
+    const driver = scriptedDriver({ a: confirms, b: confirms });
+    driver.processes.set('a', 'first-a').set('b', 'first-b');
+    using test = testHost({ groups: { app: { driver, config: { rolling: 1 } } } });
+    await publish(test, 1);
+    await test.pull();
+    await test.clock.advance(20_000);
+    driver.told.length = 0;
+    driver.workers.set('a', (generation) => {
+      if (generation === 1) return confirms(1);
+      driver.processes.set('b', 'second-b');
+      return refuses('no')();
+    });
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, driver.told], ['rolled-back', ['a 2', 'a 1', 'b 1']]);
+  });
+});
+
+describe('a rollback that does not concern a group', () => {
+  it('is degraded while a worker of it is due', async () => {
+    const one = scriptedDriver({ a: confirms });
+    using test = testHost({
+      bundles: [{ name: 'one' }, { name: 'two' }],
+      groups: { app: { driver: one, config: { uses: ['one'] } } },
+    });
+    await test.publish('one', { f: '1' }, { serial: 1 });
+    await test.publish('two', { f: '1' }, { serial: 1 });
+    await test.pull();
+    one.workers.set('a', unreachable);
+    await test.publish('one', { f: '2' }, { serial: 2 });
+    await test.pull();
+    await test.publish('two', { f: '2' }, { serial: 2 });
+    await test.pull();
+    const { signal } = new AbortController();
+    const { result } = await runRollback(test.host, { by: 'kim', signal, onEvent: () => undefined });
+    assert.deepEqual(
+      [result.outcome, result.exitCode, codes(result)],
+      ['degraded', 4, ['WORKER_UNREACHABLE']],
+    );
+  });
+});
+
+describe('a rollback to the generation that a worker last proved', () => {
+  it('restarts it where it was told of another one since: it may use that', async () => {
+    const driver = livingDriver({ a: confirms });
+    const config = { when: ['rules/**'], restartWhen: ['worker.conf'] };
+    using test = testHost({ groups: { app: { driver, config } } });
+    await test.publish('access', { 'worker.conf': '1' }, { serial: 1 });
+    await test.pull();
+    await test.publish('access', { 'worker.conf': '2' }, { serial: 2 });
+    const { confirmed } = await test.pull();
+    assert.equal(confirmed, false, 'a restart proves nothing');
+    driver.told.length = 0;
+    const { signal } = new AbortController();
+    await runRollback(test.host, { by: 'kim', signal, onEvent: () => undefined });
+    assert.deepEqual(driver.told, ['restart a 1']);
+  });
+});

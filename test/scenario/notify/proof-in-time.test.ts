@@ -1,0 +1,158 @@
+// When an answer counts: not before the move that asked for it has come to its end, and not against a probe that says no.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { resume } from '../../../src/agent/select/resume.js';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import type { StatusReport } from '../../../src/core/protocol/control-protocol.js';
+import { entryOf, settle } from '../../kit/agent/settled-world.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+const statusOf = ({ host }: TestHost): StatusReport =>
+  statusReport(host, { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] });
+const publish = (test: TestHost, serial: number): Promise<Buffer> =>
+  test.publish('access', { 'policy.yaml': `${serial}` }, { serial });
+const codes = ({ problems }: Pick<StatusReport, 'problems'>): string[] => problems.map((one) => one.code);
+
+/** A probe that says yes as long as `up` is there. */
+function probeOf(dir: TempDir): { config: Partial<WorkerGroupConfig>; up: string } {
+  const up = dir.join('up');
+  fs.writeFileSync(up, '');
+  const run = ['sh', '-c', `test -e ${up}`] as const;
+  return { up, config: { probe: { run: [...run], timeoutMs: 5000, retry: 0 } } };
+}
+
+describe('a status that is read while workers are told', () => {
+  it('is not confirmed, also where nobody has ever been told before', async () => {
+    const seen: boolean[] = [];
+    const driver = scriptedDriver({
+      a: (generation) => {
+        seen.push(statusOf(test).confirmed);
+        return confirms(generation);
+      },
+    });
+    using test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    assert.equal((await test.pull()).confirmed, true);
+    await publish(test, 2);
+    await test.pull();
+    assert.deepEqual([seen, statusOf(test).confirmed], [[false, false], true]);
+  });
+});
+
+describe('a way back on which the probe says no too', () => {
+  it('leaves workers that nobody calls confirmed, also when the block is over, until the probe says yes', async () => {
+    using dir = tempDir();
+    const { config, up } = probeOf(dir);
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver, config } } });
+    await publish(test, 1);
+    await test.pull();
+    fs.rmSync(up);
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'blocked');
+    assert.deepEqual([statusOf(test).confirmed, entryOf(test, 'app/a')?.state], [false, 'unreachable']);
+    resume(test.host);
+    const result = await test.pull();
+    assert.deepEqual([result.confirmed, statusOf(test).confirmed], [false, false]);
+    assert.ok(codes(statusOf(test)).includes('WORKER_UNREACHABLE'));
+    fs.writeFileSync(up, '');
+    await settle(test.host);
+    assert.equal(entryOf(test, 'app/a')?.state, 'confirmed');
+  });
+});
+
+describe('a due worker that says yes while its probe says no', () => {
+  it('stays due: what it says has to be seen', async () => {
+    using dir = tempDir();
+    const { config, up } = probeOf(dir);
+    const driver = scriptedDriver({ a: confirms });
+    driver.processes.set('a', 'first');
+    using test = testHost({ groups: { app: { driver, config } } });
+    await publish(test, 1);
+    await test.pull();
+    await test.clock.advance(20_000);
+    driver.processes.set('a', 'second');
+    fs.rmSync(up);
+    for (let pull = 0; pull < 2; pull++) {
+      const { outcome, confirmed } = await test.pull();
+      assert.deepEqual([outcome, confirmed, statusOf(test).confirmed], ['degraded', false, false]);
+    }
+    fs.writeFileSync(up, '');
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+  });
+});
+
+describe('a worker that answers, and is another process before the move is over', () => {
+  const world = async (keepsProcess: boolean): Promise<TestHost> => {
+    const driver = Object.assign(
+      scriptedDriver({ a: confirms }),
+      keepsProcess ? { keepsProcess: 'yes' as const } : {},
+    );
+    driver.processes.set('a', 'first');
+    const test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    await test.pull();
+    await test.clock.advance(20_000);
+    driver.workers.set('a', (generation) => {
+      driver.processes.set('a', 'second');
+      driver.workers.set('a', refuses('has read the old one'));
+      return confirms(generation);
+    });
+    await publish(test, 2);
+    return test;
+  };
+
+  it('has said nothing: it is due, and asked again', async () => {
+    using test = await world(true);
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.confirmed, codes(result)], [4, false, ['WORKER_UNREACHABLE']]);
+    assert.equal(statusOf(test).confirmed, false);
+    const next = await test.pull();
+    assert.deepEqual([next.outcome, codes(next)], ['degraded', ['WORKER_REFUSED']]);
+  });
+
+  it('is the one that was told where a tell may make another process of it', async () => {
+    using test = await world(false);
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+  });
+});
+
+describe('a set that nobody can read while its workers are to be told', () => {
+  it('is confirmed in no status, on the way there and on the way back, until it is read', async () => {
+    const [dark, other] = [scriptedDriver({ a: confirms }), scriptedDriver({ b: confirms })];
+    using test = testHost({ groups: { dark: { driver: dark }, other: { driver: other } } });
+    dark.unread = 'EACCES';
+    await publish(test, 1);
+    assert.equal((await test.pull()).exitCode, 4);
+    assert.deepEqual([statusOf(test).confirmed, codes(statusOf(test))], [false, ['WORKER_UNREACHABLE']]);
+    dark.unread = undefined;
+    assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
+    const { host } = test;
+    other.workers.set('b', (generation) => {
+      host.ledger.write({ ...host.ledger.read(), workers: {} });
+      dark.unread = 'EACCES';
+      return generation === 1 ? confirms(1) : refuses('no')();
+    });
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    assert.deepEqual([statusOf(test).confirmed, codes(statusOf(test))], [false, ['WORKER_UNREACHABLE']]);
+  });
+});
+
+describe('a probe that only warns', () => {
+  it('proves nothing and refutes nothing: exit 0 alone means this generation', async () => {
+    for (const asked of [[], ['{worker}']]) {
+      const run = ['sh', '-c', 'exit 40', 'probe', ...asked] as const;
+      const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 5000, retry: 0 } };
+      const driver = scriptedDriver({ a: () => ({ kind: 'told', text: 'accepted' }) }, 'early');
+      using test = testHost({ groups: { app: { driver, config } } });
+      await publish(test, 1);
+      const { outcome, confirmed } = await test.pull();
+      assert.deepEqual([outcome, confirmed, statusOf(test).confirmed], ['activated', false, false]);
+    }
+  });
+});

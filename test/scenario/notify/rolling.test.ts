@@ -1,0 +1,193 @@
+// A group that is told some workers at a time: where it stops, who is put back, and how long it may take.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import type { Answer } from '../../../src/workers/contract/driver.js';
+import { settleNow } from '../../kit/agent/settle-now.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { livingDriver } from '../../kit/workers/living-workers.js';
+import {
+  confirms,
+  refuses,
+  type ScriptedDriver,
+  scriptedDriver,
+  unreachable,
+} from '../../kit/workers/scripted-driver.js';
+
+const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0 };
+const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
+const only = (generation: number, otherwise: () => Answer) => (asked: number) =>
+  asked === generation ? confirms(asked) : otherwise();
+
+/** Version 1 is active, version 2 is published; what was told for version 1 is forgotten. */
+async function secondRelease(driver: ScriptedDriver, config: Partial<WorkerGroupConfig>): Promise<TestHost> {
+  const test = testHost({ groups: { app: { driver, config } } });
+  await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+  assert.equal((await test.pull()).exitCode, 0);
+  await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+  driver.told.length = 0;
+  return test;
+}
+
+describe('a rolling group', () => {
+  const five = { a: confirms, b: confirms, c: confirms, d: confirms, e: confirms };
+
+  it('is told N at a time, the first one alone', async () => {
+    const open = new Set<string>();
+    const most: number[] = [];
+    const driver = scriptedDriver(five);
+    const tell = driver.reset;
+    driver.reset = async (worker, options) => {
+      open.add(worker);
+      await Promise.resolve();
+      most.push(open.size);
+      const answer = await tell(worker, options);
+      await new Promise((resolve) => setImmediate(resolve));
+      open.delete(worker);
+      return answer;
+    };
+    using test = await secondRelease(driver, { rolling: 2 });
+    most.length = 0;
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual(driver.told, ['a 2', 'b 2', 'c 2', 'd 2', 'e 2']);
+    assert.deepEqual(most, [1, 2, 2, 2, 2]);
+  });
+
+  it('stops at a no of the first one, and only that one is put back', async () => {
+    const driver = scriptedDriver({ ...five, a: only(1, refuses('no')) });
+    using test = await secondRelease(driver, { rolling: 2 });
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'WORKER_REFUSED']);
+    assert.deepEqual(driver.told, ['a 2', 'a 1']);
+    assert.equal(current(test), 'generations/1');
+    await settleNow(test.host);
+    assert.deepEqual(driver.told, ['a 2', 'a 1'], 'nobody else is due');
+    const { workers } = test.host.ledger.read();
+    assert.deepEqual(
+      Object.values(workers).map((one) => [one.wanted, one.state]),
+      Object.keys(five).map(() => [1, 'confirmed']),
+    );
+  });
+
+  it('stops at a no in the middle; everybody told so far is put back', async () => {
+    const driver = scriptedDriver({ ...five, c: only(1, refuses('no')) });
+    using test = await secondRelease(driver, { rolling: 2 });
+    assert.equal((await test.pull()).exitCode, 5);
+    assert.deepEqual(driver.told, ['a 2', 'b 2', 'c 2', 'a 1', 'b 1', 'c 1']);
+  });
+
+  it('stops at a no in another group too', async () => {
+    const rolled = scriptedDriver(five);
+    const slow = rolled.reset;
+    rolled.reset = async (worker, options) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return slow(worker, options);
+    };
+    const other = scriptedDriver({ z: only(1, refuses('no')) });
+    using test = testHost({
+      groups: { app: { driver: rolled, config: { rolling: 1 } }, other: { driver: other } },
+    });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await test.pull();
+    await test.publish('access', { f: '2' }, { serial: 2 });
+    rolled.told.length = 0;
+    assert.equal((await test.pull()).exitCode, 5);
+    assert.deepEqual(rolled.told, ['a 2', 'a 1']);
+  });
+
+  it('takes the next one as canary where the first cannot be reached', async () => {
+    const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, refuses('no')), c: confirms });
+    using test = await secondRelease(driver, { rolling: 5 });
+    assert.equal((await test.pull()).exitCode, 5);
+    assert.deepEqual(driver.told, ['a 2', 'b 2', 'a 1', 'b 1']);
+  });
+
+  it('asks a probe that names the worker, before the next one is told', async () => {
+    using dir = tempDir();
+    const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
+    const asks = `echo {worker} "\${WRIT_GENERATION_DIR##*/}" >> ${dir.join('asked')}`;
+    const no = `[ "\${WRIT_GENERATION_DIR##*/}{worker}" != 2b ]`;
+    const probe = { run: ['sh', '-c', `${asks}; ${no}`] as const, timeoutMs: 5000, retry: 0 };
+    using test = await secondRelease(driver, { rolling: 1, probe: { ...probe, run: [...probe.run] } });
+    fs.rmSync(dir.join('asked'));
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);
+    assert.match(result.problems[0]?.message ?? '', /^app\/b: /);
+    assert.deepEqual(driver.told, ['a 2', 'b 2', 'a 1', 'b 1']);
+    assert.deepEqual(fs.readFileSync(dir.join('asked'), 'utf8').trim().split('\n'), [
+      'a 2',
+      'b 2',
+      'a 1',
+      'b 1',
+    ]);
+  });
+
+  it('is told all over when a crash has forgotten who was told: nobody is left with what was refused', async () => {
+    const driver = scriptedDriver({ ...five, e: only(1, refuses('no')) });
+    using test = await secondRelease(driver, { rolling: 5 });
+    assert.equal((await test.pull()).exitCode, 5);
+    assert.deepEqual(driver.told.slice(5), ['a 1', 'b 1', 'c 1', 'd 1', 'e 1']);
+  });
+});
+
+describe('a reset', () => {
+  it('that nobody answers is tried again; a no is an answer', async () => {
+    let tries = 0;
+    const late = (generation: number) =>
+      generation === 2 && ++tries < 3 ? unreachable() : confirms(generation);
+    const driver = scriptedDriver({ a: late });
+    using test = await secondRelease(driver, { reset: { ...reset, retry: 2 } });
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual(driver.told, ['a 2', 'a 2', 'a 2']);
+    const no = scriptedDriver({ a: only(1, refuses('no')) });
+    using other = await secondRelease(no, { reset: { ...reset, retry: 2 } });
+    assert.equal((await other.pull()).exitCode, 5);
+    assert.deepEqual(no.told, ['a 2', 'a 1']);
+  });
+
+  it('leaves a worker due that never answers', async () => {
+    const driver = scriptedDriver({ a: (generation) => (generation === 2 ? unreachable() : confirms(1)) });
+    using test = await secondRelease(driver, { reset: { ...reset, retry: 1 } });
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [4, 'WORKER_UNREACHABLE']);
+    assert.deepEqual(driver.told, ['a 2', 'a 2']);
+  });
+
+  it('ends with the time of its group: who was not told is due', async () => {
+    const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
+    const limits: number[] = [];
+    using test = await secondRelease(driver, { rolling: 1, reset: { ...reset, deadlineMs: 1500 } });
+    const tell = driver.reset;
+    driver.reset = async (worker, options) => {
+      limits.push(options.timeoutMs);
+      await test.clock.sleep(900);
+      return tell(worker, options);
+    };
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.facts['worker']], [4, 'c']);
+    assert.deepEqual(limits, [1000, 600]);
+    assert.deepEqual(driver.told, ['a 2', 'b 2']);
+  });
+});
+
+describe('a probe', () => {
+  it('has a time for all its tries', async () => {
+    using dir = tempDir();
+    const probe = { run: ['sh', '-c', `echo >> ${dir.join('asked')}; exit 1`], timeoutMs: 5000, retry: 100 };
+    const driver = livingDriver({ a: confirms });
+    using test = testHost({
+      groups: {
+        app: {
+          driver,
+          config: { probe: { ...probe, run: ['sh', ...probe.run.slice(1)], deadlineMs: 1200 } },
+        },
+      },
+    });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);
+    assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, 3);
+  });
+});

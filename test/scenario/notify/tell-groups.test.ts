@@ -1,0 +1,253 @@
+// Loaders, probes and groups behind the swap: whose no puts the old generation back, and who is told at all.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { resume } from '../../../src/agent/select/resume.js';
+import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+const hook = (script: string, timeoutMs = 5000): NonNullable<WorkerGroupConfig['load']> => ({
+  run: ['sh', '-c', script],
+  timeoutMs,
+});
+const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
+
+/** Version 1 is active, version 2 is published; hooks look at the policy itself. */
+async function secondRelease(
+  config: Partial<WorkerGroupConfig>,
+): Promise<{ test: TestHost; told: string[] }> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver, config } } });
+  await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+  assert.equal((await test.pull()).exitCode, 0);
+  await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+  return { test, told: driver.told };
+}
+
+describe('a loader', () => {
+  it('has the last word: its no puts the old generation back, and no worker was told of the new one', async () => {
+    const { test, told } = await secondRelease({ load: hook('grep -q "version: 1" {bundle}/policy.yaml') });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'LOADER_FAILED']);
+    assert.equal(current(test), 'generations/1');
+    assert.deepEqual(told, ['a 1', 'a 1']);
+    assert.equal(test.host.refusals.read().refusals[0]?.code, 'LOADER_FAILED');
+  });
+
+  it('without a verdict is tried again as often as its `retry` says; its no is not', async () => {
+    using dir = tempDir();
+    const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
+    const { test, told } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
+    using _ = test;
+    assert.equal((await test.pull()).exitCode, 0);
+    assert.deepEqual(told, ['a 1', 'a 2']);
+    assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
+    const no = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('noes')}; exit 1`;
+    const other = await secondRelease({ load: { ...hook(no), retry: 3 } });
+    using __ = other.test;
+    assert.equal((await other.test.pull()).problems[0]?.code, 'LOADER_FAILED');
+    assert.equal(fs.readFileSync(dir.join('noes'), 'utf8').length, 1);
+  });
+
+  it('that could not run is our own fault: the old generation is back and nothing is remembered', async () => {
+    const { test } = await secondRelease({
+      load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 127'),
+    });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [1, 'LOADER_BROKEN']);
+    assert.equal(current(test), 'generations/1');
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+  });
+
+  it('is told the generation, by path and by number', async () => {
+    const out = fs.mkdtempSync('/tmp/writ-loader-');
+    try {
+      const { test } = await secondRelease({
+        load: hook(`echo "$WRIT_GENERATION_DIR {current} $WRIT_BUNDLE_DIR $PWD {scratch}" >> ${out}/seen`),
+      });
+      using _ = test;
+      await test.pull();
+      const [first, second] = fs
+        .readFileSync(`${out}/seen`, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' '));
+      const { generations } = test.host.paths;
+      assert.deepEqual(first?.slice(0, 3), [
+        `${generations}/1`,
+        `${generations}/1`,
+        `${generations}/1/access`,
+      ]);
+      assert.deepEqual(second?.slice(0, 3), [
+        `${generations}/2`,
+        `${generations}/2`,
+        `${generations}/2/access`,
+      ]);
+      assert.equal(second?.[3], second?.[4]);
+      assert.equal(fs.existsSync(second?.[4] ?? ''), false);
+    } finally {
+      fs.rmSync(out, { recursive: true });
+    }
+  });
+
+  it('whose way back fails too ends in blocked, loudly', async () => {
+    const { test } = await secondRelease({ load: hook('test ! -e {current}/../2') });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [6, 'ACTIVATION_BLOCKED']);
+    assert.equal(current(test), 'generations/1');
+    const blocked = test.host.ledger.read().blocked;
+    assert.equal(blocked?.manifestDigests.length, 1);
+    const again = await test.pull();
+    assert.deepEqual([again.exitCode, again.changed], [6, false], 'nothing is tried again by itself');
+    resume(test.host);
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    fs.rmSync(`${test.host.paths.generations}/2`, { recursive: true });
+    assert.equal((await test.pull()).exitCode, 0);
+    assert.equal(test.host.ledger.read().blocked, undefined);
+  });
+});
+
+describe('a probe', () => {
+  it('that does not see the generation rolls back', async () => {
+    const { test, told } = await secondRelease({
+      probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml'), retry: 1 },
+    });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);
+    assert.equal(current(test), 'generations/1');
+    assert.deepEqual(told, ['a 1', 'a 2', 'a 1']);
+  });
+
+  it('that cannot be run rolls back and blames nobody', async () => {
+    const { test } = await secondRelease({
+      probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 200), retry: 0 },
+    });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [1, 'PROBE_BROKEN']);
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+  });
+
+  it('confirms workers that can only be told', async () => {
+    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
+    using test = testHost({
+      groups: {
+        app: {
+          driver: scriptedDriver({ a: silent }, 'silent'),
+          config: {
+            probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml'), retry: 0 },
+            confirm: 'required',
+          },
+        },
+      },
+    });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.confirmed], ['activated', true]);
+    assert.equal(result.workers[0]?.state, 'confirmed');
+  });
+});
+
+describe('a group', () => {
+  it('with fewer workers than min is degraded, and an empty one is named', async () => {
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
+    using few = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config: { reset } } } });
+    await few.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    const result = await few.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [4, 'WORKERS_MISSING']);
+    using none = testHost({ groups: { app: { driver: scriptedDriver({}) } } });
+    await none.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    const empty = await none.pull();
+    assert.deepEqual(
+      [empty.exitCode, empty.warnings[0]?.code, empty.warnings[0]?.facts['group']],
+      [0, 'WORKERS_MISSING', 'app'],
+    );
+  });
+
+  it('is told only when a path that it watches has changed', async () => {
+    const views = scriptedDriver({ v: confirms });
+    const zones = scriptedDriver({ z: confirms });
+    using test = testHost({
+      groups: {
+        views: { driver: views, config: { when: ['views/**'] } },
+        zones: { driver: zones, config: { when: ['access:block.rpz'] } },
+      },
+    });
+    await test.publish('access', { 'views/eu.yaml': '1', 'block.rpz': '1' }, { serial: 1 });
+    await test.pull();
+    await test.publish('access', { 'views/eu.yaml': '1', 'block.rpz': '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual(views.told, ['v 1']);
+    assert.deepEqual(zones.told, ['z 1', 'z 2']);
+  });
+
+  it('that refuses at a first activation leaves no policy and is told of none', async () => {
+    const driver = scriptedDriver({ a: refuses('no') });
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    assert.equal(driver.announced.at(-1), undefined);
+  });
+});
+
+describe('"not now" (exit 75)', () => {
+  it('of a loader puts the old generation back, remembers no refusal, and is tried again', async () => {
+    const { test, told } = await secondRelease({
+      load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 75'),
+    });
+    using _ = test;
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, result.problems[0]?.code], [8, 'LOADER_DEFERRED']);
+    assert.deepEqual([current(test), test.host.refusals.read().refusals], ['generations/1', []]);
+    assert.deepEqual([told.at(-1), result.bundles[0]?.outcome], ['a 1', 'deferred']);
+    await test.clock.advance(60_000);
+    const willing = test.reopen({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
+    assert.equal((await cycleOn(willing)).outcome, 'activated');
+  });
+
+  it('of a loader also on the way back blocks nothing: it runs later, when it is ready', async () => {
+    using out = tempDir();
+    const ready = out.join('ready');
+    fs.writeFileSync(ready, '');
+    const { test } = await secondRelease({ load: hook(`test -e ${ready} || exit 75`) });
+    using _ = test;
+    fs.rmSync(ready);
+    const result = await test.pull();
+    assert.deepEqual([result.exitCode, test.host.ledger.read().blocked], [8, undefined]);
+    const settler = createSettler();
+    const { signal } = new AbortController();
+    const first = await settler.turn(test.host, { signal, loader: undefined });
+    assert.equal(first.loader?.code, 'LOADER_DUE');
+    fs.writeFileSync(ready, '');
+    await test.clock.advance(5000);
+    const second = await settler.turn(test.host, { signal, loader: first.loader });
+    assert.deepEqual(
+      [second.loader, second.news, test.host.ledger.read().loadDue],
+      [undefined, 'yes', undefined],
+    );
+  });
+
+  it('of a probe proves nothing and refutes nothing', async () => {
+    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
+    for (const [confirm, exitCode] of [
+      ['optional', 0],
+      ['required', 4],
+    ] as const) {
+      const config = { confirm, probe: { ...hook('exit 75'), retry: 0 } };
+      const driver = scriptedDriver({ a: silent }, 'silent');
+      using test = testHost({ groups: { app: { driver, config } } });
+      await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+      const result = await test.pull();
+      assert.deepEqual([result.exitCode, result.confirmed], [exitCode, false]);
+      assert.equal(result.workers[0]?.state, 'told');
+    }
+  });
+});

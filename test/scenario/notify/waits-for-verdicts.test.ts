@@ -1,0 +1,79 @@
+// Nothing comes before its turn: who is asked is waited for, however long that takes, and nobody behind has been
+// touched meanwhile.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { defaultHookBox } from '../../../src/core/config/hook-box.js';
+import { until } from '../../kit/assert/until.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+type Run = readonly [string, ...string[]];
+
+/** A command that waits until it is let go, and then has this exit code. */
+function slow(
+  dir: TempDir,
+  name: string,
+  exitCode = 0,
+): { run: Run; reached(): Promise<void>; open(): void } {
+  const [waits, mayEnd] = [dir.join(`${name}-waits`), dir.join(`${name}-may-end`)];
+  const script = `touch ${waits}; while ! test -e ${mayEnd}; do sleep 0.02; done; exit ${exitCode}`;
+  return {
+    run: ['sh', '-c', script],
+    reached: () => until(() => fs.existsSync(waits)),
+    open: () => fs.writeFileSync(mayEnd, ''),
+  };
+}
+
+const link = (test: TestHost): string | undefined =>
+  fs.existsSync(test.host.paths.current) ? fs.readlinkSync(test.host.paths.current) : undefined;
+
+function hostWith(dir: TempDir, exitCode = 0) {
+  const [check, load] = [slow(dir, 'check'), slow(dir, 'load', exitCode)];
+  const driver = scriptedDriver({ a: confirms });
+  const timeoutMs = 60_000;
+  const test = testHost({
+    bundles: [
+      {
+        name: 'access',
+        checks: [{ kind: 'run', name: 'c', run: check.run, timeoutMs, box: defaultHookBox }],
+      },
+    ],
+    groups: { app: { driver, config: { load: { run: load.run, timeoutMs } } } },
+  });
+  return { test, check, load, told: driver.told };
+}
+
+describe('a slow verdict', () => {
+  it('is waited for: no swap before the check has ended, no worker told before the loader has', async () => {
+    using dir = tempDir();
+    const { test, check, load, told } = hostWith(dir);
+    using _ = test;
+    await test.publish('access', { a: '1' }, { serial: 1 });
+    const pull = test.pull();
+    await check.reached();
+    assert.equal(link(test), undefined);
+    assert.deepEqual(fs.readdirSync(`${test.host.paths.policy}/generations`), []);
+    check.open();
+    await load.reached();
+    assert.equal(link(test), 'generations/1');
+    assert.deepEqual(told, []);
+    load.open();
+    assert.equal((await pull).exitCode, 0);
+    assert.deepEqual(told, ['a 1']);
+  });
+
+  it('of a loader is the last one: nobody was told of what it refused', async () => {
+    using dir = tempDir();
+    const { test, check, load, told } = hostWith(dir, 1);
+    using _ = test;
+    await test.publish('access', { a: '1' }, { serial: 1 });
+    check.open();
+    const pull = test.pull();
+    await load.reached();
+    load.open();
+    assert.equal((await pull).exitCode, 5);
+    assert.deepEqual([link(test), told], [undefined, []]);
+  });
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { runStartedCanary } from '../../../../src/agent/checks/started-canary.js';
+import type { HookReport } from '../../../../src/agent/hooks/run-hook.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { isGone } from '../../../kit/programs/processes.js';
+
+interface Case {
+  readonly start: string;
+  readonly probe: string;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  readonly time?: 'real' | 'skipped';
+}
+
+/** Scripts of a worker and of its probe; both know the directory `{scratch}` and, outside of it, `$0`. */
+async function canary(dir: TempDir, options: Case): Promise<HookReport> {
+  const { start, probe, timeoutMs = 20_000, signal, time = 'real' } = options;
+  const root = dir.join('staging');
+  fs.mkdirSync(root);
+  const shell = (script: string): [string, ...string[]] => ['sh', '-c', script, dir.path, '{scratch}'];
+  const report = await runStartedCanary(
+    {
+      kind: 'start',
+      start: { run: shell(start), timeoutMs },
+      probe: { run: shell(probe), timeoutMs },
+      timeoutMs,
+    },
+    {
+      places: { generation: '/gen', candidate: '/gen' },
+      scratchRoot: root,
+      durable: createDurableFs(),
+      clock: time === 'real' ? systemClock : fakeClock({ mode: 'skip' }),
+      ...(signal === undefined ? {} : { signal }),
+    },
+  );
+  assert.deepEqual(fs.readdirSync(root), [], 'nothing of it is left');
+  return report;
+}
+
+const stay = 'exec sleep 60';
+
+describe('a canary that is a worker of its own', () => {
+  it('says yes when its probe does and it lives; it is ended with its children', async () => {
+    using dir = tempDir();
+    const start = `echo $$ > $0/pids; sleep 60 & echo $! >> $0/pids; echo ready > $1/socket; wait`;
+    const { verdict } = await canary(dir, { start, probe: 'grep -q ready $1/socket' });
+    assert.equal(verdict.kind, 'ok');
+    const pids = fs.readFileSync(dir.join('pids'), 'utf8').trim().split('\n').map(Number);
+    assert.equal(pids.length, 2);
+    for (const pid of pids) assert.ok(await isGone(pid), `${pid} lives on`);
+  });
+
+  it('is asked until it says yes', async () => {
+    using dir = tempDir();
+    const probe = 'echo >> $0/asked; [ $(wc -l < $0/asked) -ge 3 ]';
+    const { verdict } = await canary(dir, { start: stay, probe });
+    assert.equal(verdict.kind, 'ok');
+    assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, 3);
+  });
+
+  it('refuses when the time is over and its probe has not said yes', async () => {
+    using dir = tempDir();
+    const { verdict, text } = await canary(dir, {
+      start: stay,
+      probe: 'echo policy 4; exit 1',
+      timeoutMs: 3000,
+      time: 'skipped',
+    });
+    assert.deepEqual([verdict.kind, text], ['refused', 'policy 4']);
+  });
+
+  it('gives no verdict when its probe could not be run, or hangs', async () => {
+    using dir = tempDir();
+    const absent = await canary(dir, { start: stay, probe: 'exit 127', timeoutMs: 1000, time: 'skipped' });
+    assert.equal(absent.verdict.kind, 'broken');
+    using other = tempDir();
+    const hangs = await canary(other, { start: stay, probe: 'sleep 60', timeoutMs: 300 });
+    assert.equal(hangs.verdict.kind, 'broken');
+  });
+
+  it('that says "not now" is not asked again', async () => {
+    using dir = tempDir();
+    const { verdict } = await canary(dir, { start: stay, probe: 'echo >> $0/asked; exit 75' });
+    assert.equal(verdict.kind, 'deferred');
+    assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, 1);
+  });
+
+  const ends = [
+    ['a complaint', 'echo "line 7: unknown view" >&2; exit 1', 'refused'],
+    ['an exit code that only warns', 'exit 40', 'refused'],
+    ['exit 0, as a program that goes into the background', 'exit 0', 'broken'],
+    ['a program that is not there', 'exit 127', 'broken'],
+    ['a signal', 'kill -SEGV $$', 'broken'],
+    ['"not now"', 'exit 75', 'deferred'],
+  ] as const;
+  for (const [what, start, expected] of ends) {
+    it(`that ends by itself with ${what} is ${expected}, whatever its probe says`, async () => {
+      using dir = tempDir();
+      for (const probe of ['exit 0', 'exit 1']) {
+        fs.rmSync(dir.join('staging'), { recursive: true, force: true });
+        const { verdict } = await canary(dir, { start, probe });
+        assert.equal(verdict.kind, expected, probe);
+      }
+    });
+  }
+
+  it('that dies of the question has not said yes', async () => {
+    using dir = tempDir();
+    const start = 'until [ -e $1/asked ]; do sleep 0.02; done; echo "no such zone"; exit 3';
+    const { verdict, text } = await canary(dir, { start, probe: 'touch $1/asked' });
+    assert.deepEqual([verdict.kind, text], ['refused', 'no such zone']);
+  });
+
+  it('ends with the cycle that asks it', async () => {
+    using dir = tempDir();
+    const ending = new AbortController();
+    const asked = canary(dir, { start: `echo $$ > $0/pid; ${stay}`, probe: 'exit 1', signal: ending.signal });
+    setTimeout(() => ending.abort(), 300);
+    await asked;
+    assert.ok(await isGone(Number(fs.readFileSync(dir.join('pid'), 'utf8'))));
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { afterExit } from '../../../../src/agent/cycle/after-exit-rules.js';
+import type { CycleResult, Problem } from '../../../../src/core/cycle/cycle-report.js';
+import { cycleResult } from '../../../kit/cli/cycle-results.js';
+
+const alarm: Problem = {
+  code: 'UNTRUSTED_ACTIVE',
+  message: 'dns 2 is active and nobody vouches for it',
+  hint: 'Publish it again.',
+  facts: { bundle: 'dns', serial: 2, generation: 2 },
+};
+const unreached: Problem = { code: 'WORKER_UNREACHABLE', message: 'w', hint: '', facts: {} };
+const worker = { group: 'g', worker: 'w', state: 'confirmed', generation: 1, text: 'ok', atMs: 1 } as const;
+const kept = { bundle: 'dns', channel: 'stable', outcome: 'unchanged', fromSerial: 2, toSerial: 2 } as const;
+
+function alarmed(more: Partial<CycleResult> = {}): CycleResult {
+  const ended = { changed: false, fromGeneration: 2, generation: 2 } as const;
+  return cycleResult('degraded', { ...ended, bundles: [kept], problems: [alarm], durationMs: 5, ...more });
+}
+
+function exit(more: Partial<CycleResult> = {}): CycleResult {
+  return cycleResult('activated', {
+    type: 'rollback.result',
+    changed: true,
+    fromGeneration: 2,
+    generation: 1,
+    bundles: [{ ...kept, outcome: 'activated', toSerial: 1 }],
+    workers: [worker],
+    durationMs: 7,
+    ...more,
+  });
+}
+
+describe('a pull whose active release was left because nobody vouches for it', () => {
+  it('says what the cycle said when nothing was left', () => {
+    const alone = alarmed();
+    assert.equal(afterExit(alone, undefined), alone);
+  });
+
+  it('names the generation that is active now, and is activated: the alarm was answered', () => {
+    const said = afterExit(alarmed(), exit());
+    assert.deepEqual(
+      [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
+      ['pull.result', 'activated', 0, true, 2, 1],
+    );
+    assert.deepEqual([said.problems, said.workers, said.durationMs], [[], [worker], 12]);
+    const [bundle] = said.bundles;
+    assert.deepEqual([bundle?.outcome, bundle?.fromSerial, bundle?.toSerial], ['activated', 2, 1]);
+    const [warning] = said.warnings;
+    assert.equal(warning?.code, 'UNTRUSTED_ACTIVE');
+    assert.deepEqual(warning?.facts, { generation: 1, left: 2 });
+  });
+
+  it('is no better than the way back was', () => {
+    const back = exit({ outcome: 'degraded', confirmed: false, problems: [unreached] });
+    const said = afterExit(alarmed(), back);
+    assert.deepEqual([said.outcome, said.exitCode, said.confirmed], ['degraded', 4, false]);
+    assert.deepEqual(said.problems, [unreached]);
+  });
+
+  it('is no better than the cycle was apart from the alarm', () => {
+    const also = afterExit(alarmed({ problems: [unreached, alarm] }), exit());
+    assert.deepEqual([also.outcome, also.exitCode, also.problems], ['degraded', 4, [unreached]]);
+    const expired: Problem = { ...unreached, code: 'METADATA_EXPIRED' };
+    const failed = alarmed({ outcome: 'failed', exitCode: 2, problems: [expired, alarm] });
+    const said = afterExit(failed, exit());
+    assert.deepEqual([said.outcome, said.exitCode, said.generation], ['failed', 2, 1]);
+    const refused = { ...kept, outcome: 'rejected', toSerial: 3, problem: expired } as const;
+    const rejected = alarmed({ outcome: 'rejected', exitCode: 3, bundles: [refused] });
+    assert.deepEqual(afterExit(rejected, exit()).bundles, [refused]);
+  });
+
+  it('changed nothing when it ends where it began', () => {
+    const there = alarmed({ changed: true, fromGeneration: 1 });
+    assert.deepEqual([afterExit(there, exit()).changed, afterExit(there, exit()).generation], [false, 1]);
+  });
+
+  it('keeps the alarm when workers refused the way back, and says that they did', () => {
+    const stuck = exit({ outcome: 'rolled-back', changed: false, generation: 2, problems: [unreached] });
+    const said = afterExit(alarmed(), stuck);
+    assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['degraded', 4, 2, false]);
+    assert.deepEqual([said.problems, said.warnings], [[alarm], [unreached]]);
+  });
+});

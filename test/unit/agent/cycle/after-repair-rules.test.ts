@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { afterRepair } from '../../../../src/agent/cycle/after-repair-rules.js';
+import type { CycleResult, Problem } from '../../../../src/core/cycle/cycle-report.js';
+
+const damaged: Problem = { code: 'STATE_DAMAGED', message: 'changed on disk', hint: '', facts: {} };
+const worker = { group: 'g', worker: 'w', state: 'confirmed', generation: 3, text: 'ok', atMs: 1 } as const;
+
+function result(more: Partial<CycleResult>): CycleResult {
+  return {
+    schema: 1,
+    type: 'pull.result',
+    cycle: 'c-00000001',
+    trigger: 'pull',
+    outcome: 'unchanged',
+    exitCode: 0,
+    confirmed: true,
+    changed: false,
+    fromGeneration: 3,
+    generation: 3,
+    bundles: [{ bundle: 'dns', channel: 'stable', outcome: 'unchanged', fromSerial: 2, toSerial: 2 }],
+    workers: [],
+    problems: [],
+    warnings: [],
+    startedAtMs: 1,
+    durationMs: 1,
+    ...more,
+  };
+}
+
+const repair = result({
+  type: 'repair.result',
+  trigger: 'repair',
+  outcome: 'activated',
+  changed: true,
+  fromGeneration: 2,
+  bundles: [{ bundle: 'dns', channel: 'stable', outcome: 'activated', fromSerial: 2, toSerial: 2 }],
+  workers: [worker],
+  warnings: [damaged],
+});
+
+describe('a pull that mended the policy first', () => {
+  it('says what the cycle said when nothing had to be mended', () => {
+    const alone = result({});
+    assert.equal(afterRepair(alone, undefined), alone);
+  });
+
+  it('says activated, from the generation before the repair, when the cycle found nothing to do', () => {
+    const said = afterRepair(result({}), repair);
+    assert.deepEqual(
+      [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
+      ['pull.result', 'activated', 0, true, 2, 3],
+    );
+    assert.deepEqual(said.bundles, repair.bundles);
+    assert.deepEqual(said.workers, [worker]);
+    assert.deepEqual(said.warnings, [damaged]);
+  });
+
+  it('is no better than the repair: a worker that could not be told makes both degraded', () => {
+    const said = afterRepair(result({}), {
+      ...repair,
+      outcome: 'degraded',
+      confirmed: false,
+      problems: [damaged],
+    });
+    assert.deepEqual([said.outcome, said.exitCode, said.confirmed], ['degraded', 4, false]);
+    assert.deepEqual(said.problems, [damaged]);
+  });
+
+  it('says what the cycle said when that came later and did something', () => {
+    const failed = result({ outcome: 'failed', exitCode: 1, confirmed: false, problems: [damaged] });
+    const said = afterRepair(failed, repair);
+    assert.deepEqual(
+      [said.outcome, said.exitCode, said.changed, said.fromGeneration],
+      ['failed', 1, true, 2],
+    );
+    const moved = result({ outcome: 'activated', changed: true, generation: 4, workers: [worker] });
+    const both = afterRepair(moved, { ...repair, outcome: 'degraded' });
+    assert.deepEqual([both.outcome, both.fromGeneration, both.generation], ['activated', 2, 4]);
+  });
+
+  it('only warns of a repair that moved nothing', () => {
+    const tried = { ...repair, outcome: 'failed', changed: false } as const;
+    const said = afterRepair(result({}), tried);
+    assert.deepEqual([said.outcome, said.changed, said.fromGeneration], ['unchanged', false, 3]);
+    assert.deepEqual(said.warnings, [damaged]);
+  });
+});

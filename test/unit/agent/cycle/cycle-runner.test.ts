@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  createCycleRunner,
+  type PullRequest,
+  type RunOptions,
+} from '../../../../src/agent/cycle/cycle-runner.js';
+import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+
+/** A runner whose cycles end when the test says so. */
+function stage() {
+  const started: { options: RunOptions; end: () => void }[] = [];
+  const runner = createCycleRunner(
+    (options) =>
+      new Promise<CycleResult>((resolve) => {
+        const cycle = `c-${started.length + 1}`;
+        started.push({ options, end: () => resolve({ cycle } as CycleResult) });
+      }),
+  );
+  const pull = (trigger: PullRequest['trigger'], by?: string) =>
+    runner.pull({ trigger, ...(by ? { by } : {}) }).then((result) => result.cycle);
+  return { started, runner, pull };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('a cycle runner', () => {
+  it('answers a pull that came during a cycle by the next one, which all later pulls join', async () => {
+    const { started, pull } = stage();
+    const first = pull('poll');
+    await settle();
+    const second = pull('pull', 'anna');
+    const third = pull('pull', 'ben');
+    await settle();
+    assert.equal(started.length, 1);
+    started[0]!.end();
+    assert.equal(await first, 'c-1');
+    await settle();
+    assert.equal(started.length, 2);
+    assert.equal(started[1]!.options.by, 'anna');
+    started[1]!.end();
+    assert.deepEqual(await Promise.all([second, third]), ['c-2', 'c-2']);
+  });
+
+  it('starts a third cycle for a pull that came while the follow-up ran', async () => {
+    const { started, pull } = stage();
+    const all = [pull('poll')];
+    await settle();
+    all.push(pull('pull'));
+    started[0]!.end();
+    await settle();
+    all.push(pull('pull'));
+    started[1]!.end();
+    await settle();
+    started[2]!.end();
+    assert.deepEqual(await Promise.all(all), ['c-1', 'c-2', 'c-3']);
+  });
+
+  it('lets a forced pull join only a forced cycle, and others join it', async () => {
+    const { started, pull } = stage();
+    const running = pull('pull');
+    await settle();
+    const waiting = pull('poll');
+    const forced = pull('force');
+    started[0]!.end();
+    await running;
+    await settle();
+    assert.equal(started[1]!.options.trigger, 'force');
+    started[1]!.end();
+    assert.deepEqual(await Promise.all([waiting, forced]), ['c-2', 'c-2']);
+  });
+
+  it('never runs two jobs at once, and goes on after one that failed', async () => {
+    const { started, runner, pull } = stage();
+    const failing = runner.exclusive(async () => {
+      throw new Error('broken job');
+    });
+    const cycle = pull('poll');
+    await assert.rejects(failing, /broken job/);
+    await settle();
+    const order: string[] = [];
+    const job = runner.exclusive(async () => order.push('job'));
+    await settle();
+    assert.deepEqual(order, []);
+    started[0]!.end();
+    await Promise.all([cycle, job]);
+    assert.deepEqual(order, ['job']);
+    await runner.idle();
+  });
+
+  it('shows the steps of the cycle to everybody who waits for it', async () => {
+    const { started, runner } = stage();
+    const heard: string[] = [];
+    const both = ['a', 'b'].map((name) =>
+      runner.pull({ trigger: 'pull', onEvent: (one) => heard.push(`${name} ${one.type}`) }),
+    );
+    await settle();
+    started[0]!.options.onEvent({ type: 'step.started', cycle: 'c-1', step: 'refresh' });
+    started[0]!.end();
+    await Promise.all(both);
+    assert.deepEqual(heard, ['a step.started', 'b step.started']);
+  });
+
+  it('says when a job begins, comes to its next step, and ends, also when it fails', async () => {
+    const told: unknown[] = [];
+    const runner = createCycleRunner(
+      async ({ onEvent }) => {
+        onEvent({ type: 'cycle.started', cycle: 'c-1', trigger: 'poll', atMs: 0 });
+        onEvent({ type: 'step.started', cycle: 'c-1', step: 'refresh' });
+        return { cycle: 'c-1' } as CycleResult;
+      },
+      (work) => told.push(work.kind === 'step' ? work.step : work.kind),
+    );
+    await runner.pull({ trigger: 'poll' });
+    await assert.rejects(runner.exclusive(() => Promise.reject(new Error('no'))));
+    // A repair fetches too: it goes on as long as it is heard of.
+    await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
+    const last = ['began', 'fetch', 'ended'];
+    assert.deepEqual(told, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
+  });
+});

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  cronTimeAfterNow,
+  type PollLoopOptions,
+  runPollLoop,
+} from '../../../../src/agent/daemon/poll-loop.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const startMs = Date.UTC(2026, 10, 1);
+const minuteMs = 60_000;
+
+interface Polled {
+  /** Minutes after the start. */
+  readonly at: number[];
+}
+
+/** Runs the loop for so many polls on a clock that a sleep moves. */
+async function polls(count: number, options: Partial<PollLoopOptions>): Promise<Polled> {
+  const clock = fakeClock({ nowMs: startMs, mode: 'skip' });
+  const stop = new AbortController();
+  const at: number[] = [];
+  const base: PollLoopOptions = {
+    poll: { kind: 'every', everyMs: 10 * minuteMs },
+    hostId: 'test',
+    clock,
+    random01: () => 1,
+    nextCronTime: (_poll, afterMs) => (Math.floor(afterMs / minuteMs) + 1) * minuteMs,
+    retryAfterUntilMs: () => undefined,
+    anythingActive: 'no',
+    onPoll: async () => 'reached',
+    onScheduled: () => undefined,
+  };
+  const onPoll = async (): Promise<'reached' | 'failed'> => {
+    at.push((clock.nowMs() - startMs) / minuteMs);
+    if (at.length === count) stop.abort();
+    return (options.onPoll ?? base.onPoll)();
+  };
+  await runPollLoop({ ...base, ...options, onPoll }, stop.signal);
+  return { at };
+}
+
+const gaps = ({ at }: Polled): number[] =>
+  at.slice(1).map((one, index) => Math.round((one - (at[index] ?? 0)) * minuteMs) / minuteMs);
+
+describe('the poll loop', () => {
+  it('polls at once without a policy, then at the host’s phase of each interval', async () => {
+    const polled = await polls(4, {});
+    assert.equal(polled.at[0], 0);
+    assert.deepEqual(gaps(polled).slice(1), [10, 10]);
+  });
+
+  it('comes back soon after one failure, and ever later after more', async () => {
+    const all = gaps(await polls(6, { onPoll: async () => 'failed' }));
+    assert.ok(all[0]! <= 0.5, String(all[0]));
+    assert.deepEqual(all.slice(2), [20, 30, 40]);
+  });
+
+  it('polls by the expression, each time once', async () => {
+    const polled = await polls(4, { poll: { kind: 'cron', expression: '* * * * *' }, anythingActive: 'yes' });
+    assert.deepEqual(polled.at, [1, 2, 3, 4]);
+  });
+
+  it('never polls before a Retry-After, by interval or expression', async () => {
+    const retryAfterUntilMs = (): number => startMs + 25 * minuteMs;
+    const every = await polls(1, { retryAfterUntilMs });
+    assert.ok(every.at[0]! >= 25 && every.at[0]! < 35, String(every.at[0]));
+    const cron = await polls(2, { retryAfterUntilMs, poll: { kind: 'cron', expression: '* * * * *' } });
+    assert.deepEqual(cron.at, [25, 26]);
+  });
+});
+
+describe('a stored Retry-After that is further ahead than any that is heard', () => {
+  const years = (): number => startMs + 10 * 365 * 24 * 60 * minuteMs;
+
+  it('is of a clock that was set back since, and silences nobody', async () => {
+    assert.deepEqual((await polls(1, { retryAfterUntilMs: years })).at, [0]);
+    assert.deepEqual(gaps(await polls(3, { retryAfterUntilMs: years })).slice(1), [10]);
+    const cron = { poll: { kind: 'cron', expression: '* * * * *' }, anythingActive: 'yes' } as const;
+    assert.deepEqual((await polls(2, { ...cron, retryAfterUntilMs: years })).at, [1, 2]);
+  });
+
+  it('counts as far as one can be', async () => {
+    const { at } = await polls(1, { retryAfterUntilMs: () => startMs + 60 * minuteMs });
+    assert.ok(at[0]! >= 60 && at[0]! < 70, String(at[0]));
+  });
+});
+
+describe('the time of a cron expression', () => {
+  const poll = { kind: 'cron', expression: '* * * * *' } as const;
+
+  it('is later than the one that was just polled, also when the timer was early', () => {
+    const next = cronTimeAfterNow(poll, Date.now());
+    assert.equal(next % minuteMs, 0);
+    assert.equal(cronTimeAfterNow(poll, next), next + minuteMs);
+  });
+
+  it('is soon also after the clock was set back', () => {
+    const next = cronTimeAfterNow(poll, Date.now() + 86_400_000);
+    assert.ok(next - Date.now() <= 2 * minuteMs);
+  });
+
+  it('is in the zone of the configuration', () => {
+    const next = cronTimeAfterNow(
+      { kind: 'cron', expression: '30 5 * * *', timeZone: 'Asia/Kolkata' },
+      Date.now(),
+    );
+    assert.equal(new Date(next).toISOString().slice(11, 16), '00:00');
+  });
+});

@@ -1,0 +1,227 @@
+// `writ doctor` on real directories, servers and processes: what it sees, and that it leaves no trace.
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
+import { runDoctor } from '../../../../src/agent/doctor/doctor.js';
+import { toWritError } from '../../../../src/core/errors.js';
+import type { DoctorCheck, DoctorFinding } from '../../../../src/core/status/doctor.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { startServer } from '../../../../src/server/server.js';
+import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { directoryState } from '../../../kit/assert/directory-state.js';
+import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
+import { makeCertificate } from '../../../kit/net/certificate.js';
+import { startFakeSupervisord, xmlArray, xmlProcess } from '../../../kit/workers/fake-supervisord.js';
+
+let installed: InstalledHost;
+before(async () => {
+  installed = await installHost();
+});
+after(() => installed[Symbol.dispose]());
+
+/** With a resolv.conf and hosts of its own. */
+async function examine(host: InstalledHost, { aheadMs = 0 } = {}): Promise<DoctorFinding[]> {
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
+  const common = { configPath: host.config, version: '0.1.0' };
+  const status = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).catch(toWritError);
+  return runDoctor({ ...common, clock, status, etc: host.dir.join('etc') });
+}
+
+function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): void {
+  mkdirSync(host.dir.join('etc'), { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(host.dir.join('etc', name), text);
+}
+
+const of = (findings: readonly DoctorFinding[], check: DoctorCheck): string[] =>
+  findings.filter((one) => one.check === check).map(({ state, text }) => `${state} ${text}`);
+
+const group = (reset: object) => ({ name: 'ns', uses: ['dns-edge'], reset });
+
+describe('writ doctor', () => {
+  it('finds a host well, and changes nothing on it', async () => {
+    using host = copyHost(installed);
+    const stands = directoryState(host.dir.path);
+    const findings = await examine(host);
+    assert.deepEqual(directoryState(host.dir.path), stands);
+    const bad = findings.filter(({ state }) => state === 'FAIL' || state === 'warn');
+    assert.deepEqual(
+      bad.map(({ check }) => check),
+      ['agent'],
+      'no agent runs here',
+    );
+    assert.match(of(findings, 'state')[0] ?? '', /^ok .*flushing works, .* free$/);
+    assert.match(of(findings, 'server')[0] ?? '', /^ok file:.*: 200 in \d+ ms$/);
+    assert.match(of(findings, 'trust')[0] ?? '', /^ok timestamp v2 \d d/);
+  });
+
+  it('goes on without a configuration that can be read', async () => {
+    using host = copyHost(installed);
+    host.configure({ bundles: [], scrub: { every: 'often' } });
+    const findings = await examine(host);
+    const [first] = findings;
+    assert.deepEqual([first?.check, first?.state, first?.code], ['configuration', 'FAIL', 'CONFIG_INVALID']);
+    assert.match(of(findings, 'state')[0] ?? '', /^ok /);
+    assert.match(of(findings, 'server')[0] ?? '', /^skip /);
+    writeFileSync(host.config, '{');
+    assert.equal((await examine(host))[0]?.code, 'CONFIG_SYNTAX');
+  });
+
+  it('sees that others can change the state directory', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.paths.state, 0o777);
+    const found = (await examine(host)).find(({ check }) => check === 'state');
+    assert.deepEqual([found?.state, found?.code], ['FAIL', 'PATH_UNSAFE']);
+  });
+
+  it('asks a server for its time and its timestamp', async () => {
+    using host = copyHost(installed);
+    const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0 });
+    try {
+      host.configure({ repository: server.url });
+      const well = await examine(host);
+      assert.match(of(well, 'server')[0] ?? '', /^ok http:.*: 200 in \d+ ms$/);
+      assert.deepEqual(of(well, 'clock'), ['ok that of the server']);
+      assert.match(
+        of(await examine(host, { aheadMs: 60_000 }), 'clock')[0] ?? '',
+        /^warn (59|60|61).* s ahead of the server/,
+      );
+      assert.match(of(await examine(host, { aheadMs: 3_600_000 }), 'clock')[0] ?? '', /^FAIL 60 min ahead/);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('tells the days of a certificate, and that a server is not to be believed', async () => {
+    using host = copyHost(installed);
+    const tls = await makeCertificate(host.dir.path, 'server');
+    const server = await startServer({ repository: host.repository, host: '127.0.0.1', port: 0, tls });
+    try {
+      host.configure({ repository: { url: server.url, ca: tls.certFile } });
+      const text = of(await examine(host), 'server')[0] ?? '';
+      assert.match(text, /^warn https:.*: 200 in \d+ ms, certificate 1 d left$/);
+      host.configure({ repository: server.url });
+      assert.match(of(await examine(host), 'server')[0] ?? '', /^FAIL /);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('takes one mirror that is away for a warning, all of them for a failure', async () => {
+    using host = copyHost(installed);
+    host.configure({ repository: ['http://127.0.0.1:9/', `file://${host.repository}`] });
+    const both = of(await examine(host), 'server').map((one) => one.slice(0, 4));
+    assert.deepEqual(both, ['warn', 'ok f']);
+    host.configure({ repository: 'http://127.0.0.1:9/' });
+    const found = (await examine(host)).find(({ check }) => check === 'server');
+    assert.deepEqual([found?.state, found?.code], ['FAIL', 'SERVER_UNREACHABLE']);
+  });
+
+  it('sees who of a group is there, and whether its user can read policy', async () => {
+    using host = copyHost(installed);
+    const pidFile = host.dir.join('ns.pid');
+    host.configure({ workers: [group({ signal: 'HUP', pidFile, min: 1 })] });
+    const absent = await examine(host);
+    assert.match(of(absent, 'workers')[0] ?? '', /^FAIL ns: nobody is there/);
+    assert.match(of(absent, 'permissions')[0] ?? '', /^skip /);
+    writeFileSync(pidFile, `${process.pid}\n`);
+    const there = await examine(host);
+    assert.match(of(there, 'workers')[0] ?? '', /^(ok|warn) ns: 1/);
+    assert.match(of(there, 'permissions')[0] ?? '', new RegExp(`^ok .* uid ${process.geteuid?.()}$`));
+  });
+
+  it('knows the user of a worker that supervisord runs, also where each tell makes another process', async () => {
+    using host = copyHost(installed);
+    const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: process.pid };
+    const fake = await startFakeSupervisord(host.dir.join('s'), (method) =>
+      method === 'getProcessInfo' ? xmlProcess(one) : xmlArray([xmlProcess(one)]),
+    );
+    try {
+      host.configure({ workers: [group({ supervisord: host.dir.join('s'), group: 'web' })] });
+      assert.match(
+        of(await examine(host), 'permissions')[0] ?? '',
+        new RegExp(`^ok .* uid ${process.geteuid?.()}$`),
+      );
+    } finally {
+      await fake.close();
+    }
+  });
+
+  const asOwner = process.getuid?.() === 0 ? {} : { skip: 'only root can give a socket away' };
+  it(
+    'knows the user of a socket by its owner, who is nobody it knows where that is root',
+    asOwner,
+    async () => {
+      using host = copyHost(installed);
+      mkdirSync(host.dir.join('control'));
+      const kresd = { kresd: host.dir.join('control', '*'), command: 'policy_reset()', expect: '0' };
+      host.configure({ workers: [group(kresd)] });
+      const server = createServer().listen(host.dir.join('control', '1'));
+      await once(server, 'listening');
+      // Whoever binds a socket as root may be somebody else by now, and its inode is the pid of nobody.
+      assert.match(of(await examine(host), 'permissions')[0] ?? '', /^skip .*not known$/);
+      chownSync(host.dir.join('control', '1'), 65_534, 65_534);
+      assert.match(of(await examine(host), 'permissions')[0] ?? '', /^(ok|FAIL) .*uid 65534/);
+      server.close();
+    },
+  );
+
+  it('says of workers what it can where the policy cannot be read', async () => {
+    using host = copyHost(installed);
+    host.configure({ workers: [group({ signal: 'HUP', pidFile: host.dir.join('ns.pid') })] });
+    const bundle = join(host.paths.policy, 'current', 'dns-edge');
+    const tree = realpathSync(bundle);
+    rmSync(tree, { recursive: true });
+    writeFileSync(tree, 'no directory');
+    const findings = await examine(host);
+    assert.match(of(findings, 'workers')[0] ?? '', /^warn ns: nobody is there/);
+    assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be looked at/);
+  });
+
+  it('sees that a control socket is left by the dead', async () => {
+    using host = copyHost(installed);
+    mkdirSync(host.dir.join('control'));
+    const kresd = { kresd: host.dir.join('control', '*'), command: 'policy_reset()', expect: '0' };
+    host.configure({ workers: [group(kresd)] });
+    await leaveStaleSocket(host.dir.join('control', '1'));
+    assert.match(of(await examine(host), 'workers')[0] ?? '', /^FAIL ns: 1 of 1 dead: 1$/);
+    const server = createServer().listen(host.dir.join('control', '2'));
+    await once(server, 'listening');
+    assert.match(of(await examine(host), 'workers')[0] ?? '', /^warn ns: 1 of 2 dead: 1$/);
+    server.close();
+  });
+
+  it('warns of a name that only a worker can resolve', async () => {
+    using host = copyHost(installed);
+    const kresd = { kresd: '/nowhere/control/*', command: 'policy_reset()', expect: '0' };
+    host.configure({ repository: 'http://policy.invalid/', workers: [group(kresd)] });
+    etcOf(host, { 'resolv.conf': '# ours\nnameserver 127.0.0.1\n', hosts: '127.0.0.1 localhost\n' });
+    assert.match(of(await examine(host), 'names')[0] ?? '', /^warn policy\.invalid .* ns answers there/);
+    etcOf(host, { hosts: '192.0.2.7 policy.invalid  # by hand\n' });
+    assert.match(of(await examine(host), 'names')[0] ?? '', /^ok /);
+    etcOf(host, { hosts: '', 'resolv.conf': 'nameserver 127.0.0.1\nnameserver 192.0.2.1\n' });
+    assert.match(of(await examine(host), 'names')[0] ?? '', /^ok /);
+  });
+
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can open port 53' };
+  it('takes whoever listens on port 53 for a resolver', asRoot, async () => {
+    using host = copyHost(installed);
+    const socket = createSocket('udp4').bind(53, '127.53.53.53');
+    await once(socket, 'listening');
+    try {
+      writeFileSync(host.dir.join('ns.pid'), `${process.pid}\n`);
+      host.configure({
+        repository: 'http://policy.invalid/',
+        workers: [group({ signal: 'HUP', pidFile: host.dir.join('ns.pid') })],
+      });
+      etcOf(host, { 'resolv.conf': 'nameserver 127.53.53.53\n' });
+      assert.match(of(await examine(host), 'names')[0] ?? '', /^warn /);
+    } finally {
+      socket.close();
+    }
+  });
+});

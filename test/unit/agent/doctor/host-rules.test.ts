@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  type AgentFactsSeen,
+  judgeAgent,
+  judgeConfiguration,
+  judgeSandbox,
+  judgeState,
+  type SandboxFacts,
+  type StateFacts,
+} from '../../../../src/agent/doctor/host-rules.js';
+
+const GB = 1e9;
+const free = { bytes: 41 * GB, inodes: 1e6, totalInodes: 2e6, blockBytes: 4096, totalBytes: 100 * GB };
+const mistake = {
+  code: 'CONFIG_INVALID',
+  line: 3,
+  column: 5,
+  pointer: '/bundles/0',
+  text: 'has no check',
+} as const;
+
+describe('the configuration', () => {
+  const path = '/etc/writ/agent.yaml';
+
+  it('is ok without a mistake', () => {
+    assert.deepEqual(judgeConfiguration({ path, warnings: [] }), {
+      state: 'ok',
+      text: `${path}: no mistake`,
+    });
+  });
+
+  it('is a warning with its line', () => {
+    const { state, text, next } = judgeConfiguration({ path, warnings: [mistake, mistake] });
+    assert.deepEqual([state, next], ['warn', 'writ config show']);
+    assert.equal(text, `${path}:3:5 /bundles/0: has no check (2 in all)`);
+  });
+
+  it('is a failure with its code, the first mistake and the count of the others', () => {
+    const message = `${path} has 3 mistakes:\n  1:1 a\n  2:1 b\n  3:1 c`;
+    const judged = judgeConfiguration({
+      path,
+      warnings: [],
+      error: { code: 'CONFIG_INVALID', message, hint: '' },
+    });
+    assert.deepEqual([judged.state, judged.code], ['FAIL', 'CONFIG_INVALID']);
+    assert.equal(judged.text, `${path} has 3 mistakes: 1:1 a (and 2 more)`);
+  });
+});
+
+describe('the state directory', () => {
+  const whole: StateFacts = { path: '/var/lib/writ', presence: 'there', needBytes: 2 * GB, free };
+  const cases: readonly (readonly [string, Partial<StateFacts>, string, RegExp])[] = [
+    ['whole and with room', {}, 'ok', /flushing works, 41.0 GB free$/],
+    ['not made yet', { presence: 'absent' }, 'ok', /made at the first start/],
+    [
+      'with less room than the largest release needs',
+      { free: { ...free, bytes: GB } },
+      'warn',
+      /1\.0 GB free.*2\.0 GB/,
+    ],
+    ['with no room for any release', { free: { ...free, bytes: 1e6 } }, 'FAIL', /1\.0 MB free/],
+    ['without inodes', { free: { ...free, inodes: 12 } }, 'FAIL', /12 inodes free/],
+    [
+      'on a file system that makes inodes as it needs them',
+      { free: { ...free, inodes: 0, totalInodes: 0 } },
+      'ok',
+      /free$/,
+    ],
+    ['closed to this user', { notWritable: 'EACCES' }, 'warn', /this user/],
+    ['read-only', { notWritable: 'EROFS' }, 'FAIL', /EROFS/],
+    ['that cannot be flushed', { flushFailed: 'Input/output error' }, 'FAIL', /Input\/output error/],
+  ];
+  for (const [what, facts, state, text] of cases) {
+    it(`${what}: ${state}`, () => {
+      const judged = judgeState({ ...whole, ...facts });
+      assert.equal(judged.state, state);
+      assert.match(judged.text, text);
+      assert.equal(judged.next === undefined, state === 'ok');
+    });
+  }
+
+  it('that others can change is a failure with the code of its error', () => {
+    const unsafe = { code: 'PATH_UNSAFE', message: '/var can be changed by others', hint: 'chmod' };
+    const { state, code } = judgeState({ ...whole, unsafe });
+    assert.deepEqual([state, code], ['FAIL', 'PATH_UNSAFE']);
+  });
+});
+
+describe('the agent', () => {
+  const running: AgentFactsSeen = {
+    socket: '/run/writ/agent.sock',
+    state: 'run',
+    versions: { agent: '1.0.0', own: '1.0.0' },
+  };
+  const own = { own: '1.0.0' };
+
+  it('is ok when it answers', () => {
+    assert.equal(judgeAgent(running).state, 'ok');
+  });
+
+  it('is a warning when none runs, or another version', () => {
+    const none = judgeAgent({ ...running, state: 'stop', versions: own });
+    assert.deepEqual([none.state, none.next], ['warn', 'sudo systemctl start writ-agent']);
+    const old = judgeAgent({ ...running, versions: { agent: '0.9.0', own: '1.0.0' } });
+    assert.deepEqual([old.state, old.next], ['warn', 'sudo systemctl restart writ-agent']);
+  });
+
+  it('is a warning that names who holds the lock in its place', () => {
+    const { state, text } = judgeAgent({ socket: '/s', lockHolder: 'pull (pid 12)', versions: own });
+    assert.equal(state, 'warn');
+    assert.match(text, /pull \(pid 12\)/);
+  });
+
+  it('is a failure when it runs and does not answer', () => {
+    const error = {
+      code: 'AGENT_UNREACHABLE',
+      message: 'it said nothing for 10 s',
+      hint: 'sudo systemctl status writ-agent',
+    };
+    const { state, code, next } = judgeAgent({ socket: '/s', error, versions: own });
+    assert.deepEqual([state, code, next], ['FAIL', 'AGENT_UNREACHABLE', error.hint]);
+  });
+});
+
+describe('the sandbox', () => {
+  const on = {
+    state: 'on',
+    user: 'nobody',
+    userNamespace: 'yes',
+    memory: 'each-process',
+    processes: 'each-command',
+  } as const;
+  const missing = { state: 'missing', reason: 'bwrap not found' } as const;
+  const unusable = { state: 'unusable', reason: 'No permissions to create a new namespace' } as const;
+  const cases: readonly (readonly [string, SandboxFacts, string])[] = [
+    ['that works', { mode: 'required', commands: 2, seen: on }, 'ok'],
+    ['that is missing and required', { mode: 'required', commands: 2, seen: missing }, 'FAIL'],
+    ['that is missing where it is only wished', { mode: 'auto', commands: 2, seen: missing }, 'warn'],
+    ['that is missing and that nothing needs', { mode: 'required', commands: 0, seen: missing }, 'skip'],
+    ['that the kernel forbids', { mode: 'required', commands: 1, seen: unusable }, 'FAIL'],
+    ['that is off', { mode: 'off', commands: 1 }, 'warn'],
+    ['that is off without commands', { mode: 'off', commands: 0 }, 'ok'],
+  ];
+  for (const [what, facts, state] of cases) {
+    it(`${what}: ${state}`, () => assert.equal(judgeSandbox(facts).state, state));
+  }
+
+  it('says which program is missing, and how to get it', () => {
+    const { text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: missing });
+    assert.equal(text, 'bwrap not found: 1 command that cannot run');
+    assert.match(next ?? '', /^apt-get install bubblewrap/);
+  });
+
+  it('says what is in force', () => {
+    const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
+    assert.equal(text, 'a trial was confined as nobody, user namespace: yes');
+  });
+});

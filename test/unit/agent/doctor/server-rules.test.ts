@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  judgeClock,
+  judgeMirrors,
+  judgeNames,
+  judgeTrust,
+  type MirrorFacts,
+  type NameFacts,
+  type TrustFacts,
+} from '../../../../src/agent/doctor/server-rules.js';
+
+const dayMs = 86_400_000;
+const nowMs = Date.UTC(2026, 10, 21);
+const url = 'https://policy.example.net/';
+
+describe('a mirror', () => {
+  const well: MirrorFacts = { url, answer: { status: 200, tookMs: 38 }, nowMs };
+  const away: MirrorFacts = {
+    url,
+    error: { code: 'SERVER_UNREACHABLE', message: 'connection refused', hint: 'Check the network.' },
+    nowMs,
+  };
+  const cases: readonly (readonly [string, MirrorFacts, string])[] = [
+    ['that answers', well, 'ok'],
+    ['that says not modified', { ...well, answer: { status: 304, tookMs: 5 } }, 'ok'],
+    ['whose certificate lasts', { ...well, certificateEndsAtMs: nowMs + 54 * dayMs }, 'ok'],
+    ['whose certificate ends soon', { ...well, certificateEndsAtMs: nowMs + 13 * dayMs }, 'warn'],
+    ['that is slow', { ...well, answer: { status: 200, tookMs: 4000 } }, 'warn'],
+    ['that holds no repository', { ...well, answer: { status: 404, tookMs: 5 } }, 'FAIL'],
+    ['that is away', away, 'FAIL'],
+  ];
+  for (const [what, facts, state] of cases) {
+    it(`${what}: ${state}`, () => assert.equal(judgeMirrors([facts])[0]?.state, state));
+  }
+
+  it('says status, time and the days of the certificate', () => {
+    const [judged] = judgeMirrors([{ ...well, certificateEndsAtMs: nowMs + 54.5 * dayMs }]);
+    assert.equal(judged?.text, `${url}: 200 in 38 ms, certificate 54 d left`);
+  });
+
+  it('that is away is a warning while another one answers', () => {
+    assert.deepEqual(
+      judgeMirrors([away, well]).map(({ state }) => state),
+      ['warn', 'ok'],
+    );
+    assert.deepEqual(
+      judgeMirrors([away, away]).map(({ state }) => state),
+      ['FAIL', 'FAIL'],
+    );
+  });
+});
+
+describe('the clock', () => {
+  const cases: readonly (readonly [string, Parameters<typeof judgeClock>[0], string])[] = [
+    ['with the server', { aheadMs: 900 }, 'ok'],
+    ['without a server that tells its time', {}, 'ok'],
+    ['a little behind', { aheadMs: -4100 }, 'warn'],
+    ['a little ahead', { aheadMs: 60_000 }, 'warn'],
+    ['so far off that releases are refused', { aheadMs: -3_600_000 }, 'FAIL'],
+    ['behind what was signed', { aheadMs: 0, behindSignedMs: dayMs }, 'FAIL'],
+  ];
+  for (const [what, facts, state] of cases) {
+    it(`${what}: ${state}`, () => assert.equal(judgeClock(facts).state, state));
+  }
+
+  it('says how far, which way, and what sets it', () => {
+    const { text, next } = judgeClock({ aheadMs: -4100 });
+    assert.deepEqual([text, next], ['4.1 s behind the server', 'timedatectl set-ntp true']);
+  });
+});
+
+describe('trust', () => {
+  const role = (name: string, days: number) => ({
+    role: name,
+    version: 1,
+    expiresAtMs: nowMs + days * dayMs,
+  });
+  const well: TrustFacts = {
+    root: '/etc/writ/root.json',
+    roles: [role('timestamp', 6), role('snapshot', 3), role('targets', 340), role('root', 211)],
+    untrusted: false,
+    nowMs,
+  };
+  const cases: readonly (readonly [string, Partial<TrustFacts>, string])[] = [
+    ['with time left', {}, 'ok'],
+    ['of an offline role that ends soon', { roles: [role('targets', 13)] }, 'warn'],
+    ['of a role that has expired', { roles: [role('timestamp', -1), role('root', 211)] }, 'FAIL'],
+    ['before the first contact', { roles: [] }, 'warn'],
+    ['without a root to begin with', { roles: [], rootUnread: 'ENOENT' }, 'FAIL'],
+    ['in a release that no key vouches for', { untrusted: true }, 'FAIL'],
+  ];
+  for (const [what, facts, state] of cases) {
+    it(`${what}: ${state}`, () => assert.equal(judgeTrust({ ...well, ...facts }).state, state));
+  }
+
+  it('names the command that renews the role which ends first', () => {
+    const next = (...roles: ReturnType<typeof role>[]) => judgeTrust({ ...well, roles }).next ?? '';
+    assert.match(next(role('root', 13)), /`writ root rotate`/);
+    assert.match(next(role('targets', 13)), /`writ sign --role targets`/);
+    assert.match(next(role('timestamp', -1)), /`writ refresh`/);
+  });
+
+  it('does not need the bootstrap root any more when it has trusted metadata', () => {
+    assert.equal(judgeTrust({ ...well, rootUnread: 'ENOENT' }).state, 'ok');
+  });
+});
+
+describe('names', () => {
+  const loop: NameFacts = {
+    names: ['policy.example.net'],
+    known: ['localhost'],
+    nameservers: ['127.0.0.1'],
+    resolverGroups: ['resolver'],
+  };
+
+  it('that only a worker of Writ can resolve are a warning', () => {
+    const { state, text } = judgeNames(loop);
+    assert.equal(state, 'warn');
+    assert.match(text, /policy\.example\.net .*127\.0\.0\.1.*resolver/);
+    assert.equal(judgeNames({ ...loop, nameservers: ['::1', '127.0.0.1'] }).state, 'warn');
+  });
+
+  const fine: readonly (readonly [string, Partial<NameFacts>])[] = [
+    ['in /etc/hosts', { known: ['policy.example.net'] }],
+    ['of a repository that has an address or a directory', { names: [] }],
+    ['that a second nameserver knows', { nameservers: ['127.0.0.1', '192.0.2.1'] }],
+    ['asked through systemd-resolved', { nameservers: ['127.0.0.53'] }],
+    ['of a host whose workers are no resolvers', { resolverGroups: [] }],
+    ['of a host without resolv.conf', { nameservers: [] }],
+  ];
+  for (const [what, facts] of fine) {
+    it(`${what} are well`, () => assert.equal(judgeNames({ ...loop, ...facts }).state, 'ok'));
+  }
+});

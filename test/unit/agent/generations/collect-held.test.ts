@@ -1,0 +1,154 @@
+// What collection leaves alone: generations in their grace, those that somebody holds, and trees that two share.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { rollBack } from '../../../../src/agent/cycle/rollback.js';
+import { collectGarbage } from '../../../../src/agent/generations/collect-garbage.js';
+import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
+import { listGenerations } from '../../../../src/agent/generations/generations.js';
+import {
+  collect,
+  generations,
+  keepAll,
+  later,
+  orphanTree,
+  serialsIn,
+  staging,
+  treeOf,
+} from '../../../kit/host/many-generations.js';
+import { testHost } from '../../../kit/host/test-host.js';
+
+describe('the grace of a generation', () => {
+  const grace = { generations: 1, graceMs: 600_000 };
+
+  it('counts from when it stopped being current, not from when it was made', async () => {
+    using test = await generations(2);
+    await test.clock.advance(86_400_000);
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    await test.pull();
+    await test.publish('access', { 'policy.yaml': 'version: 4\n' }, { serial: 4 });
+    await test.pull();
+    const early = await collect(later(test.host, grace, 599_000));
+    assert.deepEqual(listGenerations(test.host.paths), [2, 3, 4], '1 was left a day ago, 2 just now');
+    assert.ok(early.nextDueMs !== undefined && early.nextDueMs <= test.clock.nowMs() + 600_000);
+    await collect(later(test.host, grace, 600_001));
+    assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
+  });
+
+  it('begins again when a rollback leaves it, and ends for one that is current again', async () => {
+    using test = await generations(3);
+    await test.clock.advance(86_400_000);
+    await rollBack(test.host, {
+      cycle: 'c-1',
+      generation: 1,
+      by: 'anna',
+      reason: '',
+      signal: new AbortController().signal,
+    });
+    assert.deepEqual(Object.keys(test.host.ledger.read().retired ?? {}), ['2', '3']);
+    assert.equal(test.host.ledger.read().retired?.['3'], test.clock.nowMs());
+    await collect(later(test.host, grace, 1000));
+    assert.deepEqual(listGenerations(test.host.paths), [1, 3]);
+  });
+
+  it('is that of its making where it never was current', async () => {
+    using test = await generations(2);
+    const { host } = test;
+    fs.cpSync(join(host.paths.generations, '1'), join(host.paths.generations, '9'), { recursive: true });
+    const now = { ...later(host, grace), clock: { ...host.clock, nowMs: () => Date.now() + 599_000 } };
+    host.ledger.write({ ...host.ledger.read(), nextGeneration: 10 });
+    assert.equal((await collect(now)).removed, 0);
+    assert.ok(listGenerations(host.paths).includes(9));
+  });
+
+  it('begins anew under a clock that was years ahead', async () => {
+    using test = await generations(4);
+    const { host } = test;
+    const aheadMs = host.clock.nowMs() + 10 * 365 * 86_400_000;
+    host.ledger.write({ ...host.ledger.read(), retired: { 1: aheadMs, 2: aheadMs } });
+    assert.equal((await collect(later(host, grace, 0))).removed, 0);
+    assert.equal((await collect(later(host, grace, 599_000))).removed, 0);
+    assert.equal((await collect(later(host, grace, 600_001))).removed, 2);
+  });
+
+  it('is forgotten with the generation', async () => {
+    using test = await generations(4, { config: { keep: { generations: 1, graceMs: 0 } } });
+    assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
+    await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
+    await test.pull();
+    assert.deepEqual(Object.keys(test.host.ledger.read().retired ?? {}), ['3', '4']);
+  });
+});
+
+describe('a holder', () => {
+  const cwd = { what: 'cwd', path: '/x', pid: 4711, command: 'named' } as const;
+
+  it('keeps a generation with its trees and releases, and is named', async () => {
+    using test = await generations(5);
+    const { paths } = test.host;
+    const host = later(test.host);
+    const end = await collect(host, { held: { kind: 'generation', generation: 2 }, ...cwd });
+    const sinceMs = test.clock.nowMs();
+    assert.deepEqual([end.removed, end.held], [2, [{ generation: 2, ...cwd, sinceMs }]]);
+    assert.deepEqual(listGenerations(paths), [2, 4, 5]);
+    for (const place of [paths.bundles, paths.archives]) {
+      assert.deepEqual(serialsIn(join(place, 'access')), [2, 4, 5]);
+    }
+    const gone = await collect(host);
+    assert.deepEqual([gone.removed, gone.held, listGenerations(paths)], [1, [], [4, 5]]);
+  });
+
+  it('of one tree keeps its generation; of an active tree, nothing', async () => {
+    using test = await generations(5);
+    const tree = (serial: number) =>
+      ({ kind: 'tree', bundle: 'access', tree: treeOf(test.host, serial) }) as const;
+    const end = await collect(later(test.host), { held: tree(2), ...cwd }, { held: tree(5), ...cwd });
+    assert.deepEqual(
+      end.held.map(({ generation, bundle }) => [generation, bundle]),
+      [[2, 'access']],
+    );
+    assert.deepEqual(listGenerations(test.host.paths), [2, 4, 5]);
+  });
+
+  it('keeps a tree that no generation has', async () => {
+    using test = await generations(2);
+    fs.mkdirSync(join(test.host.paths.bundles, 'access', orphanTree));
+    const held = { kind: 'tree', bundle: 'access', tree: orphanTree } as const;
+    const end = await collect(later(test.host), { held, ...cwd });
+    assert.deepEqual(
+      end.held.map(({ generation, bundle }) => [generation, bundle]),
+      [[undefined, 'access']],
+    );
+    assert.ok(fs.existsSync(join(test.host.paths.bundles, 'access', orphanTree)));
+  });
+
+  it('that may not have been found keeps everything', async () => {
+    using test = await generations(5);
+    const find: FindHolders = async () => ({ holders: [], complete: 'no', processes: 9, unseen: 0 });
+    const end = await collectGarbage(later(test.host), { staging: () => staging(test.host), find });
+    assert.deepEqual([end.removed, listGenerations(test.host.paths)], [0, [1, 2, 3, 4, 5]]);
+  });
+});
+
+describe('two generations', () => {
+  it('share no file where the bundle changed: each backup is a full, independent copy', async () => {
+    using test = testHost({ config: keepAll });
+    const inodes = (generation: number): bigint[] => {
+      const tree = join(test.host.paths.generations, String(generation), 'access');
+      return ['a', 'sub/b'].map((name) => fs.statSync(join(tree, name), { bigint: true }).ino);
+    };
+    for (const serial of [1, 2, 3]) {
+      await test.publish('access', { a: 'the same', 'sub/b': 'the same', c: `${serial}` }, { serial });
+      await test.pull();
+    }
+    const all = [1, 2, 3].flatMap(inodes);
+    assert.equal(new Set(all).size, all.length);
+    const links = [1, 2, 3].flatMap((one) =>
+      ['a', 'sub/b'].map(
+        (name) => fs.statSync(join(test.host.paths.generations, `${one}`, 'access', name)).nlink,
+      ),
+    );
+    assert.deepEqual(new Set(links), new Set([1]));
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
+import { createCollector, heldNow } from '../../../../src/agent/generations/collector.js';
+import { listGenerations } from '../../../../src/agent/generations/generations.js';
+import type { Holder } from '../../../../src/core/status/mount-table.js';
+import type { FileOperation } from '../../../../src/platform/disk/durable-fs.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+
+const minuteMs = 60_000;
+const grace = { keep: { generations: 1, graceMs: 10 * minuteMs } };
+
+async function generations(count: number, before?: (operation: FileOperation) => void): Promise<TestHost> {
+  const test = testHost({ config: grace, ...(before ? { observer: { before } } : {}) });
+  for (let serial = 1; serial <= count; serial += 1) {
+    await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
+    await test.pull();
+  }
+  return test;
+}
+
+/** @returns a search that finds these, and counts how often it was asked */
+function finds(holders: readonly Holder[] = []): FindHolders & { asked: () => number } {
+  let asked = 0;
+  const find: FindHolders = async () => {
+    asked += 1;
+    return { holders, complete: 'yes', processes: 1, unseen: 0 };
+  };
+  return Object.assign(find, { asked: () => asked });
+}
+
+const holder: Holder = { held: { kind: 'generation', generation: 2 }, what: 'cwd', path: '/x', pid: 7 };
+
+describe('the collector', () => {
+  it('collects at its first call what an earlier process left', async () => {
+    using test = await generations(4);
+    await test.clock.advance(11 * minuteMs);
+    await createCollector(finds()).collectWhenDue(test.host);
+    assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
+    assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
+  });
+
+  it('looks again when a grace has run out, and asks nobody before', async () => {
+    using test = await generations(4);
+    const find = finds();
+    const collector = createCollector(find);
+    await collector.collectWhenDue(test.host);
+    await test.clock.advance(4 * minuteMs);
+    await collector.collectWhenDue(test.host);
+    await test.clock.advance(5 * minuteMs);
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual([find.asked(), listGenerations(test.host.paths)], [0, [1, 2, 3, 4]]);
+    await test.clock.advance(2 * minuteMs);
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual([find.asked(), listGenerations(test.host.paths)], [1, [3, 4]]);
+  });
+
+  it('tells once who holds what, and looks after some minutes whether they still do', async () => {
+    using test = await generations(4);
+    await test.clock.advance(11 * minuteMs);
+    const find = finds([holder]);
+    const collector = createCollector(find);
+    let changes = 0;
+    const look = () =>
+      collector.collectWhenDue(test.host, () => {
+        changes += 1;
+      });
+    await look();
+    await look();
+    assert.deepEqual([find.asked(), changes], [1, 1]);
+    assert.deepEqual(
+      collector.report().held.map(({ generation, pid }) => [generation, pid]),
+      [[2, 7]],
+    );
+    await test.clock.advance(5 * minuteMs);
+    await look();
+    assert.deepEqual([find.asked(), changes, listGenerations(test.host.paths)], [2, 1, [2, 3, 4]]);
+  });
+
+  it('warns of what cannot be removed, and tries again later', async () => {
+    let fails = true;
+    using test = await generations(4, ({ op }) => {
+      if (fails && op === 'commit.collect:rename') throw Object.assign(new Error('bad'), { code: 'EIO' });
+    });
+    await test.clock.advance(11 * minuteMs);
+    const collector = createCollector(finds());
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual(
+      collector.report().problems.map(({ code }) => code),
+      ['DISK_FAILED'],
+    );
+    fails = false;
+    await collector.collectWhenDue(test.host);
+    assert.equal(listGenerations(test.host.paths).length, 4, 'not in a loop');
+    await test.clock.advance(5 * minuteMs);
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual([collector.report().problems, listGenerations(test.host.paths)], [[], [3, 4]]);
+  });
+});
+
+describe('heldNow', () => {
+  it('says who holds what is due, and nothing where nobody can tell', async () => {
+    using test = await generations(4);
+    assert.deepEqual(await heldNow(test.host, finds([holder])), [], 'kept anyway');
+    await test.clock.advance(11 * minuteMs);
+    assert.equal((await heldNow(test.host, finds([holder])))[0]?.pid, 7);
+    fs.writeFileSync(test.host.paths.journal, 'torn');
+    assert.deepEqual(await heldNow(test.host, finds([holder])), []);
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, it } from 'node:test';
+import { boxOf, type Means } from '../../../../src/agent/hooks/confine.js';
+import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+
+const means: Means = {
+  programs: { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' },
+  userNamespace: 'yes',
+  isRoot: true,
+  limits: { maxDataBytes: 1e9, maxProcesses: 100 },
+};
+
+describe('a command in the sandbox', () => {
+  // By its number: a second account of root has another name, and the configuration knows one only.
+  it('is never root, under whatever name', () => {
+    for (const user of ['root', 0]) {
+      const asked = { ...defaultHookBox, user };
+      throwsCode('SANDBOX_BROKEN', () => boxOf(means, asked, { mounts: [], directory: '/' }));
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type RetryOptions, retryHook, withoutVerdict } from '../../../../src/agent/hooks/hook-retries.js';
+import type { HookVerdict, HookVerdictKind } from '../../../../src/core/cycle/hook-verdict.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+
+interface Tried {
+  readonly last: HookVerdictKind;
+  /** The timeout that each try was given. */
+  readonly timeoutsMs: readonly number[];
+  readonly clock: FakeClock;
+}
+
+interface Asked extends Partial<RetryOptions> {
+  readonly retry?: number;
+  /** Time that each try takes. */
+  readonly takesMs?: number;
+  readonly onTry?: () => void;
+}
+
+/** The ends of the tries, in order; the last of them for all further ones. */
+async function tries(ends: readonly HookVerdictKind[], asked: Asked = {}): Promise<Tried> {
+  const { retry, takesMs = 0, onTry, ...options } = asked;
+  const clock = fakeClock({ mode: 'skip' });
+  const timeoutsMs: number[] = [];
+  const hook = { run: ['ask'] as [string], timeoutMs: 10_000, ...(retry === undefined ? {} : { retry }) };
+  const report = await retryHook(
+    hook,
+    { clock, again: withoutVerdict, ...options },
+    async ({ timeoutMs }) => {
+      const kind = ends[Math.min(timeoutsMs.length, ends.length - 1)] ?? 'broken';
+      timeoutsMs.push(timeoutMs);
+      onTry?.();
+      await clock.sleep(takesMs);
+      const verdict: HookVerdict = { kind, reason: kind };
+      return { verdict };
+    },
+  );
+  return { last: report.verdict.kind, timeoutsMs, clock };
+}
+
+describe('further tries of a command', () => {
+  it('are none unless they are asked for', async () => {
+    const { last, timeoutsMs } = await tries(['broken', 'ok']);
+    assert.deepEqual([last, timeoutsMs.length], ['broken', 1]);
+  });
+
+  it('come half a second apart, until one has a verdict', async () => {
+    const { last, timeoutsMs, clock } = await tries(['broken', 'broken', 'ok', 'refused'], { retry: 5 });
+    assert.deepEqual([last, timeoutsMs.length], ['ok', 3]);
+    assert.deepEqual(
+      clock.sleeps.filter((ms) => ms > 0),
+      [500, 500],
+    );
+  });
+
+  it('end with their count, and the last one is the answer', async () => {
+    const { last, timeoutsMs } = await tries(['broken'], { retry: 2 });
+    assert.deepEqual([last, timeoutsMs.length], ['broken', 3]);
+  });
+
+  for (const kind of ['ok', 'warned', 'refused', 'deferred'] as const) {
+    it(`are not made after an answer: ${kind}`, async () => {
+      assert.equal((await tries([kind], { retry: 5 })).timeoutsMs.length, 1);
+    });
+  }
+
+  it('are made after a no where that is asked for, as of a probe', async () => {
+    const { last, timeoutsMs } = await tries(['refused', 'warned'], { retry: 5, again: ['refused'] });
+    assert.deepEqual([last, timeoutsMs.length], ['warned', 2]);
+  });
+
+  it('share one deadline: each has what is left of it, and none begins behind it', async () => {
+    const asked = { retry: 9, deadlineMs: 12_000, takesMs: 7000 };
+    const { timeoutsMs } = await tries(['broken'], asked);
+    assert.deepEqual(timeoutsMs, [10_000, 4500]);
+  });
+
+  it('end when the agent ends', async () => {
+    const ending = new AbortController();
+    const { timeoutsMs } = await tries(['broken'], {
+      retry: 9,
+      signal: ending.signal,
+      onTry: () => ending.abort(),
+    });
+    assert.equal(timeoutsMs.length, 1);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
+import { defaultPath } from '../../../../src/platform/process/run-command.js';
+import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+
+const log = silentLog();
+
+/** Programs of these names; the stub of bubblewrap says what the real one says where it is not allowed. */
+function programs(dir: TempDir, names: readonly string[]): string {
+  fs.mkdirSync(dir.join('bin'));
+  for (const name of names) {
+    fs.writeFileSync(
+      dir.join('bin', name),
+      '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n',
+    );
+    fs.chmodSync(dir.join('bin', name), 0o755);
+  }
+  return dir.join('bin');
+}
+
+describe('the sandbox', () => {
+  it('that is required and not installed stops commands, and is looked for again', async () => {
+    using dir = tempDir();
+    const sandbox = createSandbox({ mode: 'required', log, searchPath: programs(dir, ['prlimit']) });
+    assert.equal(sandbox.status().state, 'unknown');
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_MISSING' });
+    assert.deepEqual(sandbox.status(), {
+      mode: 'required',
+      state: 'missing',
+      reason: 'bwrap, setpriv not found',
+    });
+    fs.writeFileSync(dir.join('bin/bwrap'), '');
+    fs.writeFileSync(dir.join('bin/setpriv'), '');
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+  });
+
+  it('that is wanted where it can be had leaves commands as they are, and says so', async () => {
+    using dir = tempDir();
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath: programs(dir, []) });
+    assert.equal(await sandbox.open(), undefined);
+    assert.equal(sandbox.status().state, 'missing');
+  });
+
+  it('that the kernel or a container forbids is told by its own words', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    const reason = 'bwrap: No permissions to create new namespace';
+    const required = createSandbox({ mode: 'required', log, searchPath });
+    await assert.rejects(required.open(), { code: 'SANDBOX_BROKEN' });
+    const auto = createSandbox({ mode: 'auto', log, searchPath });
+    assert.equal(await auto.open(), undefined);
+    assert.deepEqual(auto.status(), { mode: 'auto', state: 'unusable', reason });
+  });
+
+  it('that is off is not even looked for', async () => {
+    const sandbox = createSandbox({ mode: 'off', log, searchPath: '/nonexistent' });
+    assert.equal(await sandbox.open(), undefined);
+    assert.deepEqual(sandbox.status(), { mode: 'off', state: 'off' });
+  });
+
+  it('that worked once is never done without, for a trial may fail by what an attacker uses up', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    const fails = fs.readFileSync(dir.join('bin/bwrap'));
+    // As bubblewrap tells of a command that has ended well.
+    fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\necho \'{ "exit-code": 0 }\' >&3\n');
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath });
+    assert.notEqual(await sandbox.open(), undefined);
+    fs.writeFileSync(dir.join('bin/bwrap'), fails);
+    sandbox.forget();
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+    assert.equal(sandbox.status().state, 'unusable');
+    fs.rmSync(dir.join('bin/bwrap'));
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_MISSING' });
+  });
+
+  it('whose trial does not end by itself is not taken for one that is not there', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    fs.writeFileSync(dir.join('bin/bwrap'), '#!/bin/sh\nkill -9 $$\n');
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath });
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+  });
+
+  it('is found once, and says which bounds are in force', needs('bwrap', 'bubblewrap'), async () => {
+    const sandbox = createSandbox({ mode: 'required', log, searchPath: defaultPath });
+    const means = await sandbox.open();
+    assert.equal(await sandbox.open(), means);
+    assert.deepEqual(sandbox.status(), {
+      mode: 'required',
+      state: 'on',
+      user: process.getuid?.() === 0 ? 'nobody' : 'agent',
+      userNamespace: 'yes',
+      memory: 'each-process',
+      processes: 'each-command',
+    });
+    sandbox.forget();
+    assert.notEqual(await sandbox.open(), means);
+  });
+});

@@ -1,0 +1,181 @@
+// `writ verify` over the backups: what it says in the end is what it has read in the end.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { exclusiveAlone } from '../../../../src/agent/cycle/cycle-runner.js';
+import { verifyPolicy } from '../../../../src/agent/integrity/verify-policy.js';
+import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
+import { type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
+
+/** Generation 1 is the backup of generation 2. */
+async function twoGenerations(options: TestHostOptions = {}): Promise<TestHost> {
+  const test = testHost(options);
+  for (const serial of [1, 2]) {
+    await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
+    assert.equal((await test.pull()).outcome, 'activated');
+  }
+  return test;
+}
+
+function verify({ host }: TestHost, repair: 'yes' | 'no'): Promise<VerifyResult> {
+  return verifyPolicy({
+    host: () => host,
+    repair,
+    by: 'a test',
+    signal: new AbortController().signal,
+    onEvent: () => undefined,
+    exclusive: exclusiveAlone,
+  });
+}
+
+const roles = ({ generations }: VerifyResult): unknown[] =>
+  generations.map(({ generation, role, damage }) => [generation, role, damage.length]);
+
+/** Path of what is kept of release 1, the oldest. */
+function kept({ host }: TestHost, name: string): string {
+  const directory = join(host.paths.archives, 'access');
+  const [release = ''] = fs.readdirSync(directory).sort();
+  return join(directory, release, name);
+}
+
+/** A repair of the backup ends with what was found, and gives nothing up. */
+async function staysDamaged(test: TestHost): Promise<void> {
+  const result = await verify(test, 'yes');
+  assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+  assert.deepEqual(
+    result.unrepaired?.map(({ end }) => end),
+    ['kept'],
+  );
+  assert.equal(test.host.ledger.read().previous, 1);
+}
+
+describe('a damaged backup', () => {
+  it('is found, and left as it is, where no repair is asked for', async () => {
+    using test = await twoGenerations();
+    fs.writeFileSync(kept(test, 'archive.tar.br'), 'x');
+    const result = await verify(test, 'no');
+    assert.deepEqual([result.outcome, result.exitCode], ['damaged', 1]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [1, 'previous', 1],
+    ]);
+    assert.equal(fs.readFileSync(kept(test, 'archive.tar.br'), 'utf8'), 'x');
+  });
+
+  it('whose kept archive is lost is whole in the end, and the same generation', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(kept(test, 'archive.tar.br'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [1, 'previous', 0],
+    ]);
+    assert.equal((await verify(test, 'no')).outcome, 'whole');
+  });
+
+  it('whose tree was edited is made anew, and the ledger names the new one in its place', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'previous', 0],
+    ]);
+    assert.equal(host.ledger.read().previous, 3);
+    assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
+  });
+
+  it('that nobody can have again is given up: it is no backup any more, and all that is relied on is whole', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    fs.rmSync(kept(test, 'record.json'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [[2, 'active', 0]]);
+    assert.deepEqual(
+      result.unrepaired?.map(({ generation, role, end, problem }) => [generation, role, end, problem.code]),
+      [[1, 'previous', 'given-up', 'STATE_DAMAGED']],
+    );
+    assert.deepEqual([host.ledger.read().previous, host.ledger.read().lastKnownGood], [undefined, 2]);
+    const again = await verify(test, 'no');
+    assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['whole', 0, undefined]);
+  });
+
+  it('is given up also where it is the last known good one', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    const { previous: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    fs.rmSync(kept(test, 'record.json'));
+    assert.equal((await verify(test, 'yes')).exitCode, 0);
+    assert.equal(host.ledger.read().lastKnownGood, undefined);
+  });
+
+  it('is not given up while the repository does not answer: nobody knows what it lists', async () => {
+    let isUp = true;
+    using test = await twoGenerations({
+      source: (source) => ({
+        ...source,
+        fetch: (path, given) => {
+          if (isUp) return source.fetch(path, given);
+          return Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));
+        },
+      }),
+    });
+    fs.rmSync(kept(test, 'record.json'));
+    isUp = false;
+    await staysDamaged(test);
+  });
+
+  it('that a rollback can go to is kept, though its archive cannot be had again', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(kept(test, 'archive.tar.br'));
+    for (const path of [...test.repository.files.keys()].filter((name) => name.startsWith('targets/')))
+      test.repository.files.delete(path);
+    await staysDamaged(test);
+  });
+
+  it('whose link is gone is made anew, though its tree is whole', async () => {
+    using test = await twoGenerations();
+    fs.rmSync(join(test.host.paths.generations, '1/access'));
+    const result = await verify(test, 'yes');
+    assert.deepEqual([result.outcome, result.exitCode], ['repaired', 0]);
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'previous', 0],
+    ]);
+    const link = join(test.host.paths.generations, '3/access/policy.yaml');
+    assert.equal(fs.readFileSync(link, 'utf8'), 'version: 1\n');
+  });
+
+  it('that is the last known good one is named so again', async () => {
+    using test = await twoGenerations();
+    const { host } = test;
+    const { previous: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
+    const result = await verify(test, 'yes');
+    assert.deepEqual(roles(result), [
+      [2, 'active', 0],
+      [3, 'last-known-good', 0],
+    ]);
+    assert.deepEqual([host.ledger.read().lastKnownGood, (await verify(test, 'no')).outcome], [3, 'whole']);
+  });
+});
+
+describe('an active release that nobody vouches for', () => {
+  it('is no whole policy, though every byte is as it was signed', async () => {
+    using test = await twoGenerations();
+    test.repository.rotate('targets');
+    test.repository.targets.targets = {};
+    test.repository.publish();
+    await test.pull();
+    const result = await verify(test, 'no');
+    assert.deepEqual([result.outcome, result.exitCode, result.found], ['damaged', 1, []]);
+    assert.ok(result.untrusted.some((one) => one.active));
+  });
+});

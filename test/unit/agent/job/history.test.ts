@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { appendHistory, readHistory } from '../../../../src/agent/job/history.js';
+import { createRecorder } from '../../../../src/agent/job/record-cycle.js';
+import { hostPaths } from '../../../../src/agent/state/paths.js';
+import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import type { HistoryEntry } from '../../../../src/core/protocol/control-protocol.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { testHost } from '../../../kit/host/test-host.js';
+
+const durable = createDurableFs();
+const pathsIn = (dir: TempDir): ReturnType<typeof hostPaths> =>
+  hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
+const entry = (cycle: string, text = ''): HistoryEntry => ({
+  schema: 1,
+  type: 'history.entry',
+  result: cycleResult('activated', { cycle }),
+  steps: [{ step: 'refresh', verdict: 'ok', text, durationMs: 1 }],
+});
+const cyclesOf = (found: readonly HistoryEntry[]): string[] => found.map((one) => one.result.cycle);
+
+describe('the history', () => {
+  it('is empty on a new host', () => {
+    using dir = tempDir();
+    assert.deepEqual(readHistory(pathsIn(dir), { limit: 5 }), []);
+  });
+
+  it('is read newest first, at most as many as asked for, or one cycle by its id', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    for (const cycle of ['c-1', 'c-2', 'c-3']) appendHistory(paths, durable, entry(cycle));
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 2 })), ['c-3', 'c-2']);
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 1, cycle: 'c-1' })), ['c-1']);
+    assert.deepEqual(readHistory(paths, { limit: 1, cycle: 'c-9' }), []);
+    assert.deepEqual(readHistory(paths, { limit: 1 })[0], entry('c-3'));
+    assert.equal(fs.statSync(paths.history).mode & 0o777, 0o600);
+  });
+
+  it('loses nothing but the half line that a crash left at its end', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    appendHistory(paths, durable, entry('c-1'));
+    fs.appendFileSync(paths.history, JSON.stringify(entry('c-2')).slice(0, 100));
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
+    appendHistory(paths, durable, entry('c-3'));
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-3', 'c-1']);
+  });
+
+  it('leaves out lines that are not its own', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    fs.writeFileSync(paths.history, 'text\n{}\n{"type":"history.entry"}\n[1]\n');
+    appendHistory(paths, durable, entry('c-1'));
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
+  });
+
+  it('is rotated before it grows over 10 MB, and read over both files', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    appendHistory(paths, durable, entry('c-1'));
+    fs.truncateSync(paths.history, 9_999_900);
+    appendHistory(paths, durable, entry('c-2', 'x'.repeat(200)));
+    assert.equal(fs.statSync(`${paths.history}.1`).size, 9_999_900);
+    assert.ok(fs.statSync(paths.history).size < 2000);
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-2', 'c-1']);
+  });
+
+  it('cuts what is too long for a line of the control socket', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    appendHistory(paths, durable, entry('c-1', 'x'.repeat(1_000_000)));
+    assert.ok(fs.statSync(paths.history).size < 60_100);
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
+  });
+});
+
+describe('a recorder', () => {
+  const story = { steps: [] } as never;
+  const refused = cycleResult('rejected', { problems: [problem('REMEMBERED_REFUSAL', 'no')] });
+  const record = (results: readonly (readonly [CycleResult, string?])[]): string[] => {
+    using test = testHost();
+    const recorder = createRecorder();
+    for (const [result, by] of results)
+      recorder.record(test.host, { result, story }, by === undefined ? {} : { by });
+    return cyclesOf(readHistory(test.host.paths, { limit: 10 })).reverse();
+  };
+
+  it('leaves no line for a poll that found nothing', () => {
+    assert.deepEqual(record([[cycleResult('unchanged')]]), []);
+  });
+
+  it('notes the same trouble once, and again when a person asked', () => {
+    const named = (cycle: string): CycleResult => ({ ...refused, cycle });
+    assert.deepEqual(record([[named('c-1')], [named('c-2')], [named('c-3'), 'anna']]), ['c-1', 'c-3']);
+  });
+
+  it('notes every change', () => {
+    const named = (cycle: string): CycleResult => cycleResult('activated', { cycle });
+    assert.deepEqual(record([[named('c-1')], [named('c-2')]]), ['c-1', 'c-2']);
+  });
+
+  it('never ends a cycle because its file cannot be written', () => {
+    using test = testHost();
+    fs.mkdirSync(test.host.paths.history);
+    createRecorder().record(test.host, { result: cycleResult('activated'), story }, {});
+  });
+});

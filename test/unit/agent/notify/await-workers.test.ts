@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { awaitWorkers } from '../../../../src/agent/notify/await-workers.js';
+import { entryOf } from '../../../kit/agent/settled-world.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
+
+const { signal } = new AbortController();
+
+/** Two workers that confirmed generation 1 come within 6 s to whoever opens their socket, and nobody has come yet. */
+async function world(comeWithinMs?: number): Promise<{ test: TestHost; driver: ScriptedDriver }> {
+  const scripted = scriptedDriver({ a: confirms, b: confirms });
+  const driver = Object.assign(
+    scripted,
+    comeWithinMs === undefined
+      ? {}
+      : { mayComeForMs: () => Math.max(0, openedAtMs + comeWithinMs - test.clock.monotonicMs()) },
+  );
+  const test: TestHost = testHost({ groups: { app: { driver } } });
+  const openedAtMs = test.clock.monotonicMs();
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  driver.workers.clear();
+  driver.reads = 0;
+  return { test, driver };
+}
+
+describe('workers that come by themselves', () => {
+  it('are waited for until all have come that were there', async () => {
+    const { test, driver } = await world(6000);
+    using _ = test;
+    const { clock } = test;
+    const sleep = async (ms: number): Promise<void> => {
+      await clock.sleep(ms);
+      driver.workers.set(driver.workers.has('a') ? 'b' : 'a', confirms);
+    };
+    const begunMs = clock.monotonicMs();
+    await awaitWorkers({ ...test.host, clock: { ...clock, sleep } }, signal);
+    assert.deepEqual([[...driver.workers.keys()], clock.monotonicMs() - begunMs], [['a', 'b'], 100]);
+  });
+
+  it('are waited for as long as they may need, and no longer', async () => {
+    const { test } = await world(6000);
+    using _ = test;
+    const begunMs = test.clock.monotonicMs();
+    await awaitWorkers(test.host, signal);
+    assert.equal(test.clock.monotonicMs() - begunMs, 6000);
+  });
+
+  it('are not waited for when they were gone before, nor when the command was ended', async () => {
+    const { test } = await world(6000);
+    using _ = test;
+    const begunMs = test.clock.monotonicMs();
+    await awaitWorkers(test.host, AbortSignal.abort());
+    await test.pull();
+    assert.notEqual(entryOf(test, 'app/a')?.goneAtMs, undefined);
+    await awaitWorkers(test.host, signal);
+    assert.equal(test.clock.monotonicMs() - begunMs, 0);
+  });
+});
+
+describe('a worker that was not told of what is active, and may come yet', () => {
+  it('is due and not gone, until its time to come is over', async () => {
+    const { test } = await world(6000);
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    const early = await test.pull();
+    assert.deepEqual([early.exitCode, early.confirmed], [4, false]);
+    await test.clock.advance(6000);
+    const late = await test.pull();
+    assert.deepEqual([late.exitCode, late.confirmed], [0, true]);
+  });
+});
+
+describe('workers that their driver finds', () => {
+  it('are not waited for', async () => {
+    const { test, driver } = await world();
+    using _ = test;
+    await awaitWorkers(test.host, signal);
+    assert.equal(driver.reads, 0);
+  });
+});

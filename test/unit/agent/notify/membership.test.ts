@@ -1,0 +1,73 @@
+// Workers that their drivers list and that are dead: who is killed leaves its socket or its pid file behind.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
+import { codes, entryOf, settle } from '../../../kit/agent/settled-world.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { type LivingDriver, livingDriver } from '../../../kit/workers/living-workers.js';
+import { confirms } from '../../../kit/workers/scripted-driver.js';
+
+interface World {
+  readonly test: TestHost;
+  readonly driver: LivingDriver;
+}
+
+/** Two workers that have confirmed the first version, under sockets that do not tell one process from another. */
+async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
+  const driver = livingDriver({ a: confirms, b: confirms });
+  const test = testHost({ groups: { app: { driver, config } } });
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  driver.told.length = 0;
+  return { test, driver };
+}
+
+const apart = (test: TestHost) => settle(test.host, { groups: test.host.groups, doubt: 'the-gone' });
+
+describe('a worker that answered and was killed since', () => {
+  it('uses nothing: it is not up at the next cycle, and is told when it is back', async () => {
+    const { test, driver } = await world();
+    using _ = test;
+    driver.dead.add('b');
+    const { outcome, confirmed } = await test.pull();
+    assert.deepEqual([outcome, confirmed, driver.told], ['unchanged', true, []]);
+    assert.equal(entryOf(test, 'app/b')?.goneAtMs, test.clock.nowMs());
+    assert.equal(entryOf(test, 'app/a')?.goneAtMs, undefined);
+    await apart(test);
+    assert.notEqual(entryOf(test, 'app/b')?.goneAtMs, undefined, 'it is still dead');
+    driver.dead.delete('b');
+    await apart(test);
+    assert.deepEqual(driver.told, ['b 1']);
+    const { state, goneAtMs } = entryOf(test, 'app/b') ?? {};
+    assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
+  });
+
+  it('is missed where so many must be there', async () => {
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
+    const { test, driver } = await world({ reset });
+    using _ = test;
+    driver.dead.add('b');
+    const { exitCode, problems } = await test.pull();
+    assert.deepEqual([exitCode, problems.map((one) => one.code)], [4, ['WORKERS_MISSING']]);
+  });
+
+  it('is told nothing, and forgotten, when it stays away', async () => {
+    const { test, driver } = await world();
+    using _ = test;
+    driver.dead.add('b');
+    await test.pull();
+    await test.clock.advance(700_000);
+    for (let turn = 0; turn < 2; turn++) assert.deepEqual(codes(await apart(test)), []);
+    assert.deepEqual([driver.told, entryOf(test, 'app/b')], [[], undefined]);
+  });
+
+  it('stays due where it was told and could not be reached', async () => {
+    const { test, driver } = await world();
+    using _ = test;
+    driver.dead.add('b');
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    assert.equal((await test.pull()).exitCode, 4);
+    assert.equal((await test.pull()).exitCode, 4);
+    assert.equal(entryOf(test, 'app/b')?.state, 'unreachable');
+  });
+});

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { noteNewlyConcerned } from '../../../../src/agent/notify/newly-concerned.js';
+import { startHost } from '../../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../../src/agent/state/host.js';
+import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
+import { settle } from '../../../kit/agent/settled-world.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
+
+const bundles = [{ name: 'one' }, { name: 'two' }];
+
+interface World {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+  /** The host as it is opened under another configuration of the group. */
+  reopen(config: Partial<WorkerGroupConfig>): Host;
+}
+
+/** The worker confirmed generation 1; generation 2 changed `two:f`, which its group did not use. */
+async function world(config: Partial<WorkerGroupConfig> = { uses: ['one'] }): Promise<World> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ bundles, groups: { app: { driver, config } } });
+  await test.publish('one', { f: '1' }, { serial: 1 });
+  await test.publish('two', { f: '1', g: '1' }, { serial: 1 });
+  await test.pull();
+  await test.publish('two', { f: '2', g: '1' }, { serial: 2 });
+  await test.pull();
+  const reopen = (more: Partial<WorkerGroupConfig>): Host =>
+    test.reopen({ bundles, groups: { app: { driver, config: more } } });
+  return { test, driver, reopen };
+}
+
+const entryOf = (host: Host) => host.ledger.read().workers['app/a'];
+
+describe('a worker whose group uses a bundle that it did not use before', () => {
+  it('is due at the start under that configuration, and told what is active', async () => {
+    const { test, driver, reopen } = await world();
+    using _ = test;
+    const host = reopen({ uses: ['one', 'two'] });
+    await startHost(host, { cycle: 'c-ab', signal: new AbortController().signal });
+    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
+    await settle(host);
+    assert.deepEqual([driver.told, entryOf(host)?.confirmed], [['a 1', 'a 2'], 2]);
+  });
+
+  it('is not due where what it uses by now is as it was', async () => {
+    const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
+    using _ = test;
+    const host = reopen({ uses: ['one', 'two'], when: ['two:g', 'one:f'] });
+    noteNewlyConcerned(host);
+    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['confirmed', 1]);
+  });
+
+  it('is due where nobody can say any more what it was told', async () => {
+    const { test, reopen } = await world();
+    using _ = test;
+    const host = reopen({ uses: ['one'] });
+    const ledger = host.ledger.read();
+    host.ledger.write({ ...ledger, workers: { 'app/a': { ...ledger.workers['app/a']!, wanted: 77 } } });
+    noteNewlyConcerned(host);
+    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
+  });
+
+  it('is due too where `when` names by now what changed', async () => {
+    const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
+    using _ = test;
+    const host = reopen({ uses: ['two'], when: ['f'] });
+    noteNewlyConcerned(host);
+    assert.equal(entryOf(host)?.state, 'waiting');
+  });
+});

@@ -1,0 +1,76 @@
+// What a probe says about workers that are due: whom it spares a tell, and whom it does not.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { wantGeneration } from '../../../../src/agent/notify/worker-ledger.js';
+import { codes, entryOf, probe, settle, world } from '../../../kit/agent/settled-world.js';
+import { confirms, unreachable } from '../../../kit/workers/scripted-driver.js';
+
+describe('a group with a probe', () => {
+  it('whose probe shows the generation already is told nothing after a restart that lost the answers', async () => {
+    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
+    using _ = test;
+    const { host } = test;
+    host.ledger.write({ ...host.ledger.read(), workers: {} });
+    const { results } = await settle(test.reopen());
+    assert.deepEqual(driver.told, []);
+    assert.deepEqual(
+      results.map((one) => [one.worker, one.state, one.tell]),
+      [
+        ['a', 'confirmed', undefined],
+        ['b', 'confirmed', undefined],
+      ],
+    );
+  });
+
+  it('whose probe says no is told', async () => {
+    const { test, driver } = await world({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
+    using _ = test;
+    const { host } = test;
+    host.ledger.write({ ...host.ledger.read(), workers: {} });
+    const [group] = test.reopen().groups;
+    const groups = [{ ...group!, config: { ...group!.config, ...probe('exit 1') } }];
+    const result = await settle({ ...test.reopen(), groups });
+    assert.deepEqual([driver.told, codes(result)], [['a 1'], ['PROBE_FAILED', 'WORKER_UNREACHABLE']]);
+  });
+
+  it('is told all the same what a move did not come to tell it: the way back may be half done', async () => {
+    const { test, driver } = await world({ a: confirms }, probe('true'));
+    using _ = test;
+    const { host } = test;
+    host.ledger.write(
+      wantGeneration(host.ledger.read(), host.groups, { generation: 2, nowMs: 1, verbOf: () => 'reset' }),
+    );
+    host.ledger.write(
+      wantGeneration(host.ledger.read(), host.groups, { generation: 1, nowMs: 2, verbOf: () => 'reset' }),
+    );
+    await settle(host);
+    assert.deepEqual(driver.told, ['a 1']);
+  });
+
+  it('is asked first for who gave no answer in time: it may have obeyed', async () => {
+    const { test, driver } = await world({ a: unreachable }, probe('true'));
+    using _ = test;
+    const restarted = test.reopen();
+    await settle(restarted);
+    assert.deepEqual([driver.told, restarted.ledger.read().workers['app/a']?.state], [[], 'confirmed']);
+  });
+
+  it('is not believed for one worker while another one could have answered', async () => {
+    const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
+    using _ = test;
+    driver.processes.set('b', 'second-b');
+    driver.workers.set('b', unreachable);
+    await settle(test.host);
+    assert.deepEqual([driver.told, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
+  });
+
+  it('that refuses what a due worker was told is a refusal, and the worker stays due', async () => {
+    const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
+    using _ = test;
+    driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
+    const groups = test.host.groups.map((one) => ({ ...one, config: { ...one.config, ...probe('exit 3') } }));
+    const refusals: string[] = [];
+    await settle({ ...test.host, groups }, { onRefused: async (error) => void refusals.push(error.code) });
+    assert.deepEqual([refusals, entryOf(test, 'app/a')?.state], [['PROBE_FAILED'], 'unreachable']);
+  });
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  dueDelayMs,
+  dueGroups,
+  dueWorkers,
+  nextTellAtMs,
+  noteLateAnswer,
+  noteWorkers,
+  tellableWorkers,
+  wantGeneration,
+} from '../../../../src/agent/notify/worker-ledger.js';
+import type { WorkerResult } from '../../../../src/core/cycle/cycle-report.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+
+const stateOf = (test: TestHost, key: string): string | undefined =>
+  test.host.ledger.read().workers[key]?.state;
+
+describe('the ledger of workers', () => {
+  const result = (generation: number, state: WorkerResult['state']): WorkerResult => ({
+    group: 'app',
+    worker: 'a',
+    state,
+    generation,
+    text: 'x'.repeat(1000),
+    atMs: 7,
+  });
+
+  it('wants a generation of those whose group is told, and leaves the others', async () => {
+    using test = testHost({ groups: { app: {}, other: {} } });
+    const { host } = test;
+    noteWorkers(host, [result(1, 'confirmed'), { ...result(1, 'confirmed'), group: 'other' }]);
+    const groups = host.groups.filter((one) => one.config.name === 'app');
+    const { workers } = wantGeneration(host.ledger.read(), groups, {
+      generation: 2,
+      nowMs: 9,
+      verbOf: () => 'reset',
+    });
+    assert.deepEqual(
+      [workers['app/a']?.wanted, workers['app/a']?.confirmed, workers['app/a']?.state],
+      [2, 1, 'waiting'],
+    );
+    assert.equal(workers['other/a']?.wanted, 1);
+  });
+
+  it('keeps a restart that is owed, whatever is wanted next, until the worker has answered', () => {
+    using test = testHost({ groups: { app: {} } });
+    const { ledger, groups } = test.host;
+    const want = (generation: number, verb: 'reset' | 'restart') =>
+      ledger.write(wantGeneration(ledger.read(), groups, { generation, nowMs: 9, verbOf: () => verb }));
+    const owed = () => ledger.read().workers['app/a']?.owed;
+    noteWorkers(test.host, [result(1, 'confirmed')]);
+    want(2, 'restart');
+    want(3, 'reset');
+    noteWorkers(test.host, [result(3, 'unreachable')]);
+    assert.equal(owed(), 'restart');
+    noteWorkers(test.host, [result(3, 'told')]);
+    assert.equal(owed(), undefined);
+    want(4, 'reset');
+    assert.equal(owed(), undefined);
+  });
+
+  it('keeps since when a state holds, and bounds what a worker said', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(1, 'confirmed')]);
+    noteWorkers(test.host, [{ ...result(1, 'confirmed'), atMs: 99 }]);
+    const known = test.host.ledger.read().workers['app/a'];
+    assert.deepEqual([known?.atMs, known?.text.length], [7, 500]);
+  });
+
+  it('takes a late answer about what the worker is to use', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(2, 'unreachable')]);
+    noteLateAnswer(test.host, result(2, 'confirmed'), 2);
+    assert.deepEqual(
+      [stateOf(test, 'app/a'), test.host.ledger.read().workers['app/a']?.confirmed],
+      ['confirmed', 2],
+    );
+  });
+
+  it('takes no late answer about an older generation: it would be the wanted one again', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(3, 'unreachable')]);
+    noteLateAnswer(test.host, result(2, 'confirmed'), 3);
+    const known = test.host.ledger.read().workers['app/a'];
+    assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'unreachable', undefined]);
+  });
+
+  it('takes one about what is active of a worker that the last move did not concern: it may be a no', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(2, 'confirmed')]);
+    noteLateAnswer(test.host, result(3, 'refused'), 3);
+    const known = test.host.ledger.read().workers['app/a'];
+    assert.deepEqual([known?.wanted, known?.state, known?.confirmed], [3, 'refused', 2]);
+  });
+
+  it('adds a worker that came later, if it answers about what is active', () => {
+    using test = testHost();
+    noteLateAnswer(test.host, result(1, 'confirmed'), 2);
+    assert.equal(stateOf(test, 'app/a'), undefined);
+    noteLateAnswer(test.host, result(2, 'confirmed'), 2);
+    assert.equal(stateOf(test, 'app/a'), 'confirmed');
+  });
+
+  it('takes none from ever new names: they would fill it', () => {
+    using test = testHost();
+    const many = Array.from({ length: 2048 }, (_, at) => ({ ...result(2, 'confirmed'), worker: `w${at}` }));
+    noteWorkers(test.host, many);
+    noteLateAnswer(test.host, { ...result(2, 'refused'), worker: 'new' }, 2);
+    assert.equal(stateOf(test, 'app/new'), undefined);
+    noteLateAnswer(test.host, { ...result(2, 'refused'), worker: 'w7' }, 2);
+    noteLateAnswer(test.host, { ...result(2, 'confirmed'), group: 'other' }, 2);
+    assert.deepEqual([stateOf(test, 'app/w7'), stateOf(test, 'other/a')], ['refused', 'confirmed']);
+  });
+
+  it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
+    assert.deepEqual([1, 2, 3, 6, 7, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
+    using test = testHost();
+    const entry = () => test.host.ledger.read().workers['app/a']!;
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry()), entry().tell], [1, 5007, 'c-1.1']);
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.2' }]);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [2, 10_007]);
+    noteWorkers(test.host, [{ ...result(1, 'confirmed'), tell: 'c-1.3' }]);
+    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [undefined, undefined]);
+  });
+
+  it('counts one tell once, by whomever it is noted', () => {
+    using test = testHost();
+    const missed = { ...result(1, 'unreachable'), tell: 'c-1.1' };
+    noteWorkers(test.host, [missed]);
+    noteWorkers(test.host, [missed]);
+    assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
+  });
+
+  it('begins to count anew with each generation', () => {
+    using test = testHost();
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
+    noteWorkers(test.host, [{ ...result(2, 'unreachable'), tell: 'c-2.1' }]);
+    assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
+  });
+
+  it('knows whose turn it is, also when the clock was set back since', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(1, 'unreachable')]);
+    const turn = (nowMs: number): string[] => [...tellableWorkers(test.host.ledger.read(), nowMs)];
+    assert.deepEqual([turn(5006), turn(5007), turn(-400_000)], [[], ['app/a'], ['app/a']]);
+  });
+
+  it('has the groups told that may hold another generation than they are to use', () => {
+    using test = testHost();
+    noteWorkers(test.host, [
+      result(1, 'confirmed'),
+      { ...result(1, 'told'), group: 'silent' },
+      { ...result(1, 'refused'), group: 'stubborn' },
+      { ...result(1, 'unreachable'), group: 'away' },
+    ]);
+    const ledger = { ...test.host.ledger.read(), unreadSets: { dark: { text: 'EACCES', sinceMs: 1 } } };
+    assert.deepEqual([...dueGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
+  });
+
+  it('does not wait for who is gone, and remembers its group', () => {
+    using test = testHost();
+    noteWorkers(test.host, [result(1, 'unreachable')]);
+    const ledger = test.host.ledger.read();
+    const workers = { 'app/a': { ...ledger.workers['app/a']!, goneAtMs: 8 } };
+    assert.deepEqual([...dueWorkers({ ...ledger, workers })], []);
+    assert.deepEqual([...dueGroups({ ...ledger, workers })], ['app']);
+  });
+});

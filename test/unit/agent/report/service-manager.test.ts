@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { tellServiceManager } from '../../../../src/agent/report/service-manager.js';
+import { longestSilenceMs } from '../../../../src/agent/report/step-bound-rules.js';
+import type { AgentConfig } from '../../../../src/core/config/config.js';
+import { defaultTransportLimits } from '../../../../src/core/limits.js';
+import { problem } from '../../../kit/cli/cycle-results.js';
+import { statusReport } from '../../../kit/cli/status-reports.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { fakeNotifier } from '../../../kit/net/fake-notifier.js';
+
+const config = {
+  repository: [{ url: 'https://a/', redirects: [] }],
+  bundles: [],
+  workers: [],
+  freshness: {},
+  transport: defaultTransportLimits,
+} as unknown as AgentConfig;
+const { generation: _, ...noneActive } = statusReport({ freshness: { state: 'fresh' } });
+
+function stage(options: { readonly watchdogMs?: number } = {}) {
+  const clock = fakeClock();
+  const notifier = fakeNotifier(options);
+  const stop = new AbortController();
+  const manager = tellServiceManager({ notifier, clock, stop: stop.signal });
+  const { onState, onStatus, onWork, onReload } = manager.observer;
+  const firstWords = (): string[] => notifier.told.map(([first = '']) => first);
+  return {
+    ...{ clock, notifier, stop, manager, firstWords },
+    state: (state: 'init' | 'run' | 'shutdown') => onState?.(state),
+    status: (report: ReturnType<typeof statusReport>) => onStatus?.(report),
+    work: (kind: 'began' | 'ended') => onWork?.({ kind }, config),
+    step: (step: 'refresh') => onWork?.({ kind: 'step', step }, config),
+    reload: (phase: 'began' | 'reloaded' | 'kept') => onReload?.(phase),
+    isReady: () => firstWords().includes('READY=1'),
+  };
+}
+
+describe('READY=1', () => {
+  it('comes at once when the stored policy has been verified, first in its datagram', () => {
+    const agent = stage();
+    agent.state('init');
+    agent.status(statusReport());
+    assert.equal(agent.isReady(), false, 'nothing is verified yet');
+    agent.state('run');
+    assert.deepEqual(
+      agent.notifier.told.filter(([first]) => first === 'READY=1').map((lines) => lines.length),
+      [2],
+    );
+  });
+
+  it('waits for the first activation when nothing is stored', async () => {
+    const agent = stage();
+    agent.state('init');
+    agent.status(noneActive);
+    agent.state('run');
+    await agent.clock.advance(86_400_000);
+    agent.status(noneActive);
+    await agent.clock.advance(2000);
+    assert.equal(agent.isReady(), false);
+    agent.status(statusReport());
+    assert.equal(agent.isReady(), true, 'and is not held back by the rate of status lines');
+  });
+
+  for (const code of ['STATE_DAMAGED', 'UNTRUSTED_ACTIVE'] as const) {
+    it(`waits while what is active is ${code}`, () => {
+      const agent = stage();
+      agent.status(statusReport({ problems: [problem(code, 'bad')] }));
+      agent.state('run');
+      assert.equal(agent.isReady(), false);
+      agent.status(statusReport());
+      assert.equal(agent.isReady(), true);
+    });
+  }
+
+  it('is said again, though nothing changes, where it could not be told, and then no more', async () => {
+    const agent = stage();
+    const ready = (): number => agent.firstWords().filter((word) => word === 'READY=1').length;
+    agent.notifier.answer('failed');
+    agent.status(statusReport());
+    agent.state('run');
+    await agent.clock.advance(0);
+    await agent.clock.advance(5000);
+    assert.equal(ready(), 2);
+    for (let changes = 0; changes < 3; changes += 1) {
+      agent.status(statusReport());
+      await agent.clock.advance(0);
+    }
+    assert.equal(ready(), 5, 'a change says it at once');
+    agent.notifier.answer('told');
+    await agent.clock.advance(5000);
+    assert.equal(ready(), 6, 'and there is one wait for all of them');
+    await agent.clock.advance(60_000);
+    agent.status(statusReport());
+    assert.equal(ready(), 6);
+  });
+
+  it('is not said again to one that is told of the end', async () => {
+    const agent = stage();
+    agent.notifier.answer('failed');
+    agent.status(statusReport());
+    agent.state('run');
+    await agent.clock.advance(0);
+    await agent.manager.end();
+    await agent.clock.advance(60_000);
+    assert.equal(agent.firstWords().filter((word) => word === 'READY=1').length, 1);
+  });
+});
+
+describe('the line of status', () => {
+  it('is told at a change, not more often than every two seconds, the newest in the end', async () => {
+    const agent = stage();
+    agent.status(statusReport());
+    agent.state('run');
+    await agent.clock.advance(0);
+    const before = agent.notifier.told.length;
+    for (let generation = 19; generation < 60; generation += 1) agent.status(statusReport({ generation }));
+    await agent.clock.advance(0);
+    await agent.clock.advance(1999);
+    assert.equal(agent.notifier.told.length, before + 1);
+    await agent.clock.advance(1);
+    await agent.clock.advance(2000);
+    const told = agent.notifier.told.slice(before);
+    assert.equal(told.length, 2);
+    assert.match(told.at(-1)?.[0] ?? '', /^STATUS=generation 59 /);
+    agent.status(statusReport({ generation: 59, nextPollAtMs: 1 }));
+    await agent.clock.advance(60_000);
+    assert.equal(agent.notifier.told.length, before + 2, 'nothing new, nothing told');
+  });
+});
+
+describe('a reload', () => {
+  it('is RELOADING=1 with the time of the machine, then READY=1', () => {
+    const agent = stage();
+    agent.status(statusReport());
+    agent.state('run');
+    agent.reload('began');
+    const reloading = agent.notifier.told.at(-1) ?? [];
+    assert.equal(reloading[0], 'RELOADING=1');
+    assert.match(reloading[1] ?? '', /^MONOTONIC_USEC=[1-9]\d*$/);
+    agent.reload('reloaded');
+    assert.equal(agent.firstWords().at(-1), 'READY=1');
+  });
+
+  it('is over when the last of several is, and when the old configuration was kept', () => {
+    const agent = stage();
+    agent.status(statusReport());
+    agent.state('run');
+    agent.reload('began');
+    agent.reload('began');
+    agent.reload('kept');
+    assert.equal(agent.firstWords().at(-1), 'RELOADING=1');
+    agent.reload('kept');
+    assert.equal(agent.firstWords().at(-1), 'READY=1');
+  });
+
+  it('of an agent that is not ready makes it no readier', () => {
+    const agent = stage();
+    agent.status(noneActive);
+    agent.state('run');
+    agent.reload('began');
+    agent.reload('reloaded');
+    assert.equal(agent.isReady(), false);
+    assert.equal(agent.firstWords().includes('RELOADING=1'), false);
+  });
+});
+
+describe('STOPPING=1', () => {
+  it('comes with the signal, and nothing but the end after it', async () => {
+    const agent = stage();
+    agent.status(statusReport());
+    agent.state('run');
+    agent.stop.abort();
+    const told = agent.notifier.told.length;
+    assert.deepEqual(agent.notifier.told.at(-1), ['STOPPING=1', 'STATUS=stopping']);
+    agent.status(statusReport({ generation: 99 }));
+    agent.state('shutdown');
+    await agent.clock.advance(10_000);
+    assert.equal(agent.notifier.told.length, told);
+    await agent.manager.end();
+  });
+
+  it('asks for the time of what is under way', () => {
+    const agent = stage();
+    agent.work('began');
+    agent.stop.abort();
+    const bound = longestSilenceMs('none', config) * 1000;
+    assert.ok(agent.notifier.told.at(-1)?.includes(`EXTEND_TIMEOUT_USEC=${bound}`));
+  });
+
+  it('is told to an agent that was stopped before it began', () => {
+    const notifier = fakeNotifier();
+    tellServiceManager({ notifier, clock: fakeClock(), stop: AbortSignal.abort() });
+    assert.equal(notifier.told[0]?.[0], 'STOPPING=1');
+  });
+
+  it('gives way to why it did not start', async () => {
+    const agent = stage();
+    await agent.manager.end({ code: 'CONFIG_INVALID', message: 'bundles is missing' });
+    assert.deepEqual(agent.notifier.told, [['STATUS=CONFIG_INVALID: bundles is missing']]);
+  });
+});
+
+describe('the watchdog', () => {
+  const pings = (told: readonly (readonly string[])[]): number =>
+    told.filter(([first]) => first === 'WATCHDOG=1').length;
+
+  it('is pinged while nothing is to do, and while a job keeps its deadlines', async () => {
+    const agent = stage({ watchdogMs: 60_000 });
+    await agent.clock.advance(0);
+    await agent.clock.advance(600_000);
+    assert.equal(pings(agent.notifier.told), 21);
+    agent.work('began');
+    await agent.clock.advance(600_000);
+    assert.equal(pings(agent.notifier.told), 41);
+    await agent.manager.end();
+  });
+
+  it('is not pinged any more when a job is silent beyond all its deadlines', async () => {
+    const agent = stage({ watchdogMs: 60_000 });
+    await agent.clock.advance(0);
+    agent.work('began');
+    agent.step('refresh');
+    await agent.clock.advance(longestSilenceMs('refresh', config));
+    const before = pings(agent.notifier.told);
+    await agent.clock.advance(600_000);
+    assert.ok(pings(agent.notifier.told) <= before + 1);
+    agent.work('ended');
+    await agent.clock.advance(30_000);
+    assert.ok(pings(agent.notifier.told) > before, 'it was only late');
+    await agent.manager.end();
+  });
+
+  it('counts the silence from the last step on', async () => {
+    const agent = stage({ watchdogMs: 60_000 });
+    await agent.clock.advance(0);
+    const bound = longestSilenceMs('refresh', config);
+    agent.work('began');
+    for (let step = 0; step < 3; step += 1) {
+      agent.step('refresh');
+      await agent.clock.advance(bound - 60_000);
+    }
+    assert.equal(pings(agent.notifier.told), 1 + Math.floor((3 * (bound - 60_000)) / 30_000));
+    await agent.manager.end();
+  });
+});

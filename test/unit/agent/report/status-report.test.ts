@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { isUnreached, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
+import { readStatusFile, writeStatusFile } from '../../../../src/agent/report/status-file.js';
+import { type AgentFacts, statusReport } from '../../../../src/agent/report/status-report.js';
+import type { Host } from '../../../../src/agent/state/host.js';
+import { WritError } from '../../../../src/core/errors.js';
+import { settleNow } from '../../../kit/agent/settle-now.js';
+import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { testHost } from '../../../kit/host/test-host.js';
+import { down, simulatedMirror, upload } from '../../../kit/repository/simulated-mirror.js';
+import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
+
+const facts: AgentFacts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] };
+
+describe('the status of a host', () => {
+  it('that is new is short and has no problem', () => {
+    using test = testHost();
+    const report = statusReport(test.host, facts);
+    assert.deepEqual([report.generation, report.confirmed, report.problems], [undefined, false, []]);
+    assert.deepEqual(report.bundles, [{ bundle: 'access', channel: 'stable' }]);
+  });
+
+  it('names what is active, what is offered, who uses it, and what is trusted', async () => {
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1, revision: 'r1' });
+    const last = await test.pull();
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2, revision: 'r2' });
+    await test.host.client.refresh();
+    const report = statusReport(test.host, { ...facts, last });
+    assert.deepEqual([report.generation, report.confirmed, report.last?.outcome], [1, true, 'activated']);
+    const { serial, revision, server } = report.bundles[0]!;
+    assert.deepEqual([serial, revision, server], [1, 'r1', { serial: 2, revision: 'r2' }]);
+    assert.deepEqual(
+      report.workers.map((one) => [one.group, one.worker, one.wanted, one.confirmed]),
+      [['app', 'a', 1, 1]],
+    );
+    assert.deepEqual(
+      report.trust.map((one) => one.role),
+      ['timestamp', 'snapshot', 'targets', 'root'],
+    );
+  });
+
+  it('names the mirrors, once one was asked, and which of them fails', async () => {
+    const mirrors = [simulatedMirror('https://a/'), simulatedMirror('https://b/')] as const;
+    using test = testHost({ mirrors });
+    assert.equal(statusReport(test.host, facts).mirrors, undefined);
+    upload(test.repository.files, mirrors);
+    mirrors[0].fault = down();
+    await test.host.client.refresh();
+    const sinceMs = test.clock.nowMs();
+    assert.deepEqual(statusReport(test.host, facts).mirrors, [
+      { url: 'https://a/', state: 'failed', code: 'SERVER_UNREACHABLE', sinceMs },
+      { url: 'https://b/', state: 'used' },
+    ]);
+  });
+
+  it('has a problem for each part that cannot be read, and all the others', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const knownTarget: Host['client']['knownTarget'] = (bundle, channel) => {
+      if (bundle === 'dns-edge') throw new WritError('TARGET_MALFORMED', 'no serial');
+      return test.host.client.knownTarget(bundle, channel);
+    };
+    const malformed = { ...test.host, client: { ...test.host.client, knownTarget } };
+    const report = statusReport(malformed, facts);
+    assert.deepEqual(
+      report.problems.map((one) => one.code),
+      ['TARGET_MALFORMED'],
+    );
+    assert.deepEqual(
+      report.bundles.map((one) => [one.bundle, one.serial]),
+      [
+        ['access', 1],
+        ['dns-edge', undefined],
+      ],
+    );
+    fs.rmSync(`${test.host.paths.archives}/access`, { recursive: true });
+    const damaged = statusReport(test.host, facts);
+    assert.deepEqual([damaged.generation, damaged.problems[0]?.code], [undefined, 'STATE_DAMAGED']);
+  });
+
+  it('tells a block once, in its words', async () => {
+    using test = testHost();
+    const { ledger } = test.host;
+    ledger.write({ ...ledger.read(), blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
+    const blocked = problem('ACTIVATION_BLOCKED', 'crashed');
+    for (const last of [blocked, { ...blocked, message: '' }]) {
+      const report = statusReport(test.host, {
+        ...facts,
+        last: cycleResult('blocked', { problems: [last] }),
+      });
+      assert.deepEqual(
+        report.problems.map((one) => one.message),
+        ['crashed'],
+      );
+    }
+  });
+});
+
+describe('the workers of a host', () => {
+  const world = async (min = 0) => {
+    const driver = scriptedDriver({ a: confirms, b: unreachable });
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min };
+    const test = testHost({ groups: { app: { driver, config: { reset } } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    return { test, driver, last: await test.pull() };
+  };
+  const codesOf = (test: ReturnType<typeof testHost>, last: Awaited<ReturnType<typeof test.pull>>) =>
+    statusReport(test.host, { ...facts, last }).problems.map((one) => one.code);
+
+  it('are told of as they are now, with tries, next time and tell, and not as the last cycle met them', async () => {
+    const { test, driver, last } = await world();
+    using _ = test;
+    const [, missed] = statusReport(test.host, { ...facts, last }).workers;
+    assert.deepEqual([missed?.tries, missed?.nextTellAtMs], [1, test.clock.nowMs() + 5000]);
+    assert.equal(missed?.tell, `${last.cycle}.2`);
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNREACHABLE']);
+    driver.workers.set('b', confirms);
+    await test.pull();
+    assert.deepEqual(codesOf(test, last), []);
+  });
+
+  it('that are gone are waited for, and keep nobody from being confirmed; too few are a problem', async () => {
+    const { test, driver, last } = await world(2);
+    using _ = test;
+    driver.workers.delete('b');
+    await test.pull();
+    const report = statusReport(test.host, { ...facts, last });
+    assert.deepEqual([report.confirmed, report.workers[1]?.state], [true, 'waiting']);
+    assert.equal(report.workers[1]?.goneAtMs, test.clock.nowMs());
+    assert.deepEqual(codesOf(test, last), ['WORKERS_MISSING']);
+  });
+
+  it('that proved nothing are no problem any more once they are gone', async () => {
+    const driver = scriptedDriver({ a: confirms }, 'early');
+    using test = testHost({ groups: { app: { driver, config: { confirm: 'required' } } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    const last = await test.pull();
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNCONFIRMED']);
+    driver.workers.delete('a');
+    await settleNow(test.host);
+    assert.deepEqual(codesOf(test, last), []);
+  });
+
+  it('that nobody can list are not confirmed', async () => {
+    const { test, driver, last } = await world();
+    using _ = test;
+    driver.workers.delete('b');
+    await test.pull();
+    driver.unread = 'EACCES';
+    await test.pull();
+    assert.equal(statusReport(test.host, facts).confirmed, false);
+    assert.deepEqual(codesOf(test, last), ['WORKER_UNREACHABLE']);
+  });
+});
+
+describe('status.json', () => {
+  it('is for everybody and has nothing that workers, checks or people said', async () => {
+    const driver = scriptedDriver({ a: refuses('SECRET-ANSWER') });
+    const check = {
+      kind: 'run',
+      name: 'c',
+      run: ['sh', '-c', 'echo SECRET-OUTPUT; exit 1'],
+      timeoutMs: 5000,
+    } as const;
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'dns-edge', checks: [check] }],
+      groups: { app: { driver } },
+    });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.publish('dns-edge', { 'policy.yaml': '1' }, { serial: 1 });
+    const last = await test.pull();
+    const { ledger } = test.host;
+    const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
+    const hold = { bundle: 'access', serial: 1, manifestDigest, by: 'anna', atMs: 1 };
+    ledger.write({ ...ledger.read(), holds: [{ ...hold, reason: 'SECRET-REASON' }] });
+    const report = statusReport(test.host, { ...facts, last });
+    for (const secret of ['SECRET-ANSWER', 'SECRET-OUTPUT', 'SECRET-REASON'])
+      assert.ok(JSON.stringify(report).includes(secret), `${secret} is told over the control socket`);
+    writeStatusFile(test.host, report);
+    const text = fs.readFileSync(test.host.paths.status, 'utf8');
+    assert.ok(!text.includes('SECRET'), text);
+    assert.equal(fs.statSync(test.host.paths.status).mode & 0o777, 0o644);
+    const known = readStatusFile(test.host.paths);
+    assert.deepEqual(
+      known?.problems.map((one) => one.code),
+      report.problems.map((one) => one.code),
+    );
+  });
+
+  it('is written again only when it says something new', () => {
+    using test = testHost();
+    const report = sampleReport();
+    const inode = (): number => fs.statSync(test.host.paths.status).ino;
+    writeStatusFile(test.host, report);
+    const first = inode();
+    const later = {
+      ...report,
+      atMs: report.atMs + 1,
+      nextPollAtMs: 9,
+      freshness: { state: 'fresh', lastContactMs: 9 },
+    } as const;
+    writeStatusFile(test.host, later);
+    assert.equal(inode(), first);
+    writeStatusFile(test.host, { ...later, freshness: { state: 'stale', lastContactMs: 9 } });
+    assert.notEqual(inode(), first);
+    assert.equal(readStatusFile(test.host.paths)?.freshness.lastContactMs, 9);
+  });
+
+  it('that cannot be written or read ends nothing', () => {
+    using test = testHost();
+    fs.mkdirSync(test.host.paths.status);
+    writeStatusFile(test.host, sampleReport());
+    assert.equal(readStatusFile(test.host.paths), undefined);
+    fs.rmdirSync(test.host.paths.status);
+    execFileSync('mkfifo', [test.host.paths.status]);
+    assert.equal(readStatusFile(test.host.paths), undefined);
+    fs.rmSync(test.host.paths.status);
+    for (const text of ['', '{', 'null', '{"type":"status.result"}', `"${'x'.repeat(1_000_001)}"`]) {
+      fs.writeFileSync(test.host.paths.status, text);
+      assert.equal(readStatusFile(test.host.paths), undefined);
+    }
+  });
+});
+
+describe('the memory of contacts', () => {
+  it('has the age of the last success by a clock that nobody sets, once there was one', async () => {
+    const clock = fakeClock();
+    const keeper = keepContact(undefined, clock);
+    assert.deepEqual(keeper.read(), { contact: {} });
+    keeper.note({ atMs: 5 });
+    await clock.advance(1000);
+    assert.deepEqual(keeper.read(), { contact: { lastContactMs: 5, verifiedAtMs: 5 }, elapsedMs: 1000 });
+    keeper.note(undefined);
+    assert.equal(keeper.read().elapsedMs, 1000);
+  });
+
+  it('outlives a restart in status.json', () => {
+    const refused = { code: 'METADATA_MIX', sinceMs: 1, atMs: 2, times: 3 } as const;
+    const known = sampleReport({
+      freshness: { state: 'refused', lastContactMs: 2, verifiedAtMs: 0, refused },
+    });
+    assert.deepEqual(keepContact(known, fakeClock()).read(), {
+      contact: { lastContactMs: 2, verifiedAtMs: 0, refused },
+    });
+  });
+
+  it('makes the next poll later when the server was not reached', () => {
+    assert.ok(isUnreached(cycleResult('failed', { problems: [problem('SERVER_BUSY', '')] })));
+    assert.ok(!isUnreached(cycleResult('failed', { problems: [problem('METADATA_MIX', '')] })));
+  });
+});
+
+describe('a clock that is behind', () => {
+  it('is told with how far, until it is right', async () => {
+    using test = testHost();
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const floorMs = test.clock.nowMs();
+    test.clock.setWallTime(floorMs - 7_200_000);
+    assert.deepEqual(statusReport(test.host, facts).clock, { floorMs, behindMs: 7_200_000 });
+    assert.deepEqual(statusReport(test.reopen(), facts).clock, { floorMs, behindMs: 7_200_000 });
+    test.clock.setWallTime(floorMs - 1000);
+    assert.equal(statusReport(test.host, facts).clock, undefined);
+  });
+});

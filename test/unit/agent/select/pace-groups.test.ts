@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
+import { runRollback } from '../../../../src/agent/cycle/run-cycle.js';
+import { statusReport } from '../../../../src/agent/report/status-report.js';
+import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
+import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { cycleOn } from '../../../kit/agent/cycle-on.js';
+import { type Files, type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
+import {
+  confirms,
+  refuses,
+  type ScriptedDriver,
+  scriptedDriver,
+} from '../../../kit/workers/scripted-driver.js';
+
+const minuteMs = 60_000;
+const codes = ({ problems }: CycleResult): string[] => problems.map((one) => one.code);
+const facts = { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+
+interface World {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+  /** Publishes the next release, of one file by default. */
+  readonly publish: (files?: Files) => Promise<unknown>;
+}
+
+/** Version 1 is active in a group with this pace. */
+async function world(
+  config: Partial<WorkerGroupConfig>,
+  more: Partial<TestHostOptions> = {},
+): Promise<World> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver, config: { uses: ['access'], ...config } } }, ...more });
+  let serial = 0;
+  const publish: World['publish'] = async (files) => {
+    serial += 1;
+    return test.publish('access', files ?? { 'policy.yaml': `${serial}` }, { serial });
+  };
+  const others = (more.bundles ?? []).filter((one) => one.name !== 'access');
+  for (const { name } of others) await test.publish(name, { 'policy.yaml': '1' }, { serial: 1 });
+  await publish();
+  assert.equal((await test.pull()).outcome, 'activated', 'a host without policy waits for nothing');
+  driver.told.length = 0;
+  return { test, driver, publish };
+}
+
+describe('a group that lets its changes settle', () => {
+  it('is moved after the quiet: neither link nor worker before, and the pull says what waits until when', async () => {
+    const { test, driver, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish();
+    const result = await test.pull();
+    const untilMs = test.clock.nowMs() + minuteMs;
+    assert.deepEqual([result.exitCode, codes(result)], [8, ['ACTIVATION_PACED']]);
+    const { groups, untilMs: said } = result.problems[0]?.facts ?? {};
+    assert.deepEqual([groups, said, result.bundles[0]?.outcome], [['app'], untilMs, 'deferred']);
+    assert.deepEqual([driver.told, test.read('access/policy.yaml')], [[], '1']);
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '2']);
+  });
+
+  it('merges what comes meanwhile: the newest release, one move, and the quiet begins anew', async () => {
+    const { test, driver, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    for (const _serial of [2, 3]) {
+      await publish();
+      assert.equal((await test.pull()).exitCode, 8);
+      await test.clock.advance(40_000);
+    }
+    assert.equal((await test.pull()).exitCode, 8, 'forty seconds after the last change');
+    await test.clock.advance(20_000);
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '3']);
+  });
+
+  it('is moved in the end though changes never end', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    const begunMs = test.clock.nowMs();
+    for (let outcome = 'deferred'; outcome === 'deferred'; ) {
+      await publish();
+      outcome = (await test.pull()).outcome;
+      if (outcome === 'deferred') await test.clock.advance(50_000);
+    }
+    assert.equal(test.clock.nowMs() - begunMs, 5 * 50_000);
+  });
+
+  const stepsOf = async (test: TestHost): Promise<string[]> =>
+    (await test.sync()).story.steps.map((one) => one.step);
+
+  it('fetches nothing of a release that waits before its time has come', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish();
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
+    assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+  });
+
+  it('fetches one once, and not at every poll, where only its files say whom it concerns', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs, when: ['*.yaml'] });
+    using _ = test;
+    await publish();
+    assert.ok((await stepsOf(test)).includes('fetch'));
+    assert.deepEqual(await stepsOf(test), ['refresh', 'select']);
+  });
+
+  it('does not wait for the same files under another serial', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish({ 'policy.yaml': '1' });
+    assert.notEqual((await test.pull()).outcome, 'deferred');
+  });
+
+  it('waits on across a restart of the agent', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish();
+    await test.pull();
+    await test.clock.advance(30_000);
+    const restarted = test.reopen();
+    assert.equal((await cycleOn(restarted)).exitCode, 8);
+    assert.equal(isWaitOver(restarted), false);
+    await test.clock.advance(30_000);
+    assert.deepEqual([isWaitOver(restarted), isWaitOver(restarted)], [true, false], 'said once');
+    assert.equal((await cycleOn(restarted)).outcome, 'activated');
+  });
+
+  it('does not wait for a person who forces', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish();
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+  });
+
+  it('does not wait for a change that does not concern it', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs, when: ['views/**'] });
+    using _ = test;
+    await publish({ 'policy.yaml': 'new' });
+    assert.equal((await test.pull()).outcome, 'activated');
+    await publish({ 'policy.yaml': 'new', 'views/eu': '1' });
+    assert.equal((await test.pull()).exitCode, 8);
+  });
+
+  it('keeps the bundles of its set waiting, and no other', async () => {
+    const bundles = [{ name: 'access' }, { name: 'zones' }, { name: 'other' }];
+    const config = { together: [['access', 'zones']] };
+    const { test, publish } = await world({ settleMs: minuteMs }, { bundles, config });
+    using _ = test;
+    await publish();
+    for (const name of ['zones', 'other']) await test.publish(name, { 'policy.yaml': '2' }, { serial: 2 });
+    const result = await test.pull();
+    assert.deepEqual(
+      result.bundles.map((one) => [one.bundle, one.outcome]),
+      [
+        ['access', 'deferred'],
+        ['zones', 'deferred'],
+        ['other', 'activated'],
+      ],
+    );
+    assert.equal(result.exitCode, 8);
+  });
+
+  it('is judged anew by the checks when its time has come', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    const check = { kind: 'run', name: 'c', run: ['false'], timeoutMs: 5000 } as const;
+    await publish();
+    const strict = test.reopen({
+      bundles: [{ name: 'access', checks: [check] }],
+      groups: { app: { config: { settleMs: minuteMs } } },
+    });
+    assert.equal((await cycleOn(strict)).exitCode, 8);
+    await test.clock.advance(minuteMs);
+    assert.equal((await cycleOn(strict)).exitCode, 3);
+  });
+
+  it('is shown by status while it waits, and not as a problem', async () => {
+    const { test, publish } = await world({ settleMs: minuteMs });
+    using _ = test;
+    await publish();
+    const last = await test.pull();
+    const { waiting, problems } = statusReport(test.host, { ...facts, last });
+    const untilMs = test.clock.nowMs() + minuteMs;
+    assert.deepEqual([waiting, problems], [[{ bundle: 'access', serial: 2, groups: ['app'], untilMs }], []]);
+    await test.clock.advance(minuteMs);
+    await test.pull();
+    assert.equal(statusReport(test.host, facts).waiting, undefined);
+  });
+});
+
+describe('a group with a least time between two moves', () => {
+  it('is not moved more often, and then to the newest', async () => {
+    const { test, driver, publish } = await world({ minIntervalMs: minuteMs });
+    using _ = test;
+    await publish();
+    assert.equal((await test.pull()).exitCode, 8);
+    await test.clock.advance(30_000);
+    await publish();
+    assert.equal((await test.pull()).exitCode, 8);
+    await test.clock.advance(30_000);
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '3']);
+  });
+
+  it('counts the way back as a move, and lets a person go back at once', async () => {
+    const { test, driver, publish } = await world({ minIntervalMs: minuteMs });
+    using _ = test;
+    await test.clock.advance(minuteMs);
+    await publish();
+    driver.workers.set('a', (generation) => (generation > 1 ? refuses('no')() : confirms(generation)));
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    driver.workers.set('a', confirms);
+    await publish();
+    assert.equal((await test.pull()).exitCode, 8);
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+    const { signal } = new AbortController();
+    const back = await runRollback(test.host, { by: 'anna', signal, onEvent: () => undefined });
+    assert.equal(back.result.outcome, 'activated');
+  });
+});

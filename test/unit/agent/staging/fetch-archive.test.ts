@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
+import { WritError } from '../../../../src/core/errors.js';
+import { defaultArchiveLimits } from '../../../../src/core/limits.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import type { OpenTransfer } from '../../../../src/trust/download.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { sha256, signedTarget } from '../../../kit/repository/archive-builder.js';
+import { memorySource, type Transfer } from '../../../kit/repository/memory-source.js';
+
+const archive = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+const target = signedTarget(archive, Buffer.from('{}'));
+
+function options(dir: TempDir, changes: Partial<FetchOptions> = {}): FetchOptions {
+  return {
+    client: memorySource(archive),
+    target,
+    directory: dir.path,
+    fs: createDurableFs(),
+    limits: defaultArchiveLimits,
+    ...changes,
+  };
+}
+
+async function assertFails(dir: TempDir, changes: Partial<FetchOptions>, code: string): Promise<void> {
+  await assert.rejects(fetchArchive(options(dir, changes)), { code });
+  assert.equal(existsSync(dir.join('archive')), false, 'the file is left behind');
+}
+
+function cut(bytes: number): Transfer {
+  return { bytes, error: new WritError('SERVER_UNREACHABLE', 'cut') };
+}
+
+describe('fetchArchive', () => {
+  it('brings the bytes, private and flushed', async () => {
+    using dir = tempDir();
+    const seen = new Set<string>();
+    const fs = createDurableFs({ before: ({ op, path }) => void seen.add(`${op} ${path}`) });
+    const got = await fetchArchive(options(dir, { fs }));
+    assert.equal(got.target, target);
+    assert.deepEqual(readFileSync(got.path), archive);
+    assert.equal(statSync(got.path).mode & 0o777, 0o600);
+    const steps = ['create', 'write', 'flush'];
+    assert.deepEqual(
+      [...seen],
+      steps.map((step) => `fetch.archive:${step} ${got.path}`),
+    );
+  });
+
+  it('tells how far it is', async () => {
+    using dir = tempDir();
+    const told: [number, number][] = [];
+    await fetchArchive(options(dir, { onProgress: (done, total) => void told.push([done, total]) }));
+    assert.equal(told.length, 10);
+    assert.deepEqual(told.at(-1), [100_000, 100_000]);
+  });
+
+  it('goes on after a cut, from where it was', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [cut(30_000), cut(5), { bytes: 0 }]);
+    const got = await fetchArchive(options(dir, { client }));
+    assert.deepEqual(client.offsets, [0, 30_000, 30_005, 30_005]);
+    assert.deepEqual(readFileSync(got.path), archive);
+  });
+
+  it('gives up after three resumptions with the error of the last', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [cut(10), cut(10), cut(10), cut(10)]);
+    await assertFails(dir, { client }, 'SERVER_UNREACHABLE');
+    assert.equal(client.offsets.length, 4);
+  });
+
+  it('says truncated when the bytes just end', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [{ bytes: 10 }, { bytes: 10 }, { bytes: 10 }, { bytes: 10 }]);
+    await assertFails(dir, { client }, 'DOWNLOAD_TRUNCATED');
+  });
+
+  it('does not ask again where an answer would be the same', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [{ bytes: 10, error: new WritError('SERVER_BUSY', 'later') }]);
+    await assertFails(dir, { client }, 'SERVER_BUSY');
+    assert.equal(client.offsets.length, 1);
+  });
+
+  it('refuses bytes without the signed digest', async () => {
+    using dir = tempDir();
+    const tampered = Buffer.from(archive);
+    tampered[50_000] = 0xff;
+    await assertFails(dir, { client: memorySource(tampered) }, 'DOWNLOAD_DIGEST');
+  });
+
+  it('refuses a resumption that continues another file', async () => {
+    using dir = tempDir();
+    const other = Buffer.alloc(archive.length, 1);
+    let calls = 0;
+    const first = memorySource(archive, [cut(30_000)]);
+    const open: OpenTransfer = (offset, signal) => {
+      calls += 1;
+      return (calls === 1 ? first : memorySource(other)).open(offset, signal);
+    };
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive) => {
+        await receive(open, new AbortController().signal);
+        return [];
+      },
+    };
+    await assertFails(dir, { client }, 'DOWNLOAD_DIGEST');
+  });
+
+  it('leaves nothing of a liar in the file that an honest mirror brought, and names the liar', async () => {
+    using dir = tempDir();
+    // The lie is longer than what comes first from the honest one: no byte of it may show through.
+    const liar = memorySource(Buffer.alloc(archive.length, 1), Array(4).fill(cut(20_000)));
+    const honest = memorySource(archive);
+    const failure = { mirror: 'https://a/', error: new WritError('SERVER_UNREACHABLE', 'cut') };
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive) => {
+        const { signal } = new AbortController();
+        await assert.rejects(receive(liar.open, signal), { code: 'SERVER_UNREACHABLE' });
+        await receive(honest.open, signal);
+        return [failure];
+      },
+    };
+    const failed: unknown[] = [];
+    const got = await fetchArchive(options(dir, { client, onMirrorFailed: (one) => failed.push(one) }));
+    assert.deepEqual(honest.offsets, [80_000, 0]);
+    assert.deepEqual(readFileSync(got.path), archive);
+    assert.deepEqual(failed, [failure]);
+  });
+
+  it('blames a mirror whose own bytes alone are wrong, and begins anew at the next one', async () => {
+    using dir = tempDir();
+    const liar = memorySource(Buffer.alloc(archive.length, 1));
+    const honest = memorySource(archive);
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive) => {
+        const { signal } = new AbortController();
+        await assert.rejects(receive(liar.open, signal), { code: 'DOWNLOAD_DIGEST' });
+        await receive(honest.open, signal);
+        return [];
+      },
+    };
+    const got = await fetchArchive(options(dir, { client }));
+    assert.deepEqual([liar.offsets, honest.offsets], [[0], [0]]);
+    assert.deepEqual(readFileSync(got.path), archive);
+  });
+
+  it('stops an endless body at the signed length', async () => {
+    using dir = tempDir();
+    const endless = memorySource(Buffer.concat([archive, Buffer.from('x')]));
+    await assertFails(dir, { client: endless }, 'DOWNLOAD_TOO_LARGE');
+  });
+
+  it('asks for nothing when the signed length is over the limit', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive);
+    const limits = { ...defaultArchiveLimits, maxArchiveBytes: archive.length - 1 };
+    await assertFails(dir, { client, limits }, 'ARCHIVE_LIMIT');
+    assert.deepEqual(client.offsets, []);
+    const enough = { ...defaultArchiveLimits, maxArchiveBytes: archive.length };
+    await fetchArchive(options(dir, { client, limits: enough }));
+  });
+
+  it('asks for nothing when the disk has no room for it', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive);
+    const limits = { ...defaultArchiveLimits, maxArchiveBytes: 2 ** 53 };
+    await assertFails(dir, { client, limits, target: { ...target, length: 2 ** 52 } }, 'DISK_FULL');
+    assert.deepEqual(client.offsets, []);
+  });
+
+  it('says that the disk is full when flushing finds out', async () => {
+    using dir = tempDir();
+    const fs = createDurableFs({
+      before: ({ op }) => {
+        if (op === 'fetch.archive:flush') throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+      },
+    });
+    await assertFails(dir, { fs }, 'DISK_FULL');
+  });
+
+  it('never writes over something that is there', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('archive'), 'before');
+    await assert.rejects(fetchArchive(options(dir)), { code: 'DISK_FAILED' });
+    assert.equal(readFileSync(dir.join('archive'), 'utf8'), 'before');
+  });
+
+  it('ends at once when it is interrupted', async () => {
+    using dir = tempDir();
+    const abort = new AbortController();
+    const onProgress = (): void => abort.abort();
+    await assertFails(dir, { signal: abort.signal, onProgress }, 'INTERRUPTED');
+  });
+
+  it('lets an error of no kind of ours through as it is', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [{ bytes: 10, error: new TypeError('a bug') }]);
+    await assert.rejects(fetchArchive(options(dir, { client })), TypeError);
+    assert.equal(existsSync(dir.join('archive')), false);
+  });
+
+  it('digests what it wrote, also over a cut', async () => {
+    using dir = tempDir();
+    const client = memorySource(archive, [cut(12_345)]);
+    const got = await fetchArchive(options(dir, { client }));
+    assert.equal(sha256(readFileSync(got.path)), target.digest);
+  });
+});

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { prepareHost, requireSafePath } from '../../../../src/agent/startup/prepare-host.js';
+import { hostPaths } from '../../../../src/agent/state/paths.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { runScript } from '../../../kit/cli/child-script.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+const isRoot = process.getuid?.() === 0;
+const nobody = 65_534;
+const modeOf = (path: string): string => (fs.statSync(path).mode & 0o7777).toString(8);
+
+function pathsIn(dir: TempDir, policy = dir.join('var/writ/policy')): ReturnType<typeof hostPaths> {
+  const run = dir.join('run/writ');
+  return hostPaths({ state: dir.join('var/writ'), policy, run, socket: join(run, 'agent.sock') });
+}
+
+describe('the directories of a host', () => {
+  it('are made with exact modes, whatever the umask', async () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    const result = await runScript(`
+      process.umask(0o077);
+      const { prepareHost } = await import(at('src/agent/startup/prepare-host.js'));
+      const { createDurableFs } = await import(at('src/platform/disk/durable-fs.js'));
+      prepareHost(${JSON.stringify(paths)}, createDurableFs());
+    `);
+    assert.equal(result.kind === 'exited' && result.exitCode, 0, JSON.stringify(result));
+    const modes = Object.fromEntries(
+      (['state', 'trust', 'staging', 'archives', 'policy', 'generations', 'bundles', 'run'] as const).map(
+        (name) => [name, modeOf(paths[name])],
+      ),
+    );
+    assert.deepEqual(modes, {
+      state: '711',
+      trust: '700',
+      staging: '700',
+      archives: '700',
+      policy: '755',
+      generations: '755',
+      bundles: '755',
+      run: '755',
+    });
+    assert.equal(modeOf(dir.join('var')), '755', 'parents too, or no worker could come by');
+  });
+
+  it('are left as they are when they are there', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    fs.chmodSync(paths.policy, 0o750);
+    prepareHost(paths, createDurableFs());
+    assert.equal(modeOf(paths.policy), '750');
+  });
+
+  it('are refused when the policy lies on another file system: no rename could reach it', (t) => {
+    using dir = tempDir();
+    if (fs.statSync('/dev/shm').dev === fs.statSync(dir.path).dev) return t.skip('one file system');
+    const other = fs.mkdtempSync('/dev/shm/writ-test-');
+    try {
+      const error = throwsCode('PATH_CROSS_DEVICE', () =>
+        prepareHost(pathsIn(dir, other), createDurableFs()),
+      );
+      assert.equal(error.facts['policy'], join(other, 'generations'));
+    } finally {
+      fs.rmSync(other, { recursive: true });
+    }
+  });
+});
+
+describe('a path that others can change', () => {
+  it('is refused when a directory in it is writable by everybody, or by its group', () => {
+    for (const mode of [0o777, 0o775]) {
+      using dir = tempDir();
+      fs.mkdirSync(dir.join('var'));
+      fs.chmodSync(dir.join('var'), mode);
+      const error = throwsCode('PATH_UNSAFE', () => prepareHost(pathsIn(dir), createDurableFs()));
+      assert.equal(error.facts['path'], dir.join('var'));
+      assert.equal(error.facts['mode'], mode.toString(8));
+    }
+  });
+
+  it('is refused when a worker owns a directory in it', { skip: isRoot ? false : 'only root can' }, () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    fs.chownSync(paths.policy, nobody, nobody);
+    const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.policy, nobody]);
+    fs.chownSync(paths.policy, 0, 0);
+  });
+
+  it('is refused when it goes by a link that a worker owns: the link chooses the place', {
+    skip: isRoot ? false : 'only root can',
+  }, () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('real'));
+    fs.symlinkSync(dir.join('real'), dir.join('var'));
+    requireSafePath(dir.join('var'));
+    fs.lchownSync(dir.join('var'), nobody, nobody);
+    throwsCode('PATH_UNSAFE', () => requireSafePath(dir.join('var')));
+  });
+
+  it('is refused when a link in it leads through an unsafe directory', () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('open/real'), { recursive: true });
+    fs.symlinkSync('open/real', dir.join('var'));
+    requireSafePath(dir.join('var'));
+    fs.chmodSync(dir.join('open'), 0o777);
+    const error = throwsCode('PATH_UNSAFE', () => requireSafePath(dir.join('var')));
+    assert.equal(error.facts['path'], dir.join('open'));
+  });
+
+  it('is accepted below a sticky directory of root, as /tmp is, and not below a worker’s', {
+    skip: isRoot ? false : 'only root can',
+  }, () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('tmp/writ'), { recursive: true });
+    fs.chmodSync(dir.join('tmp'), 0o1777);
+    requireSafePath(dir.join('tmp/writ'));
+    fs.chownSync(dir.join('tmp'), nobody, nobody);
+    throwsCode('PATH_UNSAFE', () => requireSafePath(dir.join('tmp/writ')));
+  });
+});

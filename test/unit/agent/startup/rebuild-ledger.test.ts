@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { newCycleId, runRollback } from '../../../../src/agent/cycle/run-cycle.js';
+import { readHistory } from '../../../../src/agent/job/history.js';
+import { createRecorder } from '../../../../src/agent/job/record-cycle.js';
+import { startHost } from '../../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../../src/agent/state/host.js';
+import { cycleOn } from '../../../kit/agent/cycle-on.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
+
+const signal = new AbortController().signal;
+const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
+const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: newCycleId(), signal });
+
+/** Generations 1 and 2 of one bundle, with a worker that confirmed them. */
+async function standing(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver } } });
+  for (const serial of [1, 2]) {
+    await test.publish('access', policy(serial), { serial });
+    await test.pull();
+  }
+  driver.told.length = 0;
+  return { test, driver };
+}
+
+async function rollBack(test: TestHost, by: string): Promise<void> {
+  const end = await runRollback(test.host, { by, reason: 'it is bad', signal, onEvent: () => undefined });
+  createRecorder().record(test.host, end, { by, reason: 'it is bad' });
+  assert.equal(end.result.outcome, 'activated');
+}
+
+const spoilt: readonly [string, (path: string) => void][] = [
+  ['damaged', (path) => fs.writeFileSync(path, '{"writ":1,"nextGen')],
+  ['lost', (path) => fs.rmSync(path)],
+  ['of another form', (path) => fs.writeFileSync(path, '{"writ":1,"nextGeneration":"2"}')],
+];
+
+describe('a ledger that is', () => {
+  for (const [how, spoil] of spoilt) {
+    it(`${how} is made anew, above all that was ever used`, async () => {
+      const { test } = await standing();
+      using _ = test;
+      const before = test.host.ledger.read();
+      spoil(test.host.paths.ledger);
+      const host = test.reopen();
+      const { damage, notices } = await start(host);
+      assert.deepEqual([damage, notices.map((one) => one.code)], [undefined, ['STATE_REBUILT']]);
+      const after = test.reopen().ledger.read();
+      assert.ok(after.nextGeneration > before.nextGeneration);
+      assert.ok(after.lastMtimeSeconds >= before.lastMtimeSeconds);
+      assert.deepEqual(after.accepted, before.accepted);
+      assert.deepEqual(after.channels, before.channels);
+      assert.equal(after.lastKnownGood, 2);
+      assert.equal((await cycleOn(host)).outcome, 'unchanged');
+    });
+  }
+
+  it('damaged is kept beside it, and said once in the history', async () => {
+    const { test } = await standing();
+    using _ = test;
+    fs.writeFileSync(test.host.paths.ledger, '{');
+    await start(test.reopen());
+    const { notices } = await start(test.reopen());
+    assert.deepEqual(notices, []);
+    assert.equal(fs.readFileSync(`${test.host.paths.ledger}.damaged`, 'utf8'), '{');
+    const said = readHistory(test.host.paths, { limit: 100 }).flatMap(({ result }) => result.problems);
+    assert.deepEqual(
+      said.map((one) => [one.code, one.facts['kept']]),
+      [['STATE_REBUILT', `${test.host.paths.ledger}.damaged`]],
+    );
+  });
+
+  it('lost takes no number that a tree, a link, the history or a worker has', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const { paths } = test.host;
+    fs.mkdirSync(join(paths.bundles, 'access', `9-${'a'.repeat(12)}.70`));
+    fs.mkdirSync(join(paths.generations, '60'));
+    const entry = {
+      type: 'history.entry',
+      result: { cycle: 'c-1', generation: 80, workers: [{ generation: 90 }] },
+    };
+    fs.appendFileSync(paths.history, `${JSON.stringify(entry)}\n{"half`);
+    fs.rmSync(paths.ledger);
+    const host = test.reopen();
+    await start(host);
+    assert.ok(host.ledger.read().nextGeneration > 90);
+  });
+
+  it('lost tells every worker again: nobody knows what they were told', async () => {
+    const { test, driver } = await standing();
+    using _ = test;
+    fs.rmSync(test.host.paths.ledger);
+    const host = test.reopen();
+    const { recovered } = await start(host);
+    assert.deepEqual(driver.told, ['a 2']);
+    const { outcome, generation, changed } = recovered!.result;
+    assert.deepEqual([outcome, generation, changed], ['activated', 2, false]);
+    assert.equal(host.ledger.read().workers['app/a']?.confirmed, 2);
+    assert.equal(host.ledger.read().crashes, undefined);
+  });
+
+  it('lost knows a release that the trust store lists, though its kept copy is gone', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const { accepted } = test.host.ledger.read();
+    fs.rmSync(test.host.paths.ledger);
+    fs.rmSync(test.host.paths.archives, { recursive: true });
+    fs.mkdirSync(test.host.paths.archives);
+    const host = test.reopen();
+    await start(host);
+    assert.deepEqual(host.ledger.read().accepted['access/stable']?.at(-1), accepted['access/stable']?.at(-1));
+  });
+
+  it('lost refuses what is older than was accepted, as before', async () => {
+    const { test } = await standing();
+    using _ = test;
+    fs.rmSync(test.host.paths.ledger);
+    const host = test.reopen();
+    await start(host);
+    await test.publish('access', policy(1), { serial: 1 });
+    const result = await cycleOn(host);
+    assert.deepEqual([result.outcome, result.problems[0]?.code], ['rejected', 'SERIAL_ROLLBACK']);
+  });
+
+  it('lost gives a new tree a later time than every tree before it', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const { paths } = test.host;
+    const [tree] = fs.readdirSync(join(paths.bundles, 'access'));
+    const far = Math.floor(test.clock.nowMs() / 1000) + 5000;
+    fs.utimesSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), far, far);
+    fs.rmSync(paths.ledger);
+    const host = test.reopen();
+    await start(host);
+    await test.publish('access', policy(3), { serial: 3 });
+    assert.equal((await cycleOn(host)).outcome, 'activated');
+    assert.ok(fs.statSync(join(paths.current, 'access/policy.yaml')).mtimeMs / 1000 > far);
+  });
+
+  it('lost keeps a release out that somebody rolled back from, as the history tells', async () => {
+    const { test } = await standing();
+    using _ = test;
+    await rollBack(test, 'anna');
+    fs.rmSync(test.host.paths.ledger);
+    const host = test.reopen();
+    await start(host);
+    const [hold] = host.ledger.read().holds;
+    assert.deepEqual(
+      [hold?.bundle, hold?.serial, hold?.by, hold?.reason],
+      ['access', 2, 'anna', 'it is bad'],
+    );
+    const result = await cycleOn(host);
+    assert.deepEqual([result.outcome, result.problems[0]?.code], ['deferred', 'RELEASE_HELD']);
+  });
+
+  it('lost holds nothing that came back since', async () => {
+    const { test } = await standing();
+    using _ = test;
+    await rollBack(test, 'anna');
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+    fs.rmSync(test.host.paths.ledger);
+    const host = test.reopen();
+    await start(host);
+    assert.deepEqual(host.ledger.read().holds, []);
+  });
+
+  it('not there on a new host is no loss', async () => {
+    using test = testHost();
+    const { notices, recovered } = await start(test.reopen());
+    assert.deepEqual([notices, recovered], [[], undefined]);
+    assert.equal(test.reopen().ledger.read().nextGeneration, 1);
+  });
+});
+
+describe('refusals that are damaged', () => {
+  it('are forgotten, kept beside, and said with the code', async () => {
+    const { test } = await standing();
+    using _ = test;
+    fs.writeFileSync(test.host.paths.rejected, '[]');
+    const host = test.reopen();
+    const { notices } = await start(host);
+    assert.deepEqual(
+      notices.map((one) => [one.code, one.facts['path']]),
+      [['STATE_REBUILT', test.host.paths.rejected]],
+    );
+    assert.deepEqual(test.reopen().refusals.read().refusals, []);
+    assert.equal(fs.readFileSync(`${test.host.paths.rejected}.damaged`, 'utf8'), '[]');
+    assert.equal((await cycleOn(host)).outcome, 'unchanged');
+  });
+});
+
+describe('a status that is damaged', () => {
+  it('counts as an unclean end, and is written anew', async () => {
+    const { test } = await standing();
+    using _ = test;
+    await start(test.reopen());
+    fs.writeFileSync(test.host.paths.status, '{');
+    fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 2\n');
+    const { repaired } = await start(test.reopen());
+    assert.equal(repaired?.result.outcome, 'activated', 'read in full, and mended');
+    assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
+  });
+});

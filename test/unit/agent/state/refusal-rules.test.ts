@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  findRefusal,
+  forget,
+  type Refusal,
+  remember,
+  retryDelayMs,
+  retryNow,
+} from '../../../../src/agent/state/refusal-rules.js';
+import { digestFromHex } from '../../../../src/core/names.js';
+
+const hourMs = 3_600_000;
+const digestA = digestFromHex('a'.repeat(64))!;
+const digestB = digestFromHex('b'.repeat(64))!;
+const refusal = (manifestDigest = digestA, atMs = 0) => ({
+  bundle: 'dns-edge',
+  channel: 'stable',
+  serial: 42,
+  manifestDigest,
+  code: 'CHECK_FAILED' as const,
+  message: 'zones parse',
+  atMs,
+  refusedWith: [],
+});
+
+describe('#remember', () => {
+  it('waits an hour, then doubles up to a day', () => {
+    let known: readonly Refusal[] = [];
+    const waits = [1, 2, 3, 4, 5, 6, 7].map(() => {
+      known = remember(known, refusal(), hourMs);
+      return (known[0]!.retryAtMs - known[0]!.atMs) / hourMs;
+    });
+    assert.deepEqual(waits, [1, 2, 4, 8, 16, 24, 24]);
+    assert.equal(known.length, 1);
+  });
+
+  it('keeps releases of one bundle apart by their digest', () => {
+    const known = remember(remember([], refusal(digestA), hourMs), refusal(digestB), hourMs);
+    assert.equal(findRefusal(known, 'dns-edge', digestA)?.tries, 1);
+    assert.equal(findRefusal(known, 'dns-edge', digestB)?.tries, 1);
+    assert.equal(findRefusal(known, 'access', digestA), undefined);
+  });
+
+  it('is bounded: a publisher that is wrong a thousand times fills no disk', () => {
+    let known: readonly Refusal[] = [];
+    for (let i = 0; i < 1100; i++) {
+      const digest = digestFromHex(i.toString(16).padStart(64, '0'))!;
+      known = remember(known, refusal(digest, i), hourMs);
+    }
+    assert.equal(known.length, 1000);
+    assert.equal(known.at(-1)?.atMs, 1099);
+  });
+
+  it('is bounded in bytes too: the newest stay', () => {
+    let known: readonly Refusal[] = [];
+    const message = '\u0007'.repeat(2000);
+    for (let i = 0; i < 200; i++) {
+      const digest = digestFromHex(i.toString(16).padStart(64, '0'))!;
+      known = remember(known, { ...refusal(digest, i), message }, hourMs);
+    }
+    assert.ok(Buffer.byteLength(JSON.stringify(known)) <= 1_000_000);
+    assert.ok(known.length > 70 && known.length < 90, String(known.length));
+    assert.equal(known.at(-1)?.atMs, 199);
+  });
+
+  it('never waits longer than a day, or than a first wait that is longer', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.integer({ min: 1, max: 1e12 }),
+        (tries, firstMs) => {
+          const wait = retryDelayMs(tries, firstMs);
+          assert.ok(wait >= Math.min(firstMs, 24 * hourMs) && wait <= Math.max(firstMs, 24 * hourMs));
+        },
+      ),
+    );
+  });
+});
+
+describe('#forget and #retryNow', () => {
+  it('forgets the release that became active and no other', () => {
+    const sameFiles = { ...refusal(digestA), bundle: 'dns-core' };
+    const known = [refusal(digestA), refusal(digestB), sameFiles].reduce<readonly Refusal[]>(
+      (all, one) => remember(all, one, hourMs),
+      [],
+    );
+    assert.deepEqual(
+      forget(known, 'dns-edge', digestA).map((one) => [one.bundle, one.manifestDigest]),
+      [
+        ['dns-edge', digestB],
+        ['dns-core', digestA],
+      ],
+    );
+  });
+
+  it('makes everything due at once and keeps the count of tries', () => {
+    const [one] = retryNow(remember([], refusal(), hourMs));
+    assert.equal(one?.retryAtMs, 0);
+    assert.equal(one?.tries, 1);
+  });
+});

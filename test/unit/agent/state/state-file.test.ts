@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { clearJournal, readJournal, writeJournal } from '../../../../src/agent/state/journal.js';
+import { openLedger, withAccepted } from '../../../../src/agent/state/ledger.js';
+import { hostPaths } from '../../../../src/agent/state/paths.js';
+import type { Journal } from '../../../../src/agent/state/recovery-rules.js';
+import { openRefusals } from '../../../../src/agent/state/refusals-file.js';
+import type { StateFile } from '../../../../src/agent/state/state-file.js';
+import { WritError } from '../../../../src/core/errors.js';
+import type { Digest } from '../../../../src/core/names.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const durable = createDurableFs();
+const digestOf = (digit: number): Digest => `sha256:${String(digit).repeat(64)}` as Digest;
+
+describe('a state file', () => {
+  it('of a new host has its first content and is not written', () => {
+    using dir = tempDir();
+    const ledger = openLedger(dir.join('ledger.json'), durable);
+    assert.equal(ledger.read().nextGeneration, 1);
+    ledger.write(ledger.read());
+    assert.deepEqual(openRefusals(dir.join('rejected.json'), durable).read(), { writ: 1, refusals: [] });
+    assert.equal(fs.existsSync(dir.join('rejected.json')), false);
+  });
+
+  it('keeps what was written for the next start, for its owner alone', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    const ledger = openLedger(path, durable);
+    ledger.write({ ...ledger.read(), nextGeneration: 7 });
+    assert.equal(fs.statSync(path).mode & 0o777, 0o600);
+    assert.equal(openLedger(path, durable).read().nextGeneration, 7);
+    assert.equal(ledger.read().nextGeneration, 7);
+  });
+
+  it('is not written when nothing has changed', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    const operations: string[] = [];
+    const watched = createDurableFs({ before: ({ op }) => void operations.push(op) });
+    openLedger(path, durable).write({ ...openLedger(path, durable).read(), nextGeneration: 2 });
+    const ledger = openLedger(path, watched);
+    ledger.write({ ...ledger.read() });
+    assert.deepEqual(operations, []);
+    ledger.write({ ...ledger.read(), nextGeneration: 3 });
+    assert.equal(operations[0], 'ledger:write');
+  });
+
+  it('that failed to be written is still the old one', () => {
+    using dir = tempDir();
+    let fails = true;
+    const failing = createDurableFs({
+      before: () => {
+        if (fails) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      },
+    });
+    const ledger = openLedger(dir.join('ledger.json'), failing);
+    const next = { ...ledger.read(), nextGeneration: 2 };
+    throwsCode('DISK_FULL', () => ledger.write(next));
+    assert.equal(ledger.read().nextGeneration, 1);
+    fails = false;
+    ledger.write(next);
+    assert.equal(openLedger(dir.join('ledger.json'), durable).read().nextGeneration, 2);
+  });
+
+  it('that is damaged says so, is never guessed at, and never overwritten by accident', () => {
+    const damaged = ['', '{', 'null', '[]', '{"writ":2}', '{"writ":1,"nextGeneration":0}'];
+    for (const text of damaged) {
+      using dir = tempDir();
+      const path = dir.join('file.json');
+      fs.writeFileSync(path, text);
+      for (const file of [openLedger(path, durable), openRefusals(path, durable)] as StateFile<unknown>[]) {
+        const found = file.found();
+        assert.ok(found instanceof WritError);
+        assert.deepEqual([found.code, found.facts['path']], ['STATE_DAMAGED', path]);
+        throwsCode('STATE_DAMAGED', () => file.write(file.read()));
+        assert.equal(fs.readFileSync(path, 'utf8'), text);
+      }
+    }
+  });
+
+  it('that is damaged is replaced, and kept aside, with no moment without a file', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, '{');
+    const operations: string[] = [];
+    const watched = createDurableFs({
+      after: ({ op }) => {
+        operations.push(op);
+        assert.ok(fs.existsSync(path), op);
+      },
+    });
+    const ledger = openLedger(path, watched);
+    ledger.replace({ ...ledger.read(), nextGeneration: 9 });
+    assert.ok(operations.includes('recover.keep-broken:rename') && operations.includes('ledger:rename'));
+    assert.equal(fs.readFileSync(`${path}.damaged`, 'utf8'), '{');
+    assert.equal(ledger.found(), 'whole');
+    ledger.write({ ...ledger.read(), nextGeneration: 10 });
+    assert.equal(openLedger(path, durable).read().nextGeneration, 10);
+  });
+
+  it('that could not be replaced is as damaged as before', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, '{');
+    const full = createDurableFs({
+      before: ({ op }) => {
+        if (op.startsWith('ledger')) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+      },
+    });
+    const ledger = openLedger(path, full);
+    throwsCode('DISK_FULL', () => ledger.replace({ ...ledger.read(), nextGeneration: 9 }));
+    throwsCode('STATE_DAMAGED', () => ledger.write(ledger.read()));
+    assert.equal(fs.readFileSync(path, 'utf8'), '{');
+  });
+
+  it('that is not there says so until it is written', () => {
+    using dir = tempDir();
+    const ledger = openLedger(dir.join('ledger.json'), durable);
+    assert.equal(ledger.found(), 'absent');
+    ledger.write({ ...ledger.read(), nextGeneration: 2 });
+    assert.equal(openLedger(dir.join('ledger.json'), durable).found(), 'whole');
+  });
+
+  it('of absurd size is not read', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('ledger.json'), '');
+    fs.truncateSync(dir.join('ledger.json'), 16_000_001);
+    const found = openLedger(dir.join('ledger.json'), durable).found();
+    assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
+  });
+
+  it('that cannot be read is a fault of the disk, with its path', () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('ledger.json'));
+    execFileSync('mkfifo', [dir.join('fifo')]);
+    for (const path of [dir.join('ledger.json'), dir.join('fifo')]) {
+      const error = throwsCode('DISK_FAILED', () => openLedger(path, durable));
+      assert.equal(error.facts['path'], path);
+    }
+  });
+});
+
+describe('the ledger', () => {
+  it('keeps accepted serials in order, each once', () => {
+    using dir = tempDir();
+    let ledger = openLedger(dir.join('ledger.json'), durable).read();
+    for (const serial of [3, 1, 2, 3]) {
+      ledger = withAccepted(ledger, 'access/stable', { serial, manifestDigest: digestOf(serial) });
+    }
+    assert.deepEqual(
+      ledger.accepted['access/stable']?.map((one) => one.serial),
+      [1, 2, 3],
+    );
+  });
+});
+
+describe('the journal', () => {
+  const journal: Journal = {
+    writ: 1,
+    cycle: 'c-1',
+    from: 1,
+    to: 2,
+    direction: 'forward',
+    startedAtMs: 5,
+    kind: 'update',
+  };
+
+  it('is there from its writing to its clearing', () => {
+    using dir = tempDir();
+    const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
+    assert.equal(readJournal(paths), undefined);
+    writeJournal(paths, durable, journal);
+    assert.deepEqual(readJournal(paths), journal);
+    assert.equal(fs.statSync(paths.journal).mode & 0o777, 0o600);
+    clearJournal(paths, durable);
+    assert.equal(readJournal(paths), undefined);
+  });
+
+  it('that is damaged is no journal: half a swap must not be guessed at', () => {
+    using dir = tempDir();
+    const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
+    const wrong = [
+      '{',
+      'null',
+      '7',
+      JSON.stringify({ ...journal, writ: 2 }),
+      JSON.stringify({ ...journal, to: '2' }),
+      JSON.stringify({ ...journal, from: 1.5 }),
+      JSON.stringify({ ...journal, direction: 'sideways' }),
+      JSON.stringify({ ...journal, kind: 'other' }),
+      `${JSON.stringify(journal)}${' '.repeat(70_000)}`,
+    ];
+    for (const text of wrong) {
+      fs.writeFileSync(paths.journal, text);
+      throwsCode('STATE_DAMAGED', () => readJournal(paths));
+    }
+    // Reading it would wait for a writer for ever.
+    fs.rmSync(paths.journal);
+    execFileSync('mkfifo', [paths.journal]);
+    throwsCode('STATE_DAMAGED', () => readJournal(paths));
+  });
+});

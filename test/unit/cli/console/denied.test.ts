@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { deniedOr } from '../../../../src/cli/console/denied.js';
+import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
+import { toWritError, WritError } from '../../../../src/core/errors.js';
+import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { jsonOf } from '../../../kit/cli/run-writ.js';
+
+const system = (code: string): Error => Object.assign(new Error(`${code}: x`), { code });
+
+describe('an error of a command', () => {
+  it('is DISK_DENIED where the system denied a file, with what it said of the policy', () => {
+    for (const code of ['EACCES', 'EPERM']) {
+      const denied = deniedOr(policyStands(toWritError(system(code)), 17));
+      assert.deepEqual([denied.code, denied.message], ['DISK_DENIED', `${code}: x`]);
+      assert.equal(denied.facts.policy, 'Generation 17 stays active; nothing was changed');
+    }
+  });
+
+  it('stays what it is otherwise', () => {
+    for (const error of [toWritError(system('EIO')), toWritError('x'), new WritError('DISK_FULL', 'x')])
+      assert.equal(deniedOr(error), error);
+    const own = new WritError('TRUST_STORE_DAMAGED', 'x', { cause: system('EACCES') });
+    assert.equal(deniedOr(own), own);
+  });
+});
+
+describe('somebody who may not read the files of a host', {
+  skip: process.getuid?.() === 0 ? false : 'only root can become somebody else',
+}, () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
+  for (const command of ['status', 'history', 'diff', 'pull', 'verify']) {
+    it(`is told so by ${command}, and sent to report no bug`, async () => {
+      using host = copyHost(installed);
+      chmodSync(host.dir.path, 0o755);
+      const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+      const run = await host.writUnder(nobody, command, '--json');
+      assert.equal(jsonOf(run)['code'], 'DISK_DENIED', run.stdout);
+    });
+  }
+});

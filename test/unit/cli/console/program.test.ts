@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CommandDefinition, CommandEntry } from '../../../../src/cli/console/command.js';
+import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
+import { parseCommandLine } from '../../../../src/cli/console/program.js';
+
+const definition: CommandDefinition = {
+  examples: ['writ paint wall', 'writ paint wall --coats 2'],
+  exitCodes: ['0  painted'],
+  onSignal: 'end',
+  configure: (command) => {
+    command
+      .argument('<surface>', 'what to paint')
+      .argument('[tool]', 'brush or roller')
+      .option('--coats <n>', 'coats', numberFlag(1, 5), 1)
+      .option('--dry-for <duration>', 'time between coats', durationFlag)
+      .option('--paint-name <name>', 'paint', nameFlag);
+  },
+  run: () => Promise.reject(new Error('not run by the parser')),
+};
+
+function table(): { readonly entries: CommandEntry[]; readonly loaded: string[] } {
+  const loaded: string[] = [];
+  const load = (name: string) => () => {
+    loaded.push(name);
+    return Promise.resolve({ command: definition });
+  };
+  const names = ['paint', 'sand', 'repo status', 'repo check'];
+  return { entries: names.map((name) => ({ name, summary: `does ${name}`, load: load(name) })), loaded };
+}
+
+async function parse(...argv: string[]) {
+  return parseCommandLine(argv, table().entries, '1.2.3');
+}
+
+describe('parseCommandLine', () => {
+  it('gives the command its arguments and its flags, parsed', async () => {
+    const found = await parse('paint', 'wall', '--coats', '2', '--dry-for', '90m', '--json');
+    assert.equal(found.kind, 'command');
+    if (found.kind !== 'command') return;
+    assert.equal(found.name, 'paint');
+    assert.deepEqual(found.args, ['wall', undefined]);
+    assert.deepEqual(
+      { ...found.flags },
+      { coats: 2, dryFor: 5_400_000, json: true, color: 'auto', input: true },
+    );
+  });
+
+  it('imports only the module of the command that was typed', async () => {
+    const { entries, loaded } = table();
+    await parseCommandLine(['repo', 'status', 'x'], entries, '1.2.3');
+    assert.deepEqual(loaded, ['repo status']);
+    await parseCommandLine(['--help'], entries, '1.2.3');
+    assert.deepEqual(loaded, ['repo status']);
+  });
+
+  it('takes a flag from its environment variable, and the flag before it', async () => {
+    process.env['WRIT_PAINT_NAME'] = 'ochre';
+    try {
+      const fromEnvironment = await parse('paint', 'wall');
+      const fromFlag = await parse('paint', 'wall', '--paint-name', 'umber');
+      assert.equal(fromEnvironment.kind === 'command' && paintName(fromEnvironment.flags), 'ochre');
+      assert.equal(fromFlag.kind === 'command' && paintName(fromFlag.flags), 'umber');
+    } finally {
+      delete process.env['WRIT_PAINT_NAME'];
+    }
+  });
+
+  for (const argv of [
+    ['paint'],
+    ['paint', 'wall', '--coats', '9'],
+    ['paint', 'wall', '--coats', '1.5'],
+    ['paint', 'wall', '--dry-for', '90'],
+    ['paint', 'wall', '--dry-for', '0s'],
+    ['paint', 'wall', '--paint-name', '../etc'],
+    ['paint', 'wall', '--unknown'],
+    ['paint', 'wall', 'brush', 'extra'],
+    ['paint', 'wall', '--color', 'sometimes'],
+    ['pain'],
+    ['repo', 'stat'],
+    ['repo'],
+    ['--nonsense'],
+    [],
+  ]) {
+    it(`refuses: writ ${argv.join(' ')}`, async () => {
+      await assert.rejects(parse(...argv), { code: 'USAGE' });
+    });
+  }
+
+  it('suggests the command that was meant', async () => {
+    await assert.rejects(parse('pain'), { code: 'USAGE', hint: 'Did you mean paint?' });
+  });
+
+  it('shows examples first, flags with their variables, and exit codes', async () => {
+    for (const argv of [
+      ['paint', '--help'],
+      ['help', 'paint'],
+    ]) {
+      const help = await parse(...argv);
+      assert.equal(help.kind, 'text');
+      if (help.kind !== 'text') return;
+      assert.ok(help.text.startsWith('Examples:\n  $ writ paint wall\n'));
+      assert.ok(help.text.includes('WRIT_DRY_FOR'));
+      assert.ok(help.text.endsWith('Exit codes:\n  0  painted\n'));
+    }
+  });
+
+  it('prints the version', async () => {
+    assert.deepEqual(await parse('--version'), { kind: 'text', text: '1.2.3\n' });
+  });
+});
+
+function paintName(flags: object): unknown {
+  return 'paintName' in flags ? flags.paintName : undefined;
+}

@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, it } from 'node:test';
+import type { Answer } from '../../../../src/cli/console/command.js';
+import { createRenderer, type RenderOptions } from '../../../../src/cli/console/render.js';
+import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
+import { WritError } from '../../../../src/core/errors.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+interface Screen {
+  readonly stream: NodeJS.WriteStream;
+  text(): string;
+}
+
+function screen(terminal?: { readonly columns: number; readonly rows?: number }): Screen {
+  const stream = new PassThrough();
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const fake = Object.assign(stream, terminal === undefined ? {} : { isTTY: true, ...terminal });
+  return { stream: fake as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString() };
+}
+
+const plain: RenderOptions = { json: false, quiet: false, verbose: false, color: 'never' };
+
+function rendered(
+  options: Partial<RenderOptions> = {},
+  terminal?: { readonly columns: number; readonly rows?: number },
+) {
+  const out = screen(terminal);
+  const err = screen(terminal);
+  const renderer = createRenderer({ ...plain, ...options }, { stdout: out.stream, stderr: err.stream });
+  return { renderer, out, err };
+}
+
+const answer: Answer = {
+  type: 'pull.result',
+  outcome: 'rolled-back',
+  exitCode: 5,
+  details: { changed: false },
+  lines: ['ROLLED BACK generation 17', '  said: \u001b[31mred'],
+  next: 'writ history',
+};
+
+describe('answers', () => {
+  it('go to stdout, the next step last, with control characters escaped', () => {
+    const { renderer, out, err } = rendered();
+    renderer.answer(answer);
+    assert.equal(out.text(), 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n');
+    assert.equal(err.text(), '');
+  });
+
+  it('are one JSON object with --json', () => {
+    const { renderer, out } = rendered({ json: true });
+    renderer.answer(answer);
+    assert.equal(
+      out.text(),
+      '{"schema":1,"type":"pull.result","outcome":"rolled-back","exitCode":5,"changed":false,"next":"writ history"}\n',
+    );
+  });
+
+  it('that change are one line each in a pipe, and nothing without news', () => {
+    const { renderer, out } = rendered();
+    renderer.redraw(answer, ['12:00', 'ROLLED BACK', 'by \t a tab']);
+    renderer.redraw(answer);
+    assert.equal(out.text(), '12:00\tROLLED BACK\tby \\u{9} a tab\n');
+  });
+
+  it('that change are one object each with --json, and nothing without news', () => {
+    const { renderer, out } = rendered({ json: true }, { columns: 80 });
+    renderer.redraw(answer, ['12:00']);
+    renderer.redraw(answer);
+    assert.equal(out.text().split('\n').length, 2);
+    assert.equal(JSON.parse(out.text()).outcome, 'rolled-back');
+  });
+
+  it('that change take the place of the one before on a terminal, also where only ages have grown', () => {
+    const { renderer, out } = rendered({}, { columns: 80 });
+    renderer.redraw(answer, ['12:00']);
+    renderer.redraw(answer);
+    const block = 'ROLLED BACK generation 17\n  said: \\u{1b}[31mred\nNext: writ history\n';
+    assert.equal(out.text(), `\u001b[H\u001b[2J${block}\u001b[H\u001b[2J${block}`);
+  });
+
+  it('hold no character as JSON that a terminal would obey', () => {
+    const { renderer, out } = rendered({ json: true });
+    const said = '\u001b[31m \u009b31m \u007f \u202e \u2028 \u00e4';
+    renderer.answer({ ...answer, details: { said } });
+    assert.doesNotMatch(out.text().trimEnd(), /[\p{Cc}\u202e\u2028]/u);
+    assert.equal(JSON.parse(out.text()).said, said);
+  });
+
+  for (const [level, exitCode, color] of [
+    ['ok', 1, 32],
+    ['warning', 0, 33],
+    ['critical', 0, 31],
+    [undefined, 8, 33],
+  ] as const) {
+    it(`colour ${level ?? 'no level'} with exit code ${exitCode} as ${color}`, () => {
+      const { renderer, out } = rendered({ color: 'always' });
+      renderer.answer({ ...answer, exitCode, ...(level === undefined ? {} : { level }) });
+      assert.ok(out.text().startsWith(`\u001b[${color}mROLLED BACK`), out.text());
+    });
+  }
+
+  it('that change are no longer and no wider than the terminal, and say what is left out', () => {
+    const lines = ['ACTIVE  日本日本日本日本', ...Array.from({ length: 200 }, (_, index) => `  ${index}`)];
+    const drawn = (rows: number, count: number): string[] => {
+      const { renderer, out } = rendered({}, { columns: 12, rows });
+      renderer.redraw({ ...answer, lines: lines.slice(0, count) }, ['x']);
+      return out.text().slice('\u001b[H\u001b[2J'.length).trimEnd().split('\n');
+    };
+    const cut = ['ACTIVE  日', '  0', '  1', '(199 more lines)'];
+    assert.deepEqual(drawn(5, 201), cut);
+    assert.deepEqual(drawn(5, 3), ['ACTIVE  日', '  0', '  1', 'Next: writ']);
+    assert.deepEqual(drawn(4, 3), ['ACTIVE  日', '  0', '(2 more lines)']);
+  });
+
+  it('colour the outcome word only', () => {
+    const { renderer, out } = rendered({ color: 'always' });
+    renderer.answer(answer);
+    assert.ok(out.text().startsWith('\u001b[31mROLLED BACK\u001b[39m generation 17\n'));
+    assert.equal(out.text().split('\u001b').length, 3);
+  });
+});
+
+describe('errors', () => {
+  const error = new WritError('METADATA_EXPIRED', 'timestamp has expired', {
+    facts: { expected: 1, actual: 2 },
+  });
+
+  it('go to stderr with code, facts and hint, and give the exit code of their kind', () => {
+    const { renderer, out, err } = rendered();
+    assert.equal(renderer.error('pull.result', error), 1);
+    assert.match(
+      err.text(),
+      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\n$/,
+    );
+    assert.equal(out.text(), '');
+  });
+
+  it('are verbose without what a terminal would obey', () => {
+    const { renderer, err } = rendered({ verbose: true });
+    renderer.error('x', new WritError('INTERNAL', 'x', { cause: new Error('\u001b[2J\u009b') }));
+    assert.match(err.text(), /Error: \\u\{1b\}\[2J\\u\{9b\}/);
+    assert.doesNotMatch(err.text().replaceAll('\n', ''), /\p{Cc}/u);
+  });
+
+  it('give 130 for what a person broke off, and the code of the signal that ended us', () => {
+    const interrupted = new WritError('INTERRUPTED', 'x');
+    assert.equal(rendered().renderer.error('x', interrupted), 130);
+    assert.equal(rendered().renderer.error('x', interrupted, 143), 143);
+  });
+
+  it('say what became of the running policy, where the command was to change it', () => {
+    const stands = policyStands(error, 17);
+    const people = rendered();
+    people.renderer.error('pull.result', stands);
+    assert.match(people.err.text(), /\n {2}Generation 17 stays active; nothing was changed\.\nhint: .+\n$/);
+    const script = rendered({ json: true });
+    script.renderer.error('pull.result', stands);
+    assert.equal(JSON.parse(script.out.text()).changed, false);
+  });
+
+  it('go to stdout as one object with --json', () => {
+    const { renderer, out, err } = rendered({ json: true });
+    renderer.error('pull.result', error);
+    const { type, outcome, exitCode, code, facts } = JSON.parse(out.text());
+    assert.deepEqual(
+      { type, outcome, exitCode, code, facts },
+      {
+        type: 'pull.result',
+        outcome: 'failed',
+        exitCode: 1,
+        code: 'METADATA_EXPIRED',
+        facts: { expected: 1, actual: 2 },
+      },
+    );
+    assert.equal(err.text(), '');
+  });
+});
+
+describe('narration', () => {
+  const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
+
+  it('without a terminal is one line with tabs for each finished step', async () => {
+    const { renderer, out, err } = rendered();
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', '1.2 MB');
+    await clock.advance(300);
+    reporter.finish('fetch', '1.2 MB');
+    reporter.finish('check', 'zones parse', 'FAIL');
+    assert.equal(
+      err.text(),
+      '2026-11-21T00:00:00.300Z\tfetch\tok\t1.2 MB\t0.3 s\n2026-11-21T00:00:00.300Z\tcheck\tFAIL\tzones parse\t\n',
+    );
+    assert.equal(out.text(), '');
+  });
+
+  it('on a terminal is one live line that its end replaces, never wider than the terminal', () => {
+    const { renderer, err } = rendered({}, { columns: 20 });
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', '日'.repeat(100));
+    reporter.finish('fetch', '1.2 MB');
+    const [, live = '', done = ''] = err.text().split('\r\u001b[2K');
+    assert.equal(live, '  fetch     日日日');
+    assert.match(done, /^ {2}fetch {5}1\.2 MB/);
+    assert.ok(done.endsWith('\n') && !live.includes('\n'));
+  });
+
+  it('on a terminal leaves no live line behind an answer or an error', () => {
+    const error = new WritError('DISK_FULL', 'x');
+    for (const end of ['answer', 'error'] as const) {
+      const { renderer, err } = rendered({}, { columns: 80 });
+      renderer.reporter(clock).begin('fetch', 'x');
+      if (end === 'answer') renderer.answer(answer);
+      else renderer.error('pull.result', error);
+      const [, live = '', after] = err.text().split('\r\u001b[2K');
+      assert.ok(live.includes('fetch'));
+      assert.match(after ?? 'not cleared', end === 'answer' ? /^$/ : /^error\[DISK_FULL\]/);
+    }
+  });
+
+  for (const options of [{ quiet: true }, { json: true }]) {
+    it(`is silent with ${Object.keys(options)}, but for warnings`, () => {
+      const { renderer, err } = rendered(options);
+      const reporter = renderer.reporter(clock);
+      reporter.begin('fetch');
+      reporter.finish('fetch', 'x');
+      reporter.note('x');
+      reporter.warn('the clock is behind');
+      assert.equal(err.text(), 'warning: the clock is behind\n');
+    });
+  }
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { columnsOf, cutToColumns, printable } from '../../../../src/cli/console/terminal-text.js';
+
+describe('printable', () => {
+  it('shows what would move the cursor or turn the text', () => {
+    assert.equal(
+      printable('a\u0000\u001b[2J\n\u202e\u2066\u0085ä日'),
+      'a\\u{0}\\u{1b}[2J\\u{a}\\u{202e}\\u{2066}\\u{85}ä日',
+    );
+  });
+});
+
+describe('columns', () => {
+  for (const [text, columns] of [
+    ['', 0],
+    ['grün', 4],
+    ['日本語', 6],
+    ['한글', 4],
+    ['ｗｉｄｅ', 8],
+    ['u\u0308', 1],
+    ['a\u200bb', 2],
+    ['🚀', 2],
+    ['𠀋', 2],
+    ['€ – “x”', 7],
+  ] as const) {
+    it(`of "${text}" are ${columns}`, () => assert.equal(columnsOf(text), columns));
+  }
+
+  it('hold as many whole characters as fit', () => {
+    assert.equal(cutToColumns('日本語', 5), '日本');
+    assert.equal(cutToColumns('日本語', 6), '日本語');
+    assert.equal(cutToColumns('abc', 0), '');
+    assert.equal(cutToColumns('🚀🚀', 3), '🚀');
+  });
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { waitForPolicy } from '../../../../src/cli/host/wait-for-policy.js';
+import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
+import { isWritError, WritError } from '../../../../src/core/errors.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { statusReport } from '../../../kit/cli/status-reports.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const { generation: _, ...nothing } = cycleResult('failed', {
+  problems: [problem('SERVER_UNREACHABLE', 'connection refused')],
+});
+
+type Scripted = CycleResult | WritError | 'interrupted';
+
+/** Pulls that end as scripted, the last one again and again. */
+function stage(script: readonly Scripted[], report = statusReport()) {
+  const clock = fakeClock({ mode: 'skip' });
+  const stop = new AbortController();
+  const notes: string[] = [];
+  let tries = 0;
+  const reporter = {
+    note: (text: string) => void notes.push(text),
+    begin: () => undefined,
+    finish: () => undefined,
+    drop: () => undefined,
+    warn: () => undefined,
+  };
+  const wait = (waitMs: number) =>
+    waitForPolicy({
+      waitMs,
+      context: { clock, reporter, signal: stop.signal },
+      random01: () => 0.999,
+      pull: () => {
+        const next = script[Math.min(tries, script.length - 1)] ?? nothing;
+        tries += 1;
+        return isWritError(next) ? Promise.reject(next) : Promise.resolve(next);
+      },
+      readStatus: () => Promise.resolve(report),
+    });
+  return { clock, stop, notes, wait, tries: () => tries };
+}
+
+describe('waiting for a policy', () => {
+  it('ends with the first pull that makes one active, and answers as that pull', async () => {
+    const { wait, tries } = stage([nothing, nothing, cycleResult('activated')]);
+    const answer = await wait(300_000);
+    assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['activated', 0, 3]);
+    assert.equal(answer.details['tries'], 3);
+  });
+
+  it('waits longer and longer, 5 s to a minute, and says so each time', async () => {
+    const { wait, clock, notes } = stage([nothing]);
+    await wait(300_000);
+    assert.deepEqual(
+      clock.sleeps.slice(0, 6).map((one) => Math.round(one / 1000)),
+      [5, 10, 20, 40, 60, 60],
+    );
+    assert.equal(
+      clock.sleeps.reduce((one, other) => one + other),
+      300_000,
+    );
+    assert.equal(notes.length, clock.sleeps.length);
+    assert.match(notes[0] ?? '', /failed \[SERVER_UNREACHABLE\]; next try in 4 s|next try in 5 s/);
+  });
+
+  it('never asks again before the server wants to be asked', async () => {
+    const busy = { ...problem('SERVER_BUSY', 'busy'), facts: { retryAfterMs: 120_000 } };
+    const { wait, clock } = stage([{ ...nothing, problems: [busy] }]);
+    await wait(600_000);
+    assert.deepEqual(clock.sleeps, [120_000, 120_000, 120_000, 120_000, 120_000]);
+  });
+
+  it('ends at its time with the outcome of the last try', async () => {
+    const { generation: _none, ...refused } = cycleResult('rejected');
+    const { wait, tries } = stage([nothing, refused]);
+    const answer = await wait(1000);
+    assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['rejected', 3, 2]);
+    assert.match(answer.lines.at(-1) ?? '', /No verified policy became active within 1 s, in 2 pulls/);
+  });
+
+  it('is no success when a pull had nothing to do and nothing is active', async () => {
+    const { generation: _none, ...unchanged } = cycleResult('unchanged');
+    const answer = await stage([unchanged]).wait(1000);
+    assert.equal(answer.exitCode, 1);
+  });
+
+  it('is over when an older policy is verified and active, and says how the pull ended', async () => {
+    const { wait, tries } = stage([cycleResult('failed', { problems: nothing.problems })]);
+    const answer = await wait(300_000);
+    assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['active', 0, 1]);
+    assert.deepEqual(answer.details['pull'], { outcome: 'failed', exitCode: 1 });
+    assert.match(answer.lines[0] ?? '', /^ACTIVE {2}generation 18 .* failed \[SERVER_UNREACHABLE\]$/);
+  });
+
+  it('goes on while what is active is not to be trusted', async () => {
+    const report = statusReport({ problems: [problem('STATE_DAMAGED', 'block.rpz changed')] });
+    const { wait, tries } = stage([cycleResult('degraded')], report);
+    const answer = await wait(20_000);
+    assert.deepEqual([answer.outcome, answer.exitCode], ['degraded', 4]);
+    assert.ok(tries() > 2);
+  });
+
+  it('tries again after an error that may pass, and ends with it', async () => {
+    const held = new WritError('LOCK_HELD', 'held by pull');
+    const { wait, tries } = stage([held]);
+    await rejectsCode('LOCK_HELD', wait(1000));
+    assert.equal(tries(), 2);
+  });
+
+  for (const error of [
+    new WritError('CONFIG_INVALID', 'bundles is missing'),
+    policyStands(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'none'),
+    new WritError('AGENT_UNREACHABLE', 'its socket is closed to us', { facts: { reason: 'denied' } }),
+  ]) {
+    it(`ends at once with ${error.code}, which no waiting mends`, async () => {
+      const { wait, tries } = stage([error]);
+      await rejectsCode(error.code, wait(300_000));
+      assert.equal(tries(), 1);
+    });
+  }
+
+  it('ends at once with a result that a person has to mend', async () => {
+    const { wait, tries } = stage([{ ...nothing, exitCode: 2 }]);
+    assert.deepEqual([(await wait(300_000)).exitCode, tries()], [2, 1]);
+  });
+
+  it('ends when it is interrupted, in a pull or between two', async () => {
+    const inPull = await stage(['interrupted']).wait(1000);
+    assert.deepEqual([inPull.outcome, inPull.exitCode], ['interrupted', 130]);
+    const { wait, stop } = stage([nothing]);
+    stop.abort();
+    assert.equal((await wait(300_000)).exitCode, 130);
+  });
+});

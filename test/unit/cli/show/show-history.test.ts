@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { showCycle, showHistory } from '../../../../src/cli/show/show-history.js';
+import type { BundleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { matchesFile } from '../../../kit/assert/golden.js';
+import { blockText } from '../../../kit/cli/block-text.js';
+import { bundleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { historyEntries } from '../../../kit/cli/status-reports.js';
+
+describe('the history of a host', () => {
+  it('is one line a cycle', () =>
+    matchesFile('test/golden/history/list.txt', blockText(showHistory(historyEntries))));
+  it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
+  it('says in a few words why a bundle did not move', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const why = (more: Partial<BundleResult>): string | undefined => {
+      const bundles = [bundleResult('rejected', more)];
+      return showHistory([{ ...entry, result: { ...entry.result, bundles } }])
+        .lines[1]?.split('  ')
+        .at(-1);
+    };
+    const refused = problem(
+      'CHECK_FAILED',
+      'dns-edge: the check "zones" refuses the candidate\nblock.rpz:7: bad',
+    );
+    assert.equal(why({ problem: refused }), 'dns-edge 42: the check "zones" refuses the candidate');
+    assert.equal(why({ problem: refused, remembered: true }), 'dns-edge 42: refused before');
+    const waits = problem('ACTIVATION_PAUSED', 'dns-edge 42 waits: paused by anna until writ resume: x');
+    assert.equal(why({ problem: waits }), 'dns-edge 42: waits: paused by anna until writ resume: x');
+  });
+  it('says of a pause what was asked', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const result = { ...entry.result, outcome: 'unchanged', bundles: [] } as const;
+    const [, line = ''] = showHistory([
+      { ...entry, result, reason: 'paused until 18:00: ticket 4711' },
+    ]).lines;
+    assert.match(line, / {2}paused until 18:00: ticket 4711$/);
+  });
+  it('says of an activation that nobody proved that it is unconfirmed', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const shown = (confirmed: boolean): string => {
+      const result = { ...entry.result, outcome: 'activated', generation: 7, confirmed } as const;
+      return showHistory([{ ...entry, result }]).lines[1] ?? '';
+    };
+    assert.ok(shown(false).includes('  activated (unconfirmed)  '));
+    assert.ok(!shown(true).includes('unconfirmed'));
+  });
+  it('of one cycle is all it said', () =>
+    matchesFile('test/golden/history/cycle.txt', blockText(showCycle(historyEntries[1]!))));
+});

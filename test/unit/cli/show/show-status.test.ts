@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { showStatus, statusWord } from '../../../../src/cli/show/show-status.js';
+import type { StatusReport } from '../../../../src/core/protocol/control-protocol.js';
+import { matchesFile } from '../../../kit/assert/golden.js';
+import { blockText } from '../../../kit/cli/block-text.js';
+import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
+import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';
+
+function emptyHost(): StatusReport {
+  const {
+    generation: _none,
+    activeSinceMs: _never,
+    last: _no,
+    nextPollAtMs: _poll,
+    ...rest
+  } = statusReport();
+  return {
+    ...rest,
+    confirmed: false,
+    bundles: [{ bundle: 'dns-edge', channel: 'stable' }],
+    workers: [],
+    freshness: { state: 'stale' },
+    trust: [],
+  };
+}
+
+const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
+  active: ['active', statusReport()],
+  'mended-on-disk': [
+    'active',
+    statusReport({
+      scrub: {
+        atMs: startedAtMs - 600_000,
+        outcome: 'repaired',
+        found: 2,
+        damage: [],
+        counts: { looks: 9, damaged: 1, repaired: 1, failed: 0 },
+      },
+    }),
+  ],
+  mirrors: [
+    'active',
+    statusReport({
+      mirrors: [
+        {
+          url: 'https://policy.example.net/',
+          state: 'failed',
+          code: 'SIGNATURE_WRONG_KEY',
+          sinceMs: startedAtMs - 7_200_000,
+        },
+        { url: 'https://mirror.example.org/', state: 'used' },
+        { url: 'file:///media/usb/', state: 'idle' },
+      ],
+    }),
+  ],
+  'kept-for-holders': [
+    'active',
+    statusReport({
+      held: [
+        {
+          generation: 3,
+          bundle: 'dns-edge',
+          what: 'mount',
+          path: '/srv/jail/policy',
+          pid: 4711,
+          command: 'named',
+          sinceMs: startedAtMs - 7_200_000,
+        },
+        { generation: 5, what: 'mount', path: '/mnt', sinceMs: startedAtMs },
+        { generation: 5, what: 'cwd', path: '/p/5', pid: 9, command: 'e\u001b[31mvil', sinceMs: startedAtMs },
+        { bundle: 'access', what: 'open', path: '/p/a', pid: 10, command: 'cat', sinceMs: startedAtMs },
+      ],
+    }),
+  ],
+  unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'told')] })],
+  degraded: [
+    'degraded',
+    statusReport({
+      confirmed: false,
+      workers: [workerStatus('kresd@1', 'confirmed'), workerStatus('kresd@2', 'unreachable')],
+      problems: [
+        {
+          ...problem(
+            'WORKER_UNREACHABLE',
+            'kresd@2: connection refused on control/2\nThis process still answers from generation 17.',
+          ),
+          hint: 'systemctl status kresd@2',
+        },
+      ],
+    }),
+  ],
+  waiting: [
+    'active',
+    statusReport({
+      waiting: [
+        { bundle: 'access', serial: 10, groups: ['resolver'], untilMs: Date.UTC(2026, 10, 21, 14, 40) },
+      ],
+    }),
+  ],
+  due: [
+    'degraded',
+    statusReport({
+      workers: [
+        workerStatus('kresd@1', 'unreachable', {
+          tries: 3,
+          nextTellAtMs: Date.UTC(2026, 10, 21, 14, 33, 6),
+          text: 'ECONNREFUSED',
+        }),
+        workerStatus('kresd@2', 'waiting'),
+      ],
+    }),
+  ],
+  paused: [
+    'active',
+    statusReport({
+      pause: {
+        by: 'anna',
+        reason: 'change freeze, ticket 4711',
+        atMs: Date.UTC(2026, 10, 21, 12),
+        untilMs: Date.UTC(2026, 10, 21, 18),
+      },
+    }),
+  ],
+  'refused-and-held': [
+    'active',
+    statusReport({
+      workers: [workerStatus('kresd@3', 'waiting', { goneAtMs: Date.UTC(2026, 10, 21, 14, 32, 6) })],
+      bundles: [
+        { ...statusReport().bundles[0]!, server: { serial: 43, revision: 'b' } },
+        { ...statusReport().bundles[1]!, server: { serial: 10, revision: 'v1.4' } },
+      ],
+      refusals: [
+        {
+          bundle: 'dns-edge',
+          channel: 'stable',
+          serial: 43,
+          code: 'CHECK_FAILED',
+          reason: 'zones parse (exit 1)\nblock.rpz:214: invalid IPv4 address',
+          atMs: startedAtMs,
+          retryAtMs: startedAtMs + 3_600_000,
+        },
+      ],
+      holds: [{ bundle: 'access', serial: 10, by: 'anna', atMs: startedAtMs, reason: 'locks out ben' }],
+    }),
+  ],
+  frozen: [
+    'frozen',
+    statusReport({
+      freshness: {
+        state: 'frozen',
+        lastContactMs: startedAtMs,
+        ageMs: 86_400_000,
+        sinceMs: startedAtMs,
+        expired: { role: 'timestamp', version: 1310, expiresAtMs: startedAtMs },
+        failing: {
+          code: 'METADATA_EXPIRED',
+          role: 'timestamp',
+          sinceMs: startedAtMs,
+          atMs: startedAtMs,
+          times: 1,
+        },
+      },
+      trust: [{ role: 'timestamp', version: 1310, expiresAtMs: startedAtMs }],
+      problems: [problem('METADATA_EXPIRED', 'timestamp v1310 has expired')],
+    }),
+  ],
+  alarm: [
+    'alarm',
+    statusReport({
+      freshness: {
+        state: 'refused',
+        lastContactMs: startedAtMs,
+        verifiedAtMs: startedAtMs - 7_200_000,
+        ageMs: 7_240_000,
+        sinceMs: startedAtMs - 600_000,
+        failing: {
+          code: 'SERVER_UNREACHABLE',
+          sinceMs: startedAtMs - 600_000,
+          atMs: startedAtMs,
+          times: 3,
+        },
+        refused: {
+          code: 'SIGNATURE_THRESHOLD',
+          role: 'timestamp',
+          sinceMs: startedAtMs - 600_000,
+          atMs: startedAtMs - 300_000,
+          times: 2,
+        },
+      },
+    }),
+  ],
+  stale: [
+    'stale',
+    statusReport({
+      freshness: {
+        state: 'stale',
+        lastContactMs: startedAtMs - 7_200_000,
+        ageMs: 7_240_000,
+        sinceMs: startedAtMs - 6_300_000,
+        overdueSinceMs: startedAtMs - 3_600_000,
+        failing: {
+          code: 'SERVER_UNREACHABLE',
+          sinceMs: startedAtMs - 6_900_000,
+          atMs: startedAtMs,
+          times: 23,
+        },
+      },
+      clock: { floorMs: startedAtMs + 3_600_000, behindMs: 3_560_000 },
+    }),
+  ],
+  blocked: [
+    'blocked',
+    statusReport({
+      problems: [problem('ACTIVATION_BLOCKED', '3 starts behind generation 19 did not reach its end')],
+    }),
+  ],
+  empty: ['empty', emptyHost()],
+  stopped: ['stopped', statusReport({ agent: 'stop' })],
+};
+
+describe('the status of a host', () => {
+  for (const [name, [word, report]] of Object.entries(cases)) {
+    it(`is as people expect it: ${name}`, () => {
+      assert.equal(statusWord(report), word);
+      matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
+    });
+  }
+
+  it('names a remembered refusal once, among the refused', () => {
+    const [, report] = cases['refused-and-held'] ?? [];
+    assert.ok(report);
+    const again = { ...report, problems: [problem('REMEMBERED_REFUSAL', 'dns-edge 42 was refused')] };
+    assert.deepEqual(showStatus(again), showStatus(report));
+  });
+
+  it('is active again once those were told that the last cycle missed', () => {
+    const last = { ...statusReport().last!, outcome: 'degraded' } as const;
+    assert.equal(statusWord(statusReport({ last })), 'active');
+    const problems = [problem('WORKER_UNCONFIRMED', 'nobody proved it')];
+    assert.equal(statusWord(statusReport({ last, problems })), 'degraded');
+  });
+
+  it('says how many entries had no room in the answer', () => {
+    const { lines } = showStatus({ ...statusReport(), truncated: { workers: 120 } });
+    assert.equal(lines.at(-1), '  (120 more workers are not shown)');
+  });
+
+  it('says so while the agent starts or ends', () => {
+    assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Reporter } from '../../../../src/cli/console/command.js';
+import { stepPrinter } from '../../../../src/cli/show/show-steps.js';
+import type { CycleEventLine } from '../../../../src/core/cycle/cycle-report.js';
+
+function recorder(): { readonly calls: unknown[][]; readonly reporter: Reporter } {
+  const calls: unknown[][] = [];
+  const record =
+    (name: string) =>
+    (...args: unknown[]): void => {
+      calls.push([name, ...args]);
+    };
+  const reporter = {
+    begin: record('begin'),
+    finish: record('finish'),
+    drop: record('drop'),
+    note: record('note'),
+    warn: record('warn'),
+  };
+  return { calls, reporter };
+}
+
+const cycle = 'c-1';
+const events: readonly CycleEventLine[] = [
+  { type: 'cycle.started', cycle, trigger: 'pull', atMs: 0 },
+  { type: 'step.started', cycle, step: 'fetch' },
+  { type: 'step.progress', cycle, step: 'fetch', doneBytes: 600_000, totalBytes: 1_200_000 },
+  { type: 'step.finished', cycle, step: 'fetch', verdict: 'ok', text: '1.2 MB', durationMs: 300 },
+  { type: 'step.started', cycle, step: 'canary' },
+  { type: 'step.finished', cycle, step: 'canary', verdict: 'skip', text: '', durationMs: 0 },
+  { type: 'step.started', cycle, step: 'check' },
+  {
+    type: 'step.finished',
+    cycle,
+    step: 'check',
+    verdict: 'fail',
+    text: 'zones parse: FAIL\nline 2',
+    durationMs: 3,
+  },
+];
+
+describe('the live steps', () => {
+  it('show news only: a step with nothing to say leaves no line', () => {
+    const { calls, reporter } = recorder();
+    for (const event of events) stepPrinter({ reporter, detail: 'news' })(event);
+    assert.deepEqual(calls, [
+      ['begin', 'fetch'],
+      ['begin', 'fetch', '0.6 of 1.2 MB, 50 %'],
+      ['finish', 'fetch', '1.2 MB', 'ok'],
+      ['begin', 'canary'],
+      ['drop', 'canary'],
+      ['begin', 'check'],
+      ['finish', 'check', 'zones parse: FAIL', 'FAIL'],
+      ['note', 'line 2'],
+    ]);
+  });
+
+  it('show every step with --verbose', () => {
+    const { calls, reporter } = recorder();
+    for (const event of events) stepPrinter({ reporter, detail: 'all' })(event);
+    assert.ok(
+      calls.some(([name, step, , state]) => name === 'finish' && step === 'canary' && state === 'skip'),
+    );
+  });
+});

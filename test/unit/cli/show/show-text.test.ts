@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { indented, minuteTime, roughly, shortTime, table } from '../../../../src/cli/show/show-text.js';
+
+describe('words for times', () => {
+  it('are UTC whatever the zone of the host is', () => {
+    const atMs = Date.UTC(2026, 10, 21, 14, 32, 5);
+    assert.equal(shortTime(atMs), '11-21 14:32:05');
+    assert.equal(minuteTime(atMs), '11-21 14:32 UTC');
+  });
+
+  for (const [ms, text] of [
+    [-5, '0 s'],
+    [0, '0 s'],
+    [999, '0 s'],
+    [40_000, '40 s'],
+    [60_000, '1 min'],
+    [260_000, '4 min 20 s'],
+    [3_600_000, '1 h'],
+    [5_400_000, '1 h 30 min'],
+    [86_400_000, '1 d'],
+    [200_000_000, '2 d'],
+  ] as const) {
+    it(`${ms} ms is "${text}"`, () => assert.equal(roughly(ms), text));
+  }
+});
+
+describe('a table', () => {
+  it('aligns by what is seen and leaves no space at the end of a line', () => {
+    assert.deepEqual(
+      table(
+        [{ title: 'a' }, { title: 'n', align: 'right' }, { title: 'z' }],
+        [
+          ['grün', '1', ''],
+          ['b', '100', 'x'],
+        ],
+      ),
+      ['  a       n  z', '  grün    1', '  b     100  x'],
+    );
+  });
+
+  it('keeps its columns under wide characters, marks and escapes', () => {
+    const rows = ['日本', 'u\u0308ber', '\u001b'].map((name) => [name, 'x']);
+    assert.deepEqual(table([{ title: 'worker' }, { title: 'z' }], rows), [
+      '  worker  z',
+      '  日本    x',
+      '  u\u0308ber    x',
+      '  \\u{1b}  x',
+    ]);
+  });
+});
+
+describe('a text of several lines', () => {
+  it('is indented, without empty lines, and cut with a count', () => {
+    assert.deepEqual(indented('a\n\n\tb  \nc\nd', '  ', 2), ['  a', '    b', '  (2 more lines)']);
+    assert.deepEqual(indented('', '  ', 2), []);
+  });
+});

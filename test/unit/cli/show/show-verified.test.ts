@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { showVerified } from '../../../../src/cli/show/show-verified.js';
+import { parseControlRequest } from '../../../../src/core/protocol/control-protocol.js';
+import type { DamageFound } from '../../../../src/core/status/scrub-state.js';
+import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
+import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+
+const file: DamageFound = {
+  generation: 2,
+  part: 'tree',
+  kind: 'changed',
+  bundle: 'dns-edge',
+  tree: '2-2c26b46b68ff.2',
+  path: 'block.rpz',
+};
+
+const whole: VerifyResult = {
+  schema: 1,
+  type: 'verify.result',
+  outcome: 'whole',
+  exitCode: 0,
+  generations: [
+    { generation: 2, role: 'active', damage: [] },
+    { generation: 1, role: 'previous', damage: [] },
+  ],
+  found: [],
+  untrusted: [],
+  durationMs: 1200,
+};
+
+describe('writ verify', () => {
+  it('names what it looked at', () => {
+    assert.deepEqual(showVerified(whole).lines, [
+      'WHOLE  generation 2 (active), generation 1 (previous) in 1.2 s: everything is as it was signed.',
+    ]);
+    assert.match(showVerified({ ...whole, outcome: 'empty', generations: [] }).lines[0] ?? '', /^EMPTY/);
+  });
+
+  it('names what is damaged, why it could not be mended, and what to type', () => {
+    const generations = [{ generation: 2, role: 'active', damage: [file] }] as const;
+    const damaged = { ...whole, outcome: 'damaged', exitCode: 1, generations, found: [file] } as const;
+    const seen = showVerified(damaged);
+    assert.ok(seen.lines.includes('  dns-edge: block.rpz changed on disk'));
+    assert.equal(seen.next, 'writ verify --repair');
+    const repair = cycleResult('failed', { problems: [problem('REPAIR_FAILED', 'the disk is full')] });
+    const tried = showVerified({ ...damaged, repair });
+    assert.ok(tried.lines.some((line) => line.includes('[REPAIR_FAILED] the disk is full')));
+    assert.equal(tried.next, 'writ status');
+  });
+
+  it('says what became of a backup that could not be made anew, and does not send in a circle', () => {
+    const backup = {
+      generation: 1,
+      role: 'previous',
+      problem: problem('STATE_DAMAGED', 'no record'),
+    } as const;
+    const lost = {
+      ...whole,
+      outcome: 'repaired',
+      found: [file],
+      generations: whole.generations.slice(0, 1),
+    } as const;
+    const seen = showVerified({ ...lost, unrepaired: [{ ...backup, end: 'given-up' }] });
+    const line =
+      '  generation 1 (previous) is no backup any more, the next release makes a new one: no record [STATE_DAMAGED]';
+    assert.ok(seen.lines.includes(line), seen.lines.join('\n'));
+    assert.equal(seen.next, undefined);
+    const generations = [{ generation: 1, role: 'previous', damage: [file] }] as const;
+    const kept = { ...whole, outcome: 'damaged', exitCode: 1, generations } as const;
+    const tried = showVerified({ ...kept, unrepaired: [{ ...backup, end: 'kept' }] });
+    assert.ok(tried.lines.some((one) => one.includes('could not be made anew')));
+    assert.equal(tried.next, 'writ status');
+  });
+
+  it('names what was mended, and no more lines than anybody reads', () => {
+    const found = Array.from({ length: 30 }, () => file);
+    const { lines, next } = showVerified({ ...whole, outcome: 'repaired', found });
+    assert.match(lines[0] ?? '', /^REPAIRED/);
+    assert.deepEqual([lines.length, lines.at(-1), next], [22, '  10 things more', undefined]);
+  });
+
+  it('names releases that nobody vouches for', () => {
+    const release = { bundle: 'dns-edge', serial: 2, generation: 2, active: true, reason: 'is not listed' };
+    const { lines } = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, untrusted: [release] });
+    assert.ok(lines.at(-1)?.endsWith('[UNTRUSTED_ACTIVE]'));
+  });
+
+  it('is asked for with who asks', () => {
+    assert.deepEqual(parseControlRequest({ type: 'verify', repair: true, by: 'anna' }), {
+      type: 'verify',
+      repair: true,
+      by: 'anna',
+    });
+    assert.equal((parseControlRequest({ type: 'verify', by: 'anna' }) as { repair: boolean }).repair, false);
+    assert.throws(() => parseControlRequest({ type: 'verify' }), { code: 'MESSAGE_MALFORMED' });
+  });
+});

@@ -1,0 +1,232 @@
+// What a configuration must not say: each mistake with its place, and words that help to mend it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { minimal, mistakes, parse } from './parsed-text.js';
+
+describe('mistakes of a configuration', () => {
+  it('are all told at once, in the order of the file, with line, column and pointer', () => {
+    const found = mistakes(`repository: https://policy.example.net/
+pol: { every: 5m }
+bundles:
+  - name: DNS
+    chanel: stable
+  - name: access
+  - name: access
+keep:
+  generations: many
+`);
+    assert.deepEqual(found, [
+      '2:1 /pol: unknown key "pol"; did you mean "poll"?',
+      '4:11 /bundles/0/name: must be a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit; it is "DNS"',
+      '5:5 /bundles/0/chanel: unknown key "chanel"; did you mean "channel"?',
+      '7:11 /bundles/2/name: "access" is the name of an earlier one',
+      '9:16 /keep/generations: must be a whole number from 2 to 1000; it is "many"',
+    ]);
+  });
+
+  it('are at most 100', () => {
+    const keys = Array.from({ length: 500 }, (_, n) => `key${n}: 1\n`).join('');
+    assert.equal(mistakes(minimal + keys).length, 100);
+  });
+
+  const worker = (lines: string): string => `${minimal}  - name: access\nworkers:\n  - name: w\n${lines}`;
+  const mirrors = (value: string): string => minimal.replace('https://policy.example.net/', value);
+  const cases: readonly (readonly [what: string, text: string, expected: readonly RegExp[]])[] = [
+    ['an empty file', '', [/1:1 must be a group of keys.*it is empty/]],
+    ['a list', '- a', [/must be a group of keys/]],
+    ['no repository', 'bundles: [{name: a}]', [/the key "repository" is missing/]],
+    ['no bundles', `repository: https://a/\nbundles: []`, [/2:10 \/bundles: must be a list of 1/]],
+    [
+      'a key whose feature is not there yet',
+      `${minimal}rollout: { percent: 5 }`,
+      [/4:1 \/rollout: unknown key "rollout"/],
+    ],
+    [
+      'a scrub too often',
+      `${minimal}scrub: { every: 1s }`,
+      [/scrub\/every: must be from 10 to 2592000 seconds/],
+    ],
+    [
+      'a scrub at no time',
+      `${minimal}scrub: { every: never }`,
+      [/scrub\/every: must be a duration, as 1h, or off/],
+    ],
+    ['a scrub that stands still', `${minimal}scrub: { rate: 1kB }`, [/scrub\/rate: must be from 100 kB/]],
+    ['a repair of a word', `${minimal}scrub: { repair: "yes" }`, [/scrub\/repair: must be true or false/]],
+    ['a sandbox of a bundle', `${minimal}    sandbox: {}`, [/unknown key "sandbox"/]],
+    ['a URL that is none', minimal.replace('https://policy', 'policy'), [/must be a URL/]],
+    ['ftp', minimal.replace('https', 'ftp'), [/must begin with https/]],
+    ['a password in the URL', minimal.replace('//', '//a:b@'), [/name or password/]],
+    ['a file URL with a host', minimal.replace('https', 'file'), [/three slashes/]],
+    ['no mirror', mirrors('[]'), [/a list of 1 to 16/]],
+    [
+      'a mirror that is named twice',
+      mirrors('[https://a/x, https://b/, {url: https://a/x/}]'),
+      [/repository\/2: is named twice/],
+    ],
+    ['a mirror of another kind', mirrors('[https://a/, ftp://b/]'), [/repository\/1: must begin with https/]],
+    ['a password in a mirror', mirrors('[{url: "https://a:b@c/"}]'), [/repository\/0\/url: must not carry/]],
+    ['a mirror without URL', mirrors('[{ca: /a}]'), [/the key "url" is missing/]],
+    [
+      'an authority for a directory',
+      mirrors('[{url: file:///a, ca: /b}]'),
+      [/0\/ca: is only used with https/],
+    ],
+    [
+      'redirects of a directory',
+      mirrors('{url: file:///a, redirects: [b]}'),
+      [/redirects: is only used with http/],
+    ],
+    [
+      'a URL for a host',
+      mirrors('{url: https://a/, redirects: ["https://b/"]}'),
+      [/a host in small letters/],
+    ],
+    [
+      'a timestamp of nothing',
+      `${minimal}limits: {metadata: {timestamp: 9B}}`,
+      [/from 1 kB to 16 MB; it is 9B/],
+    ],
+    ['targets that cannot be kept', `${minimal}limits: {metadata: {targets: 17MB}}`, [/from 1 kB to 16 MB/]],
+    ['roots without end', `${minimal}limits: {metadata: {rotations: 1025}}`, [/from 1 to 1024/]],
+    ['no patience', `${minimal}limits: {timeouts: {idle: 1ms}}`, [/from 0.1 to 600 seconds/]],
+    ['patience without end', `${minimal}limits: {timeouts: {refresh: 2h}}`, [/from 1 to 3600 seconds/]],
+    ['a relative state', `${minimal}state: var/writ`, [/4:8 \/state: must be an absolute path/]],
+    ['policy in private state', `${minimal}policy: /var/lib/writ/staging`, [/\/policy: must be/]],
+    ['policy around state', `${minimal}policy: /var//lib/`, [/\/policy: must be/]],
+    ['policy as state', `${minimal}policy: /var/lib/writ`, [/\/policy: must be/]],
+    ['every and cron', `${minimal}poll: { every: 5m, cron: "* * * * *" }`, [/only one can hold/]],
+    ['neither', `${minimal}poll: {}`, [/needs `every` or `cron`/]],
+    ['a zone without cron', `${minimal}poll: { every: 5m, timeZone: UTC }`, [/only used with `cron`/]],
+    ['a cron that is none', `${minimal}poll: { cron: "* *" }`, [/is no schedule: it has not five fields/]],
+    ['polling all the time', `${minimal}poll: { every: 999ms }`, [/from 1 to 2592000 seconds; it is 999ms/]],
+    ['a number for a duration', `${minimal}poll: { every: 300 }`, [/a duration.*it is 300/]],
+    ['an unquoted mode', `${minimal}    mode: 0644`, [/in quotes.*it is 644/]],
+    ['a mode that others may write', `${minimal}    mode: "0664"`, [/a file mode/]],
+    ['a group with a slash', `${minimal}    group: a/b`, [/the name or number of a group/]],
+    [
+      'a check of both kinds',
+      `${minimal}    checks: [{name: a, run: [b], parse: [c]}]`,
+      [/either `run` or `parse`/],
+    ],
+    ['a check of no kind', `${minimal}    checks: [{name: a}]`, [/either `run` or `parse`/]],
+    [
+      'a schema for a command',
+      `${minimal}    checks: [{name: a, run: [b], schema: /c}]`,
+      [/only used with `parse`/],
+    ],
+    ['an empty command', `${minimal}    checks: [{name: a, run: []}]`, [/a program and its arguments/]],
+    [
+      'a relative program',
+      `${minimal}    checks: [{name: a, run: [./b]}]`,
+      [/run\/0: must be a program by its name/],
+    ],
+    [
+      'a number as an argument',
+      `${minimal}    checks: [{name: a, run: [b, 5]}]`,
+      [/put it in quotes.*it is 5/],
+    ],
+    [
+      'too long a timeout',
+      `${minimal}    checks: [{name: a, run: [b], timeout: 2h}]`,
+      [/from 0.001 to 3600/],
+    ],
+    ['a set of an unknown bundle', `${minimal}together: [[dns-edge, dns-egde]]`, [/did you mean "dns-edge"/]],
+    [
+      'sets that overlap',
+      `${minimal}  - name: b\ntogether: [[dns-edge, b], [b, dns-edge]]`,
+      [/in a set already/, /in a set/],
+    ],
+    [
+      'a worker that uses what is not there',
+      worker('    uses: [acess]\n    load: {run: [a]}'),
+      [/"acess"; did you mean "access"/],
+    ],
+    ['a bundle used twice', worker('    uses: [access, access]\n    load: {run: [a]}'), [/is named twice/]],
+    ['a worker that is never told', worker('    uses: [access]'), [/needs `load`, `reset` or `probe`/]],
+    [
+      '{bundle} of several',
+      worker('    uses: [access, dns-edge]\n    load: {run: [a, "{bundle}/x"]}'),
+      [/load\/run\/1: \{bundle\}/],
+    ],
+    [
+      'a glob of no bundle',
+      worker('    uses: [access, dns-edge]\n    when: ["*"]\n    load: {run: [a]}'),
+      [/must begin with BUNDLE:/],
+    ],
+    [
+      'a glob of another bundle',
+      worker('    uses: [access]\n    when: ["dns-edge:*"]\n    load: {run: [a]}'),
+      [/unknown bundle "dns-edge"/],
+    ],
+    [
+      'no driver',
+      worker('    uses: [access]\n    reset: {signl: HUP}'),
+      [/exactly one of kresd, native, signal, supervisord; did you mean "signal"/],
+    ],
+    [
+      'two drivers',
+      worker('    uses: [access]\n    reset: {signal: HUP, native: a}'),
+      [/it has native and signal/],
+    ],
+    [
+      'a key of the driver that another key of it would name',
+      worker('    uses: [access]\n    reset: {supervisord: /s, signal: HUP, pidFile: /a}'),
+      [/unknown key "pidFile"/],
+    ],
+    [
+      "a driver's missing key",
+      worker('    uses: [access]\n    reset: {signal: HUP}'),
+      [/the key "pidFile" is missing/],
+    ],
+    [
+      "another driver's key",
+      worker('    uses: [access]\n    reset: {native: a, pidFile: /a}'),
+      [/unknown key "pidFile"/],
+    ],
+    [
+      'a value of no driver',
+      worker('    uses: [access]\n    reset: {signal: HUB, pidFile: /a}'),
+      [/unknown value "HUB"; did you mean "HUP"/],
+    ],
+    [
+      'one socket for two groups',
+      worker('    uses: [access]\n    reset: {native: a}\n  - {name: v, uses: [access], reset: {native: a}}'),
+      [/reset\/native: "a" is the socket of an earlier group/],
+    ],
+    [
+      'confirm: yes',
+      worker('    uses: [access]\n    confirm: yes\n    load: {run: [a]}'),
+      [/unknown value "yes"; known: required, optional/],
+    ],
+    ['a label that is no name', `${minimal}host: { labels: { "A B": c } }`, [/must be a name/]],
+  ];
+  for (const [what, text, expected] of cases) {
+    it(`include ${what}`, () => {
+      const found = mistakes(text);
+      assert.equal(found.length, expected.length, found.join('\n'));
+      for (const [index, line] of found.entries()) assert.match(line, expected[index]!);
+    });
+  }
+
+  for (const [what, text] of [
+    ['socket', `${minimal}socket: /${'s'.repeat(107)}`],
+    ['run', `${minimal}run: /${'r'.repeat(100)}`],
+    [
+      'workers/0/reset/native',
+      `${worker('    uses: [access]\n    reset: {native: a}')}\nrun: /${'r'.repeat(92)}`,
+    ],
+  ] as const) {
+    it(`include a socket path over 107 bytes at /${what}`, () => {
+      const parsed = parse(text);
+      assert.ok(!parsed.ok);
+      assert.deepEqual(
+        parsed.mistakes.map(({ code, pointer }) => ({ code, pointer })),
+        [{ code: 'SOCKET_PATH_TOO_LONG', pointer: `/${what}` }],
+      );
+    });
+  }
+  it('do not include a socket path of exactly 107 bytes', () => {
+    assert.deepEqual(mistakes(`${minimal}socket: /${'s'.repeat(106)}`), []);
+  });
+});

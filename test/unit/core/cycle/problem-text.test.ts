@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { problemText } from '../../../../src/core/cycle/problem-text.js';
+
+const problem = (output?: unknown) => ({
+  code: 'CHECK_FAILED' as const,
+  message: 'zones parse says no',
+  hint: '',
+  facts: { output },
+});
+
+describe('#problemText', () => {
+  it('puts what the command printed under the message, without empty lines', () => {
+    const text = problemText(problem('warning: few descriptors\n\nblock.rpz:6: invalid IPv4 address\n'), 20);
+    assert.deepEqual(text.split('\n'), [
+      'zones parse says no',
+      'warning: few descriptors',
+      'block.rpz:6: invalid IPv4 address',
+    ]);
+  });
+
+  it('counts what it leaves out', () => {
+    const text = problemText(problem('a\nb\nc\nd'), 2);
+    assert.deepEqual(text.split('\n'), ['zones parse says no', 'a', 'b', '(2 more lines)']);
+  });
+
+  it('is the message alone where nothing was printed', () => {
+    for (const output of [undefined, 7, '', '\n'])
+      assert.equal(problemText(problem(output), 5), 'zones parse says no');
+  });
+});

@@ -1,0 +1,210 @@
+// The cycle's table, walked in every way: it always ends, nothing is undone before the swap, and everything
+// that goes wrong between swap and commit goes back.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  type CycleEvent,
+  type CycleState,
+  exitCodeOfOutcome,
+  initialState,
+  type Outcome,
+  outcomes,
+  type Step,
+  steps,
+  transition,
+  worstOutcome,
+} from '../../../../src/core/cycle/sync-machine.js';
+
+const anyOutcome = fc.constantFrom(...outcomes);
+const anyEvent: fc.Arbitrary<CycleEvent> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<CycleEvent>({ type: 'done' }) },
+  { weight: 1, arbitrary: anyOutcome.map((outcome): CycleEvent => ({ type: 'nothing', outcome })) },
+  { weight: 1, arbitrary: anyOutcome.map((outcome): CycleEvent => ({ type: 'stopped', outcome })) },
+  { weight: 1, arbitrary: anyOutcome.map((outcome): CycleEvent => ({ type: 'restored', outcome })) },
+);
+const beforeSwap: readonly Step[] = steps.slice(0, steps.indexOf('swap'));
+const behindSwap: readonly Step[] = ['swap', 'load', 'reset', 'probe'];
+
+/** Every state that the events lead through; an event that does not fit is left out, as its caller must. */
+function walk(events: readonly CycleEvent[]): CycleState[] {
+  const states: CycleState[] = [initialState];
+  for (const event of events) {
+    const next = transition(states.at(-1) ?? initialState, event);
+    if (next !== undefined) states.push(next);
+  }
+  return states;
+}
+
+function at(step: Step): CycleState {
+  return { name: 'running', step };
+}
+
+describe('the steps of a cycle', () => {
+  it('go by in the order of the design, and end activated', () => {
+    const states = walk(steps.map(() => ({ type: 'done' })));
+    const seen = states.map((state) => (state.name === 'running' ? state.step : state.name));
+    assert.deepEqual(seen, [
+      'refresh',
+      'select',
+      'fetch',
+      'stage',
+      'verify',
+      'check',
+      'canary',
+      'flush',
+      'swap',
+      'load',
+      'reset',
+      'probe',
+      'commit',
+      'ended',
+    ]);
+    assert.deepEqual(states.at(-1), { name: 'ended', outcome: 'activated' });
+  });
+
+  it('never judge a bundle before its signature, nor swap before its checks', () => {
+    const order = (step: Step): number => steps.indexOf(step);
+    assert.ok(order('refresh') < order('fetch') && order('verify') < order('check'));
+    assert.ok(
+      order('check') < order('canary') && order('canary') < order('flush') && order('flush') < order('swap'),
+    );
+  });
+});
+
+describe('every walk of the table', () => {
+  it('ends within one event a step, one to stop and one to restore', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 60 }), (events) => {
+        assert.ok(walk(events).length <= steps.length + 2);
+      }),
+    );
+  });
+
+  it('can go on from every state but the end, and from the end never', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 60 }), anyEvent, (events, event) => {
+        const last = walk(events).at(-1) ?? initialState;
+        const onward = [{ type: 'done' }, { type: 'restored', outcome: 'failed' }] as const;
+        const open = onward.some((one) => transition(last, one) !== undefined);
+        assert.equal(open, last.name !== 'ended');
+        if (last.name === 'ended') assert.equal(transition(last, event), undefined);
+      }),
+    );
+  });
+
+  it('passes through restoring only from a step behind the swap', () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 60 }), (events) => {
+        const states = walk(events);
+        states.forEach((state, index) => {
+          if (state.name !== 'restoring') return;
+          const from = states[index - 1];
+          assert.ok(from?.name === 'running' && behindSwap.includes(from.step));
+          assert.equal(state.after, from.step);
+        });
+      }),
+    );
+  });
+});
+
+describe('a stop', () => {
+  for (const step of beforeSwap) {
+    it(`ends the cycle in ${step}, with nothing to undo`, () => {
+      const state = transition(at(step), { type: 'stopped', outcome: 'rejected' });
+      assert.deepEqual(state, { name: 'ended', outcome: 'rejected' });
+    });
+  }
+
+  for (const step of behindSwap) {
+    it(`restores after ${step}, whatever its outcome`, () => {
+      for (const outcome of outcomes) {
+        assert.deepEqual(transition(at(step), { type: 'stopped', outcome }), {
+          name: 'restoring',
+          after: step,
+        });
+      }
+    });
+  }
+
+  it('does not undo a generation that is committed', () => {
+    const state = transition(at('commit'), { type: 'stopped', outcome: 'failed' });
+    assert.deepEqual(state, { name: 'ended', outcome: 'failed' });
+  });
+});
+
+describe('events that do not fit', () => {
+  it('cannot say that there is nothing to do once the link has moved', () => {
+    for (const step of [...behindSwap, 'commit'] as const) {
+      assert.equal(transition(at(step), { type: 'nothing', outcome: 'unchanged' }), undefined, step);
+    }
+  });
+
+  it('cannot restore what was not left', () => {
+    for (const step of steps) {
+      assert.equal(transition(at(step), { type: 'restored', outcome: 'rolled-back' }), undefined, step);
+    }
+  });
+
+  it('cannot go on while restoring but by the end of it', () => {
+    const restoring: CycleState = { name: 'restoring', after: 'load' };
+    assert.equal(transition(restoring, { type: 'done' }), undefined);
+    assert.equal(transition(restoring, { type: 'stopped', outcome: 'failed' }), undefined);
+    assert.deepEqual(transition(restoring, { type: 'restored', outcome: 'rolled-back' }), {
+      name: 'ended',
+      outcome: 'rolled-back',
+    });
+  });
+});
+
+describe('worstOutcome', () => {
+  const some = fc.array(anyOutcome, { maxLength: 6 });
+
+  it('does not ask for the order of the bundles', () => {
+    fc.assert(
+      fc.property(some, some, (a, b) => assert.equal(worstOutcome([...a, ...b]), worstOutcome([...b, ...a]))),
+    );
+  });
+
+  it('does not ask how the bundles are grouped', () => {
+    fc.assert(
+      fc.property(some, some, (a, b) => {
+        assert.equal(worstOutcome([worstOutcome(a), worstOutcome(b)]), worstOutcome([...a, ...b]));
+      }),
+    );
+  });
+
+  it('is one of them, and unchanged for none', () => {
+    assert.equal(worstOutcome([]), 'unchanged');
+    fc.assert(
+      fc.property(fc.array(anyOutcome, { minLength: 1 }), (all) =>
+        assert.ok(all.includes(worstOutcome(all))),
+      ),
+    );
+  });
+
+  it('ranks as the exit code of several bundles must: a refusal beside a success is a refusal', () => {
+    const ranked: readonly [Outcome, Outcome][] = [
+      ['activated', 'unchanged'],
+      ['deferred', 'activated'],
+      ['degraded', 'deferred'],
+      ['failed', 'degraded'],
+      ['rejected', 'failed'],
+      ['rolled-back', 'rejected'],
+      ['blocked', 'rolled-back'],
+    ];
+    for (const [worse, better] of ranked) assert.equal(worstOutcome([worse, better]), worse);
+  });
+});
+
+describe('exit codes', () => {
+  it('are zero for what is as it should be, and only for that', () => {
+    const zero = outcomes.filter((outcome) => exitCodeOfOutcome[outcome] === 0);
+    assert.deepEqual(zero, ['unchanged', 'activated']);
+  });
+
+  it('tell all other outcomes apart', () => {
+    const others = outcomes.map((outcome) => exitCodeOfOutcome[outcome]).filter((code) => code !== 0);
+    assert.equal(new Set(others).size, others.length);
+  });
+});

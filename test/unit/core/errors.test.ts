@@ -1,0 +1,98 @@
+// The one error type: what a code brings with it, what survives as JSON, and what unknown things turn into.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
+import {
+  exitCodeOfKind,
+  isSystemError,
+  isWritError,
+  toWritError,
+  WritError,
+} from '../../../src/core/errors.js';
+
+const codes = Object.keys(errorCodes) as ErrorCode[];
+
+describe('the catalogue', () => {
+  it('writes codes in capitals, and words as sentences', () => {
+    for (const code of codes) {
+      assert.match(code, /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/);
+      assert.match(errorCodes[code].meaning, /^[A-Z`].*\.$/, code);
+      assert.notEqual(errorCodes[code].hint, '', code);
+    }
+  });
+
+  it('says no two things with one sentence', () => {
+    const meanings = codes.map((code) => errorCodes[code].meaning);
+    assert.equal(new Set(meanings).size, meanings.length);
+  });
+
+  it('gives each kind its exit code, none of them success', () => {
+    assert.deepEqual(exitCodeOfKind, {
+      failed: 1,
+      usage: 2,
+      config: 2,
+      rejected: 3,
+      degraded: 4,
+      'rolled-back': 5,
+      blocked: 6,
+      deferred: 8,
+    });
+  });
+});
+
+describe('WritError', () => {
+  it('takes kind and hint from the catalogue', () => {
+    const error = new WritError('DISK_FULL', 'no space for archive');
+    assert.equal(error.kind, 'failed');
+    assert.equal(error.hint, errorCodes.DISK_FULL.hint);
+    assert.deepEqual(error.facts, {});
+    assert.equal(error.name, 'WritError');
+    assert.equal('cause' in error, false);
+  });
+
+  it('prefers a hint that knows more', () => {
+    assert.equal(new WritError('DISK_FULL', 'm', { hint: 'Free 3 MB on /var.' }).hint, 'Free 3 MB on /var.');
+  });
+
+  it('becomes JSON without stack and cause', () => {
+    const cause = new Error('secret of the system');
+    const error = new WritError('MANIFEST_MISMATCH', 'm', { facts: { expected: 1, actual: 2 }, cause });
+    assert.deepEqual(JSON.parse(JSON.stringify(error)), {
+      code: 'MANIFEST_MISMATCH',
+      kind: 'rejected',
+      message: 'm',
+      hint: errorCodes.MANIFEST_MISMATCH.hint,
+      facts: { expected: 1, actual: 2 },
+    });
+    assert.equal(error.cause, cause);
+  });
+});
+
+describe('telling errors apart', () => {
+  it('knows its own', () => {
+    assert.equal(isWritError(new WritError('USAGE', 'm')), true);
+    assert.equal(isWritError({ code: 'USAGE' }), false);
+  });
+
+  it('knows the error of a system call, and which', () => {
+    const missing = Object.assign(new Error('ENOENT'), { code: 'ENOENT' });
+    assert.equal(isSystemError(missing), true);
+    assert.equal(isSystemError(missing, 'ENOENT'), true);
+    assert.equal(isSystemError(missing, 'EACCES'), false);
+    assert.equal(isSystemError(new Error('plain')), false);
+    assert.equal(isSystemError('ENOENT'), false);
+  });
+
+  it('keeps a coded error as it is', () => {
+    const error = new WritError('USAGE', 'm');
+    assert.equal(toWritError(error), error);
+  });
+
+  it('calls what it does not know INTERNAL, and keeps it as the cause', () => {
+    const bug = new TypeError('x is not a function');
+    const error = toWritError(bug);
+    assert.equal(error.code, 'INTERNAL');
+    assert.equal(error.cause, bug);
+    assert.equal(toWritError('a string').message, 'a string');
+  });
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Digest } from '../../../../src/core/names.js';
+import {
+  changedPaths,
+  concernsGroup,
+  type PolicyFiles,
+} from '../../../../src/core/release/affected-groups.js';
+import type { Manifest } from '../../../../src/core/release/manifest.js';
+
+function manifest(files: Readonly<Record<string, number>>): Manifest {
+  return {
+    files: Object.entries(files).map(([path, content]) => ({
+      path,
+      sizeBytes: 1,
+      digest: `sha256:${String(content).repeat(64)}` as Digest,
+      executable: false,
+    })),
+  };
+}
+
+function only(bundle: string, files: Manifest): PolicyFiles {
+  return new Map([[bundle, { manifest: files }]]);
+}
+
+describe('the changed paths', () => {
+  it('are those that were added, removed or have other content, by bundle', () => {
+    const before = manifest({ same: 1, other: 1, gone: 1 });
+    const after = manifest({ same: 1, other: 2, fresh: 1 });
+    assert.deepEqual(changedPaths(only('access', before), only('access', after)).sort(), [
+      'access:fresh',
+      'access:gone',
+      'access:other',
+    ]);
+  });
+
+  it('of a bundle that comes or goes are all of its paths', () => {
+    const all = manifest({ a: 1, 'b/c': 1 });
+    assert.deepEqual(changedPaths(new Map(), only('x', all)), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), new Map()), ['x:a', 'x:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), only('y', all)), ['x:a', 'x:b/c', 'y:a', 'y:b/c']);
+    assert.deepEqual(changedPaths(only('x', all), only('x', all)), []);
+  });
+});
+
+describe('a group is concerned', () => {
+  const both = ['access', 'dns-edge'];
+  const cases: readonly (readonly [
+    string,
+    readonly string[],
+    readonly string[],
+    readonly string[],
+    boolean,
+  ])[] = [
+    ['by any path of a bundle that it uses', ['access'], [], ['access:a'], true],
+    ['by no path of another bundle', ['access'], [], ['dns-edge:a'], false],
+    ['by nothing when nothing changed', ['access'], [], [], false],
+    ['by a path that matches', ['access'], ['views/**'], ['access:views/eu/a.yaml'], true],
+    ['by no other path', ['access'], ['views/**'], ['access:zones/a'], false],
+    ['by a name that begins with a dot too', ['access'], ['**'], ['access:.hidden/a'], true],
+    ['by a glob without bundle in each that it uses', both, ['*.rpz'], ['dns-edge:block.rpz'], true],
+    ['by a glob of one bundle in that one', both, ['dns-edge:*.rpz'], ['dns-edge:block.rpz'], true],
+    ['by a glob of one bundle in no other', both, ['dns-edge:*.rpz'], ['access:block.rpz'], false],
+    ['by a path with a colon in it', ['access'], ['a:b'], ['access:a:b'], true],
+    ['by one star in no deeper directory', ['access'], ['*'], ['access:a/b'], false],
+  ];
+  for (const [name, uses, when, changed, expected] of cases) {
+    it(name, () => assert.equal(concernsGroup({ uses, when }, changed), expected));
+  }
+});

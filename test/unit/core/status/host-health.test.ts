@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import type { StatusReport } from '../../../../src/core/status/status.js';
+import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
+import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';
+
+const dayMs = 86_400_000;
+const atMs = statusReport().atMs;
+const attempt = { sinceMs: startedAtMs, atMs: startedAtMs, times: 3 } as const;
+
+function without(key: keyof StatusReport, report = statusReport()): StatusReport {
+  const { [key]: _, ...rest } = report;
+  return rest as StatusReport;
+}
+
+function trust(role: string, leftMs: number, lifeMs?: number): Partial<StatusReport> {
+  const signed = lifeMs === undefined ? {} : { signedAtMs: atMs + leftMs - lifeMs };
+  return { trust: [{ role, version: 1, expiresAtMs: atMs + leftMs, ...signed }] };
+}
+
+type Row = readonly [name: string, report: StatusReport, level: string, codes: readonly string[]];
+
+const rows: readonly Row[] = [
+  ['a host at rest', statusReport(), 'ok', []],
+  [
+    'a release that was rolled back, and polls that find nothing new since',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'unchanged', atMs },
+      refusals: [
+        {
+          ...{ bundle: 'dns-edge', channel: 'stable', serial: 42, code: 'WORKER_REFUSED', reason: 'no' },
+          ...{ atMs, retryAtMs: atMs },
+        },
+      ],
+    }),
+    'warning',
+    ['REMEMBERED_REFUSAL'],
+  ],
+  [
+    'a check that said not now, as its owner wished',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'deferred', atMs },
+      problems: [problem('CHECK_DEFERRED', 'not now')],
+    }),
+    'ok',
+    [],
+  ],
+  ['a host that somebody paused', statusReport({ pause: { by: 'anna', reason: 'freeze', atMs } }), 'ok', []],
+  [
+    'a cycle that failed for its own sake',
+    statusReport({
+      last: { cycle: 'c-2', trigger: 'poll', outcome: 'failed', atMs },
+      problems: [problem('DISK_FULL', 'full')],
+    }),
+    'warning',
+    ['DISK_FULL'],
+  ],
+  ['nothing active', without('generation'), 'critical', ['NOTHING_ACTIVE']],
+  [
+    'a block',
+    statusReport({ problems: [problem('ACTIVATION_BLOCKED', 'x')] }),
+    'critical',
+    ['ACTIVATION_BLOCKED'],
+  ],
+  [
+    'an untrusted release',
+    statusReport({ problems: [problem('UNTRUSTED_ACTIVE', 'x')] }),
+    'critical',
+    ['UNTRUSTED_ACTIVE'],
+  ],
+  [
+    'policy older than maxStale',
+    statusReport({ freshness: { state: 'stale' }, problems: [problem('POLICY_STALE', 'x')] }),
+    'critical',
+    ['POLICY_STALE', 'STALE'],
+  ],
+  ['damage', statusReport({ problems: [problem('STATE_DAMAGED', 'x')] }), 'critical', ['STATE_DAMAGED']],
+  [
+    'a poll that was missed once',
+    statusReport({
+      freshness: { state: 'fresh', failing: { ...attempt, code: 'SERVER_UNREACHABLE' } },
+      problems: [problem('SERVER_UNREACHABLE', 'x')],
+    }),
+    'ok',
+    [],
+  ],
+  ['staleness', statusReport({ freshness: { state: 'stale' } }), 'warning', ['STALE']],
+  [
+    'a freeze',
+    statusReport({
+      freshness: { state: 'frozen' },
+      problems: [problem('METADATA_EXPIRED', 'timestamp version 3 expired')],
+    }),
+    'warning',
+    ['METADATA_EXPIRED', 'FROZEN'],
+  ],
+  [
+    'metadata that was refused, with the server away since',
+    statusReport({
+      freshness: { state: 'refused', refused: { ...attempt, code: 'METADATA_MIX' } },
+      problems: [problem('SERVER_BUSY', 'x')],
+    }),
+    'warning',
+    ['REFUSED'],
+  ],
+  [
+    'a clock that is behind',
+    statusReport({ problems: [problem('CLOCK_BEHIND', 'x')] }),
+    'warning',
+    ['CLOCK_BEHIND'],
+  ],
+  [
+    'a refused bundle',
+    statusReport({
+      refusals: [
+        {
+          bundle: 'dns-edge',
+          channel: 'stable',
+          serial: 43,
+          code: 'CHECK_FAILED',
+          reason: '',
+          atMs: 1,
+          retryAtMs: 2,
+        },
+      ],
+      problems: [problem('REMEMBERED_REFUSAL', 'x')],
+    }),
+    'warning',
+    ['REMEMBERED_REFUSAL'],
+  ],
+  [
+    'workers that were not told',
+    statusReport({ workers: [workerStatus('a', 'unreachable'), workerStatus('b', 'confirmed')] }),
+    'warning',
+    ['WORKER_UNREACHABLE'],
+  ],
+  [
+    'workers that refused',
+    statusReport({ workers: [workerStatus('a', 'refused'), workerStatus('b', 'confirmed')] }),
+    'warning',
+    ['WORKER_UNREACHABLE'],
+  ],
+  ['a full disk', statusReport({ problems: [problem('DISK_FULL', 'x')] }), 'warning', ['DISK_FULL']],
+  ['what somebody wished', statusReport({ problems: [problem('RELEASE_HELD', 'x')] }), 'ok', []],
+  ['no agent', statusReport({ agent: 'stop' }), 'warning', ['NO_AGENT']],
+  ['a root near its end', statusReport(trust('root', 13 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  [
+    'a root that has ended, which is said as frozen',
+    statusReport({ ...trust('root', 0), freshness: { state: 'frozen' } }),
+    'warning',
+    ['FROZEN'],
+  ],
+  ['a root with time', statusReport(trust('root', 15 * dayMs)), 'ok', []],
+  ['a snapshot near its end', statusReport(trust('snapshot', 2 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  ['a timestamp near its end', statusReport(trust('timestamp', 0.9 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  ['a young timestamp that lives a day', statusReport(trust('timestamp', 0.9 * dayMs, dayMs)), 'ok', []],
+  [
+    'the same when it is old',
+    statusReport(trust('timestamp', 0.2 * dayMs, dayMs)),
+    'warning',
+    ['EXPIRES_SOON'],
+  ],
+];
+
+describe('the health of a host', () => {
+  for (const [name, report, level, codes] of rows) {
+    it(`is ${level}: ${name}`, () => {
+      const health = judgeHealth(report);
+      assert.deepEqual([health.level, health.findings.map((one) => one.code)], [level, codes]);
+    });
+  }
+
+  it('has the worst first, and each finding once', () => {
+    const { findings, level } = judgeHealth(
+      statusReport({
+        agent: 'stop',
+        problems: [problem('DISK_FULL', 'a'), problem('DISK_FULL', 'a'), problem('UNTRUSTED_ACTIVE', 'b')],
+      }),
+    );
+    assert.equal(level, 'critical');
+    assert.deepEqual(
+      findings.map((one) => one.code),
+      ['UNTRUSTED_ACTIVE', 'DISK_FULL', 'NO_AGENT'],
+    );
+  });
+});

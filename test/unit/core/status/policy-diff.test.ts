@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { type Digest, digestFromHex } from '../../../../src/core/names.js';
+import {
+  type DiffSide,
+  diffPolicies,
+  maxListedFiles,
+  maxTextBytes,
+} from '../../../../src/core/status/policy-diff.js';
+
+type Files = Readonly<Record<string, string | Buffer>>;
+
+const digestOf = (bytes: Buffer): Digest =>
+  digestFromHex(createHash('sha256').update(bytes).digest('hex')) as Digest;
+
+function side(serial: number, files: Files, executable = false): DiffSide {
+  const entries = Object.entries(files).map(([path, content]) => {
+    const bytes = Buffer.from(content);
+    return { path, sizeBytes: bytes.length, digest: digestOf(bytes), executable };
+  });
+  return { serial, revision: `r${serial}`, manifest: { files: entries } };
+}
+
+const reader = (files: Files) => (_bundle: string, path: string) => {
+  const content = files[path];
+  return content === undefined ? undefined : Buffer.from(content);
+};
+
+function diff(before: Files, after: Files) {
+  return diffPolicies({
+    from: new Map([['dns', side(1, before)]]),
+    to: new Map([['dns', side(2, after)]]),
+    read: { from: reader(before), to: reader(after) },
+  });
+}
+
+describe('the difference of two policies', () => {
+  it('is nothing for the same one', () => {
+    const one = new Map([['dns', side(1, { a: '1' })]]);
+    assert.deepEqual(diffPolicies({ from: one, to: one }), []);
+  });
+
+  it('names what is new, gone and changed, with sizes and texts', () => {
+    const [bundle, ...more] = diff({ a: 'x\n', b: 'old\n' }, { b: 'new one\n', c: '' });
+    assert.deepEqual(more, []);
+    assert.deepEqual(bundle, {
+      bundle: 'dns',
+      fromSerial: 1,
+      toSerial: 2,
+      toRevision: 'r2',
+      added: 1,
+      removed: 1,
+      changed: 1,
+      files: [
+        { path: 'a', kind: 'removed', fromBytes: 2 },
+        {
+          path: 'b',
+          kind: 'changed',
+          fromBytes: 4,
+          toBytes: 8,
+          text: { lines: ['@@ -1 +1 @@', '-old', '+new one'], leftOut: 0 },
+        },
+        { path: 'c', kind: 'added', toBytes: 0 },
+      ],
+    });
+  });
+
+  it('says why there is no text', () => {
+    const large = 'x'.repeat(maxTextBytes + 1);
+    const many = (word: string): string => `${word}\n`.repeat(1).concat(`${word}1\n`.repeat(400));
+    const [bundle] = diff(
+      { binary: Buffer.from([0, 1]), latin: Buffer.from([0xe4]), large, other: many('a') },
+      { binary: Buffer.from([0, 2]), latin: Buffer.from([0xf6]), large: `${large}y`, other: many('b') },
+    );
+    assert.deepEqual(
+      bundle?.files.map((one) => [one.path, one.noText]),
+      [
+        ['binary', 'binary'],
+        ['large', 'too large'],
+        ['latin', 'binary'],
+        ['other', 'too different'],
+      ],
+    );
+  });
+
+  it('ends after so many texts, also where none of them can be shown', () => {
+    const rewritten = (word: string): Files =>
+      Object.fromEntries(
+        Array.from({ length: 7 }, (_, index) => [`f${index}`, `${word}\n`.repeat(700).concat(`${index}`)]),
+      );
+    const [bundle] = diff(rewritten('a'), rewritten('b'));
+    assert.deepEqual(
+      bundle?.files.map((one) => one.noText),
+      [...Array(5).fill('too different'), 'no room left', 'no room left'],
+    );
+  });
+
+  it('shows nothing that is not what was signed', () => {
+    const [bundle] = diffPolicies({
+      from: new Map([['dns', side(1, { a: 'one\n' })]]),
+      to: new Map([['dns', side(2, { a: 'two\n' })]]),
+      read: { from: () => undefined, to: reader({ a: 'two\n' }) },
+    });
+    assert.equal(bundle?.files[0]?.noText, 'damaged on disk');
+  });
+
+  it('tells a file that may now be run', () => {
+    const [bundle] = diffPolicies({
+      from: new Map([['dns', side(1, { a: '' })]]),
+      to: new Map([['dns', side(2, { a: '' }, true)]]),
+    });
+    assert.deepEqual(bundle?.files, [
+      { path: 'a', kind: 'changed', fromBytes: 0, toBytes: 0, only: 'executable' },
+    ]);
+  });
+
+  it('has bundles that came and went, and those with a new serial alone', () => {
+    const bundles = diffPolicies({
+      from: new Map([
+        ['gone', side(1, { a: '' })],
+        ['same', side(1, { a: '' })],
+      ]),
+      to: new Map([
+        ['came', side(5, { a: '' })],
+        ['same', side(2, { a: '' })],
+      ]),
+    });
+    assert.deepEqual(
+      bundles.map((one) => [one.bundle, one.fromSerial, one.toSerial, one.files.length]),
+      [
+        ['came', undefined, 5, 1],
+        ['gone', 1, undefined, 1],
+        ['same', 1, 2, 0],
+      ],
+    );
+  });
+
+  it('lists a bounded number of files, and counts them all', () => {
+    const many = Object.fromEntries(
+      Array.from({ length: maxListedFiles + 5 }, (_, index) => [`f${index}`, '']),
+    );
+    const [bundle] = diff({}, many);
+    assert.equal(bundle?.files.length, maxListedFiles);
+    assert.equal(bundle?.added, maxListedFiles + 5);
+  });
+});

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { requireDigests, requireFresh } from '../../../../src/core/tuf/metadata-checks.js';
+import type { ParsedFile, TopLevelRole } from '../../../../src/core/tuf/tuf-metadata.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+
+function hintFor(name: string): string | undefined {
+  const signed = { version: 1, expires: '2026-01-01T00:00:00Z' };
+  const file = { name, role: name, signed, expiresAtMs: 1 } as unknown as ParsedFile<TopLevelRole>;
+  return throwsCode('METADATA_EXPIRED', () => requireFresh(file, 1)).hint;
+}
+
+describe('requireFresh', () => {
+  it('names the command that helps: it is another one for who publishes, serves, or holds the root', () => {
+    assert.match(hintFor('root') ?? '', /`writ root rotate`/);
+    for (const role of ['timestamp', 'snapshot']) assert.match(hintFor(role) ?? '', /`writ refresh`/);
+    assert.match(hintFor('targets') ?? '', /`writ sign --role targets`/);
+    assert.match(hintFor('dns-team') ?? '', /`writ sign --role dns-team`/);
+  });
+});
+
+describe('requireDigests', () => {
+  const bytes = Buffer.from('four');
+  const hex = (algorithm: string, text: string): string => createHash(algorithm).update(text).digest('hex');
+  const judge = (meta: object): void => requireDigests('snapshot', { version: 1, ...meta }, bytes);
+
+  it('holds a file to its length where no digest is named', () => {
+    judge({ length: 4 });
+    for (const length of [3, 5]) throwsCode('METADATA_MIX', () => judge({ length }));
+  });
+
+  it('asks every digest that it knows: one that is right is not enough', () => {
+    const right = { sha256: hex('sha256', 'four'), sha512: hex('sha512', 'four') };
+    judge({ hashes: right });
+    for (const name of ['sha256', 'sha512'])
+      throwsCode('METADATA_MIX', () => judge({ hashes: { ...right, [name]: hex(name, 'five') } }));
+  });
+});

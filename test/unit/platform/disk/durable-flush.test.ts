@@ -1,0 +1,175 @@
+// What the durable layer flushes, what a death in the middle leaves, and what it says of a disk that fails.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import type { ErrorCode } from '../../../../src/core/errors.js';
+import {
+  createDurableFs,
+  type DurableFs,
+  isTemporaryName,
+} from '../../../../src/platform/disk/durable-fs.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { failing, modeOf, observed } from '../../../kit/disk/observed-fs.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+describe('flushing', () => {
+  it('flushes an open file through the descriptor that wrote it', () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    const descriptor = fs.openSync(dir.join('archive'), 'w');
+    disk.flushDescriptor('fetch.archive', descriptor, dir.join('archive'));
+    fs.closeSync(descriptor);
+    assert.deepEqual(calls, ['before fetch.archive', 'after fetch.archive']);
+    // The kernel is asked: it knows no such file any more.
+    throwsCode('DISK_FAILED', () => disk.flushDescriptor('op', descriptor, dir.join('archive')));
+  });
+
+  it('refuses to flush as a directory what is none', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('f'), '');
+    throwsCode('DISK_FAILED', () => createDurableFs().flushDirectory('op', dir.join('f')));
+  });
+
+  it('flushes a tree by one program and reports its failure', async () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    await disk.flushTree('flush', dir.path);
+    assert.deepEqual(calls, ['before flush', 'after flush']);
+    const error = await rejectsCode('DISK_FAILED', disk.flushTree('flush', dir.join('missing')));
+    assert.equal(error.facts['op'], 'flush');
+  });
+
+  it('takes an error injected into the flush of a tree for the disk that it is', async () => {
+    using dir = tempDir();
+    await rejectsCode('DISK_FULL', failing('flush', 'after', 'ENOSPC').flushTree('flush', dir.path));
+  });
+});
+
+describe('open files', () => {
+  it('are written in pieces, each with its label, and set to a time and a group', () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    const path = dir.join('f');
+    const groupId = process.getgid?.() ?? 0;
+    const descriptor = disk.openNew('f:create', path, { mode: 0o640, groupId });
+    disk.write('f:write', { descriptor, path }, Buffer.from('one two'));
+    disk.write('f:write', { descriptor, path }, Buffer.from(' three'));
+    disk.write('f:write', { descriptor, path }, Buffer.from('ONE'), 0);
+    disk.setTime('f:time', { descriptor, path }, 1_000_000);
+    fs.closeSync(descriptor);
+    assert.equal(fs.readFileSync(path, 'utf8'), 'ONE two three');
+    assert.equal(modeOf(path), 0o640);
+    assert.equal(fs.statSync(path).mtimeMs, 1_000_000_000);
+    disk.touch('f:touch', path, 2_000_000);
+    assert.equal(fs.statSync(path).mtimeMs, 2_000_000_000);
+    disk.changeMode('f:mode', path, 0o600);
+    disk.changeGroup('f:group', path, groupId);
+    assert.equal(modeOf(path), 0o600);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('after')),
+      ['create', 'write', 'write', 'write', 'time', 'touch', 'mode', 'group'].map((one) => `after f:${one}`),
+    );
+  });
+
+  it('are never what somebody else put there', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('victim'), 'precious');
+    fs.symlinkSync('victim', dir.join('link'));
+    throwsCode('DISK_FAILED', () => createDurableFs().openNew('op', dir.join('link'), { mode: 0o600 }));
+    throwsCode('DISK_FAILED', () => createDurableFs().openKept('op', dir.join('link'), 0o600));
+    assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
+  });
+
+  it('are kept and rewritten whole', () => {
+    using dir = tempDir();
+    const disk = createDurableFs();
+    const path = dir.join('lock');
+    for (const text of ['the first and longer one', 'second']) {
+      const descriptor = disk.openKept('lock.open', path, 0o600);
+      disk.rewrite('lock.holder', { descriptor, path }, text);
+      fs.closeSync(descriptor);
+    }
+    assert.equal(fs.readFileSync(path, 'utf8'), 'second');
+  });
+
+  it('makes a scratch directory of its own each time', () => {
+    using dir = tempDir();
+    const disk = createDurableFs();
+    const made = [1, 2].map(() => disk.makeScratch('hook.home', dir.join('hook-')));
+    assert.equal(new Set(made).size, 2);
+    assert.deepEqual(made.map(modeOf), [0o700, 0o700]);
+  });
+});
+
+describe('a process that dies', () => {
+  const killed = { killed: true };
+  /** From the first operation of this label on, nothing is done any more. */
+  function dying(label: string): DurableFs {
+    let dead = false;
+    const before = ({ op }: { readonly op: string }): void => {
+      dead ||= op === label;
+      if (dead) throw killed;
+    };
+    return createDurableFs({ before });
+  }
+  const isKilled = (error: unknown): boolean => error === killed;
+
+  it('cleans up nothing, and what killed it is thrown as it is', () => {
+    using dir = tempDir();
+    assert.throws(() => dying('op:rename').writeFile('op', dir.join('f'), 'new', 0o600), isKilled);
+    assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 1);
+    assert.throws(() => dying('l:rename').replaceLink('l', dir.join('current'), 'g/2', '.c'), isKilled);
+    assert.equal(fs.readlinkSync(dir.join('.c')), 'g/2');
+    fs.writeFileSync(dir.join('source'), '');
+    assert.throws(() => dying('k:rename').linkFile('k', dir.join('source'), dir.join('to')), isKilled);
+    assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 2);
+  });
+
+  it('is not told that a file could not be discarded, unless it is dead', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('f'), '');
+    failing('op:discard').discardFile('op:discard', dir.join('f'));
+    assert.throws(() => dying('op:discard').discardFile('op:discard', dir.join('f')), isKilled);
+    assert.ok(fs.existsSync(dir.join('f')));
+    createDurableFs().discardFile('op:discard', dir.join('f'));
+    createDurableFs().discardFile('op:discard', dir.join('f'));
+    assert.deepEqual(fs.readdirSync(dir.path), []);
+  });
+});
+
+describe('errors of the disk', () => {
+  const table: readonly [string, ErrorCode][] = [
+    ['ENOSPC', 'DISK_FULL'],
+    ['EDQUOT', 'DISK_QUOTA'],
+    ['EMFILE', 'TOO_MANY_FILES'],
+    ['ENFILE', 'TOO_MANY_FILES'],
+    ['EROFS', 'DISK_READ_ONLY'],
+    ['EACCES', 'DISK_DENIED'],
+    ['EPERM', 'DISK_DENIED'],
+    ['EXDEV', 'PATH_CROSS_DEVICE'],
+    ['EIO', 'DISK_FAILED'],
+    ['ENOENT', 'DISK_FAILED'],
+  ];
+  for (const [errno, code] of table) {
+    it(`calls ${errno} ${code}, naming operation, path and cause`, () => {
+      using dir = tempDir();
+      const disk = failing('op:rename', 'before', errno);
+      const error = throwsCode(code, () => disk.writeFile('op', dir.join('f'), '', 0o600));
+      assert.deepEqual(error.facts, { op: 'op:rename', path: dir.join('f'), errno });
+      assert.equal((error.cause as NodeJS.ErrnoException).code, errno);
+    });
+  }
+
+  it('passes on what is no error of the disk', () => {
+    const bug = new TypeError('a bug');
+    const disk = createDurableFs({
+      before: () => {
+        throw bug;
+      },
+    });
+    assert.throws(
+      () => disk.makeDirectory('op', '/nowhere', 0o700),
+      (error) => error === bug,
+    );
+  });
+});

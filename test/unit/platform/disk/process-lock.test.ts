@@ -1,0 +1,158 @@
+// One process a lock: who holds it is said, a death frees it, waiting is bounded. Holders are real processes.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { after, describe, it } from 'node:test';
+import { takeLock } from '../../../../src/platform/disk/process-lock.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const holders = lockHolders();
+after(holders.endAll);
+
+describe('takeLock', () => {
+  it('makes a private file that says who holds it', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    assert.match(
+      fs.readFileSync(dir.join('lock'), 'utf8'),
+      new RegExp(`^pull \\(pid ${process.pid}, started [0-9]+\\) since 2026-11-01T00:00:00.000Z\n$`),
+    );
+    assert.equal(fs.statSync(dir.join('lock')).mode & 0o777, 0o600);
+    lock.release();
+  });
+
+  it('tells the second who is first', async () => {
+    using dir = tempDir();
+    const holder = await holders.start(dir.join('lock'));
+    const error = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
+    await killHolder(holder);
+    assert.equal(error.facts['holder'], `agent (pid ${holder.pid})`);
+    assert.equal(error.kind, 'blocked');
+  });
+
+  it('says what it does, since when, and that it lives', async () => {
+    using dir = tempDir();
+    const before = Date.now();
+    const holder = await holders.start(dir.join('lock'));
+    const { facts } = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
+    await killHolder(holder);
+    const { what, pid, alive, sinceMs, command } = facts;
+    assert.deepEqual([what, pid, alive, command], ['agent', holder.pid, 'yes', 'node']);
+    assert.ok(Number(sinceMs) >= before && Number(sinceMs) <= Date.now());
+  });
+
+  it('says so with the code of its caller', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    const code = 'REPOSITORY_LOCKED';
+    await rejectsCode(code, takeLock(lockOptions(dir.join('lock'), { code })));
+    lock.release();
+  });
+
+  it('holds within one process too, and is free after release', async () => {
+    using dir = tempDir();
+    const first = await takeLock(lockOptions(dir.join('lock')));
+    await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
+    first.release();
+    const second = await takeLock(lockOptions(dir.join('lock'), { holder: 'second' }));
+    assert.match(fs.readFileSync(dir.join('lock'), 'utf8'), /^second /);
+    second.release();
+  });
+
+  it('is freed by the kernel when its holder is killed', async () => {
+    using dir = tempDir();
+    await killHolder(await holders.start(dir.join('lock')));
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    lock.release();
+    assert.ok(fs.existsSync(dir.join('lock')), 'the file is never unlinked');
+  });
+
+  it('can be released twice without closing the file of somebody else', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    lock.release();
+    const reused = fs.openSync(dir.join('other'), 'w');
+    lock.release();
+    fs.writeSync(reused, 'still open');
+    fs.closeSync(reused);
+  });
+
+  it('tries again until its time is over', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    const clock = fakeClock({ mode: 'skip' });
+    await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'), { waitMs: 1000, clock })));
+    lock.release();
+    assert.deepEqual(clock.sleeps, [200, 200, 200, 200, 200]);
+  });
+
+  it('gets the lock that is freed while it waits', async () => {
+    using dir = tempDir();
+    const first = await takeLock(lockOptions(dir.join('lock')));
+    const clock = fakeClock({ mode: 'skip' });
+    const sleep = clock.sleep.bind(clock);
+    clock.sleep = (delayMs, signal) => {
+      first.release();
+      return sleep(delayMs, signal);
+    };
+    const second = await takeLock(lockOptions(dir.join('lock'), { waitMs: 10_000, clock }));
+    assert.equal(clock.sleeps.length, 1);
+    second.release();
+  });
+
+  it('gets the lock that is freed while it looks for who has it', async () => {
+    using dir = tempDir();
+    const first = await takeLock(lockOptions(dir.join('lock')));
+    // A living process that wrote the note would be named for it.
+    fs.truncateSync(dir.join('lock'));
+    const clock = fakeClock({ mode: 'skip' });
+    let looks = 0;
+    clock.monotonicMs = () => {
+      looks += 1;
+      // The second look at the clock comes right behind the try that failed.
+      if (looks === 2) first.release();
+      return 0;
+    };
+    (await takeLock(lockOptions(dir.join('lock'), { clock }))).release();
+  });
+
+  it('takes no lock that is held by whom it cannot see', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('lock'), '');
+    // By its other name the holder is not found; the lock is the same.
+    fs.linkSync(dir.join('lock'), dir.join('hidden'));
+    await heldBySleep(dir.join('hidden'), async () => {
+      const { facts } = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
+      assert.notEqual(facts['alive'], 'yes');
+    });
+  });
+
+  it('stops waiting at an abort', async () => {
+    using dir = tempDir();
+    const lock = await takeLock(lockOptions(dir.join('lock')));
+    const signal = AbortSignal.abort();
+    const clock = fakeClock({ mode: 'skip' });
+    await rejectsCode(
+      'LOCK_HELD',
+      takeLock(lockOptions(dir.join('lock'), { waitMs: 60_000, clock, signal })),
+    );
+    lock.release();
+    assert.deepEqual(clock.sleeps, []);
+  });
+
+  it('does not follow a link to a file that it would empty', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('victim'), 'precious');
+    fs.symlinkSync('victim', dir.join('lock'));
+    await rejectsCode('DISK_FAILED', takeLock(lockOptions(dir.join('lock'))));
+    assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'precious');
+  });
+
+  it('says what the system says about the file', async () => {
+    using dir = tempDir();
+    const error = await rejectsCode('DISK_FAILED', takeLock(lockOptions(dir.join('no', 'lock'))));
+    assert.equal(error.facts['errno'], 'ENOENT');
+  });
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import type { ControlAnswer } from '../../../../src/core/protocol/control-protocol.js';
+import { type AskOptions, askAgent } from '../../../../src/platform/net/control-client.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeAgent } from '../../../kit/cli/fake-agent.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
+  return {
+    socketPath,
+    request: { type: 'status' },
+    version: '0.1.0',
+    clock: fakeClock(),
+    silenceMs: 10_000,
+    commandLine: 'writ status',
+    onOtherVersion: () => assert.fail('the versions are the same'),
+    signal: new AbortController().signal,
+    ...more,
+  };
+}
+
+async function all(given: AskOptions): Promise<ControlAnswer[]> {
+  const answers: ControlAnswer[] = [];
+  for await (const answer of askAgent(given)) answers.push(answer);
+  return answers;
+}
+
+describe('the client of the control socket', () => {
+  it('sends its request and hands over every message up to the last one', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const messages = [{ type: 'step.started' }, { type: 'pull.result' }, { type: 'too late' }];
+    await using agent = await fakeAgent({ path, answer: () => messages, afterwards: 'hang' });
+    const request = { type: 'pull', force: true, by: 'anna' } as const;
+    assert.deepEqual(await all(options(path, { request })), messages.slice(0, 2));
+    assert.deepEqual(agent.requests, [request]);
+  });
+
+  it('says once that the agent has another version', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    await using _agent = await fakeAgent({ path, version: '9.9.9', answer: () => [{ type: 'end' }] });
+    const versions: string[] = [];
+    await all(options(path, { onOtherVersion: (version) => versions.push(version) }));
+    assert.deepEqual(versions, ['9.9.9']);
+  });
+
+  it('throws the error that the agent answers, with its hint and facts', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const answer = { type: 'error', code: 'NO_PREVIOUS', message: 'no', hint: 'look', facts: { wanted: 3 } };
+    await using _agent = await fakeAgent({ path, answer: () => [answer] });
+    const error = await rejectsCode('NO_PREVIOUS', all(options(path)));
+    assert.deepEqual({ hint: error.hint, facts: error.facts }, { hint: 'look', facts: { wanted: 3 } });
+  });
+
+  it('takes a code of a later version for a failure', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    await using _agent = await fakeAgent({
+      path,
+      answer: () => [{ type: 'error', code: 'NEW', message: 'no' }],
+    });
+    const error = await rejectsCode('INTERNAL', all(options(path)));
+    assert.match(error.message, /NEW/);
+  });
+
+  it('says that the agent is not running when there is no socket, or a dead one', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const missing = await rejectsCode('AGENT_UNREACHABLE', all(options(path)));
+    assert.equal(missing.facts['reason'], 'not-running');
+    assert.match(missing.hint, /systemctl start/);
+    await leaveStaleSocket(path);
+    const stale = await rejectsCode('AGENT_UNREACHABLE', all(options(path)));
+    assert.equal(stale.facts['reason'], 'not-running');
+  });
+
+  it('gives the sudo line when the socket is not open to this user', {
+    skip: isRoot() ? 'root may open every socket' : false,
+  }, async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    await using _agent = await fakeAgent({ path, answer: () => [{ type: 'end' }] });
+    chmodSync(path, 0o000);
+    const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path)));
+    assert.equal(error.facts['reason'], 'denied');
+    assert.equal(error.hint, 'sudo writ status');
+  });
+
+  it('does not wait for ever for an agent that says nothing', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const clock = fakeClock({ mode: 'skip' });
+    await using _agent = await fakeAgent({ path, answer: () => [], afterwards: 'hang' });
+    const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
+    assert.equal(error.facts['reason'], 'silent');
+    assert.deepEqual([...new Set(clock.sleeps)], [10_000]);
+  });
+
+  it('does not take half an answer for an answer', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    await using _agent = await fakeAgent({ path, answer: () => [{ type: 'step.started' }] });
+    const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path)));
+    assert.equal(error.facts['reason'], 'closed');
+  });
+
+  it('refuses a line that is no JSON or too long', async () => {
+    using dir = tempDir();
+    for (const [name, line] of [
+      ['a.sock', 'hello\n'],
+      ['b.sock', `{"type":"${'x'.repeat(70_000)}"}\n`],
+    ] as const) {
+      await using _agent = await fakeAgent({ path: dir.join(name), answer: () => [line] });
+      await rejectsCode('MESSAGE_MALFORMED', all(options(dir.join(name))));
+    }
+  });
+
+  it('ends its wait when the command is interrupted', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const controller = new AbortController();
+    await using _agent = await fakeAgent({
+      path,
+      answer: () => {
+        controller.abort();
+        return [];
+      },
+      afterwards: 'hang',
+    });
+    await rejectsCode('INTERRUPTED', all(options(path, { signal: controller.signal })));
+  });
+
+  it('refuses a path that the kernel would cut off', async () => {
+    await rejectsCode('SOCKET_PATH_TOO_LONG', all(options(`/${'s'.repeat(107)}`)));
+  });
+});
+
+function isRoot(): string | false {
+  return process.getuid?.() === 0 ? 'root may open every socket' : false;
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { listenUnix } from '../../../../src/platform/net/unix-socket.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const ignore = (): void => undefined;
+async function greetingAt(path: string): Promise<string> {
+  const socket = createConnection({ path });
+  try {
+    return await new Promise((resolve, reject) => {
+      socket.once('data', (chunk) => resolve(chunk.toString()));
+      socket.once('error', reject);
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+const durable = createDurableFs();
+
+describe('listening on a unix socket', () => {
+  it('gives the file exactly the mode that was asked for, whatever the umask', async () => {
+    using dir = tempDir();
+    const inherited = process.umask(0);
+    try {
+      for (const mode of [0o600, 0o660]) {
+        const listener = await listenUnix({ path: dir.join('s'), mode, durable, onConnection: ignore });
+        assert.equal(lstatSync(dir.join('s')).mode & 0o7777, mode);
+        assert.equal(process.umask(), 0);
+        await listener.close();
+        assert.equal(existsSync(dir.join('s')), false);
+      }
+    } finally {
+      process.umask(inherited);
+    }
+  });
+
+  it('takes the path of a dead process over', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('s'));
+    const listener = await listenUnix({
+      path: dir.join('s'),
+      mode: 0o600,
+      durable,
+      onConnection: (socket) => void socket.end('new'),
+    });
+    assert.equal(await greetingAt(dir.join('s')), 'new');
+    await listener.close();
+  });
+
+  it('leaves a live socket to its owner', async () => {
+    using dir = tempDir();
+    const first = await listenUnix({
+      path: dir.join('s'),
+      mode: 0o600,
+      durable,
+      onConnection: (socket) => void socket.end('first'),
+    });
+    await rejectsCode(
+      'SOCKET_IN_USE',
+      listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
+    );
+    assert.equal(await greetingAt(dir.join('s')), 'first');
+    await first.close();
+  });
+
+  it('never removes what is no socket', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('s'), 'precious');
+    await rejectsCode(
+      'SOCKET_IN_USE',
+      listenUnix({ path: dir.join('s'), mode: 0o600, durable, onConnection: ignore }),
+    );
+    assert.equal(readFileSync(dir.join('s'), 'utf8'), 'precious');
+  });
+
+  it('refuses a path that the kernel would cut off', async () => {
+    using dir = tempDir();
+    const path = dir.join('s'.repeat(108 - Buffer.byteLength(dir.join('x')) + 1));
+    assert.equal(Buffer.byteLength(path), 108);
+    await rejectsCode(
+      'SOCKET_PATH_TOO_LONG',
+      listenUnix({ path, mode: 0o600, durable, onConnection: ignore }),
+    );
+    const fits = path.slice(0, 107);
+    const listener = await listenUnix({ path: fits, mode: 0o600, durable, onConnection: ignore });
+    assert.ok(lstatSync(fits).isSocket());
+    await listener.close();
+  });
+
+  it('says when the system does not let it listen', async () => {
+    using dir = tempDir();
+    await rejectsCode(
+      'LISTEN_FAILED',
+      listenUnix({ path: dir.join('missing/s'), mode: 0o600, durable, onConnection: ignore }),
+    );
+  });
+});

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Box, boxArgv, runBoxed } from '../../../../src/platform/process/bubblewrap.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+
+const programs = { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' };
+const box: Box = {
+  userNamespace: 'yes',
+  network: 'no',
+  mounts: [
+    { kind: 'empty', path: '/run' },
+    { kind: 'read-only', from: '/a', to: '/b' },
+    { kind: 'writable', from: '/s', to: '/s' },
+    { kind: 'directory', path: '/d' },
+    { kind: 'link', path: '/p/current', target: 'generations/7' },
+    { kind: 'sealed', path: '/run' },
+  ],
+  directory: '/s',
+  maxDataBytes: 1000,
+  maxProcesses: 5,
+};
+const user = { uid: 7, gid: 8, groups: [9, 10] };
+
+const argvOf = (changes: Partial<Box>): string =>
+  boxArgv(programs, { ...box, ...changes }, ['cmd', 'a b']).join(' ');
+
+describe('the arguments of bubblewrap', () => {
+  it('build the file system in order, and seal it', () => {
+    const mounts =
+      '--tmpfs /run --ro-bind /a /b --bind /s /s --dir /d --symlink generations/7 /p/current --remount-ro /run';
+    assert.ok(
+      argvOf({}).includes(`--ro-bind / / --dev /dev --proc /proc ${mounts} --remount-ro /dev --chdir /s`),
+    );
+  });
+
+  it('give an agent that is not root one user namespace, and its own user', () => {
+    const argv = argvOf({});
+    assert.match(
+      argv,
+      /^\/b\/bwrap --unshare-user --die-with-parent --unshare-pid --unshare-ipc --unshare-uts --unshare-net /,
+    );
+    assert.match(argv, / --json-status-fd 3 -- \/b\/prlimit --core=0 --data=1000 --nproc=5 -- cmd a b$/);
+    assert.doesNotMatch(argv, /setpriv/);
+  });
+
+  it('mount as root, give root up, and only then begin the namespace and the command', () => {
+    const argv = argvOf({ user });
+    const order = [
+      '/b/bwrap --die',
+      ' -- ',
+      '/b/setpriv --reuid=7',
+      '/b/bwrap --unshare-user',
+      '/b/prlimit',
+      'cmd',
+    ];
+    const places = order.map((text) => argv.indexOf(text));
+    assert.deepEqual(
+      places,
+      [...places].sort((a, b) => a - b),
+    );
+    assert.ok(
+      places.every((place) => place >= 0),
+      argv,
+    );
+    const drop =
+      '--reuid=7 --regid=8 --groups=9,10 --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs --';
+    assert.ok(argv.includes(drop), argv);
+    assert.equal(argv.match(/--json-status-fd/g)?.length, 1);
+    assert.ok(argv.indexOf('--json-status-fd') > argv.indexOf('--unshare-user'));
+  });
+
+  it('leave no group to a user without one', () => {
+    assert.match(argvOf({ user: { ...user, groups: [] } }), /--regid=8 --clear-groups --inh-caps/);
+  });
+
+  it('can do without a user namespace for root, and then tell of the command from outside', () => {
+    const argv = argvOf({ user, userNamespace: 'no' });
+    assert.doesNotMatch(argv, /--unshare-user/);
+    assert.ok(argv.indexOf('--json-status-fd') < argv.indexOf('/b/setpriv'));
+  });
+
+  it('leave the network of the host where it is asked for, and its settings alone', () => {
+    const argv = argvOf({ user, network: 'yes' });
+    assert.doesNotMatch(argv, /--unshare-net|\/proc\/sys|\/bin\/sh/);
+    assert.match(argvOf({ user }), /--bind \/proc\/sys\/net \/proc\/sys\/net -- \/bin\/sh /);
+  });
+
+  it('bound no processes where that would count those of others', () => {
+    const { maxProcesses: _, ...uncounted } = box;
+    assert.doesNotMatch(boxArgv(programs, uncounted, ['cmd']).join(' '), /--nproc/);
+  });
+});
+
+describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
+  const real = { bwrap: '/usr/bin/bwrap', prlimit: '/usr/bin/prlimit', setpriv: '/usr/bin/setpriv' };
+  const isRoot = process.getuid?.() === 0;
+  const simple: Box = {
+    ...(isRoot ? { user: { uid: 65_534, gid: 65_534, groups: [] } } : {}),
+    userNamespace: 'yes',
+    network: 'no',
+    mounts: [],
+    directory: '/',
+    maxDataBytes: 1e9,
+  };
+  const run = (argv: string[], changes: Partial<Box> = {}, bwrap = real.bwrap) =>
+    runBoxed({
+      argv,
+      box: { ...simple, ...changes },
+      programs: { ...real, bwrap },
+      timeoutMs: 20_000,
+      maxOutputBytes: 1000,
+    });
+
+  for (const userNamespace of isRoot ? (['yes', 'no'] as const) : (['yes'] as const)) {
+    it(`has the command's own end, with ${userNamespace} user namespace`, async () => {
+      const ended = await run(['sh', '-c', 'echo out; exit 7'], { userNamespace });
+      assert.equal(ended.kind, 'exited');
+      assert.deepEqual(ended.kind === 'exited' && [ended.exitCode, ended.stdout], [7, 'out\n']);
+      const missing = await run(['/nonexistent/program'], { userNamespace });
+      assert.equal(missing.kind === 'exited' && missing.exitCode, 127);
+      const killed = await run(['sh', '-c', 'kill -TERM $$'], { userNamespace });
+      assert.equal(killed.kind === 'killed' && killed.signal, 'SIGTERM');
+    });
+
+    it(`tells a command that kills all it can reach from a failed set-up, with ${userNamespace} user namespace`, async () => {
+      const ended = await run(['sh', '-c', 'kill -9 -1; kill -9 $$'], { userNamespace });
+      assert.equal(ended.kind === 'killed' && ended.signal, 'SIGKILL');
+    });
+
+    it(`never takes a failed set-up for an exit code, with ${userNamespace} user namespace`, async () => {
+      const mounts = [{ kind: 'read-only', from: '/nonexistent', to: '/mnt' }] as const;
+      const failed = await run(['true'], { userNamespace, mounts });
+      assert.equal(failed.kind, 'not-boxed');
+      assert.match(failed.kind === 'not-boxed' ? failed.reason : '', /\/nonexistent/);
+      const absent = await run(['true'], { userNamespace, directory: '/nonexistent' });
+      assert.equal(absent.kind, 'not-boxed');
+    });
+  }
+
+  it('says when bubblewrap itself cannot be started', async () => {
+    assert.equal((await run(['true'], {}, '/nonexistent/bwrap')).kind, 'not-boxed');
+  });
+});

@@ -1,0 +1,193 @@
+// Who holds a generation, on tables made by hand for what the kernel can say.
+import assert from 'node:assert/strict';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import {
+  findHolders,
+  type HolderLimits,
+  type HolderReport,
+} from '../../../../src/platform/process/find-processes.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { holderLine } from '../../../kit/disk/holder-line.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { type FakeProcess, fakeProc } from './fake-proc.js';
+
+interface Found extends HolderReport {
+  /** As `41 cwd 4711 /path`. */
+  readonly lines: readonly string[];
+}
+
+/** On a machine with these processes; `POLICY` in a text is the path of policy/. */
+async function find(
+  dir: TempDir,
+  processes: Readonly<Record<number, FakeProcess>>,
+  options: { readonly mountinfo?: string; readonly limits?: Partial<HolderLimits> } = {},
+): Promise<Found> {
+  const policy = dir.join('policy');
+  mkdirSync(policy);
+  const filled = JSON.parse(
+    JSON.stringify([processes, options.mountinfo ?? null]).replaceAll('POLICY', realpathSync(policy)),
+  ) as [Record<number, FakeProcess>, string | null];
+  const proc = fakeProc(dir.join('proc'), filled[0], filled[1] === null ? {} : { mountinfo: filled[1] });
+  const search = { policy, proc, clock: fakeClock(), ...(options.limits ? { limits: options.limits } : {}) };
+  const report = await findHolders(search);
+  return {
+    ...report,
+    lines: report.holders.map(holderLine).map((line) => line.replaceAll(realpathSync(policy), 'POLICY')),
+  };
+}
+
+const rootMount = '27 1 254:0 / / rw - ext4 /dev/vda rw\n';
+
+describe('findHolders', () => {
+  it('finds working directories, roots and open files, each process once for each', async () => {
+    using dir = tempDir();
+    const { lines, holders, processes, complete } = await find(dir, {
+      10: { cwd: 'POLICY/generations/3', open: ['/dev/null', 'socket:[7]', 'POLICY/generations/3'] },
+      11: { root: 'POLICY/bundles/a/1-x.1/jail', comm: 'named' },
+      12: { open: ['POLICY/bundles/a/1-x.1/f', 'POLICY/bundles/a/1-x.1/g', 'POLICY/bundles/b/2-y.2'] },
+      13: { cwd: 'POLICY', root: 'POLICY/bundles/a', open: ['POLICY/current'] },
+    });
+    assert.deepEqual(lines, [
+      '3 cwd 10 POLICY/generations/3',
+      '3 open 10 POLICY/generations/3',
+      '1-x.1 root 11 POLICY/bundles/a/1-x.1/jail',
+      '1-x.1 open 12 POLICY/bundles/a/1-x.1/f',
+      '2-y.2 open 12 POLICY/bundles/b/2-y.2',
+    ]);
+    assert.deepEqual([holders[2]?.command, processes, complete], ['named', 4, 'yes']);
+  });
+
+  it('finds mounts of the host itself, which no process owns, and tells each once', async () => {
+    using dir = tempDir();
+    const mount = '90 27 254:0 POLICY/generations/3 /srv/jail/p ro shared:7 - ext4 /dev/vda rw\n';
+    const copied = { namespace: 'mnt:[2]', mountinfo: `${rootMount}${mount}` };
+    const { lines } = await find(
+      dir,
+      { 10: {}, 11: copied, 12: copied },
+      { mountinfo: `${rootMount}${mount}` },
+    );
+    assert.deepEqual(lines, ['3 mount - /srv/jail/p']);
+  });
+
+  it('finds mounts of other namespaces: of a generation, a tree, a directory and a file in one', async () => {
+    using dir = tempDir();
+    const mounts = [
+      '90 27 254:0 POLICY/generations/3 /p ro - ext4 /dev/vda rw',
+      '91 27 254:0 POLICY/bundles/a/1-x.1 /t ro - ext4 /dev/vda rw',
+      '92 27 254:0 POLICY/bundles/a/2-x.2/views /v ro - ext4 /dev/vda rw',
+      '93 27 254:0 POLICY/bundles/a/4-x.4/f\\040g /f ro - ext4 /dev/vda rw',
+      '94 27 254:0 POLICY /whole ro - ext4 /dev/vda rw',
+      '95 27 254:7 POLICY/generations/5 /other ro - ext4 /dev/vdb rw',
+    ];
+    const { lines } = await find(dir, {
+      10: { namespace: 'mnt:[2]', mountinfo: rootMount + mounts.join('\n') },
+    });
+    assert.deepEqual(lines, ['3 mount 10 /p', '1-x.1 mount 10 /t', '2-x.2 mount 10 /v', '4-x.4 mount 10 /f']);
+  });
+
+  it('reads paths of another namespace through its own mounts', async () => {
+    using dir = tempDir();
+    const container = '90 1 0:60 / / rw - overlay o rw\n91 90 254:0 POLICY /policy ro - ext4 /dev/vda rw\n';
+    const { lines } = await find(dir, {
+      // What looks like our path there is the container's own, and the other way round.
+      10: { namespace: 'mnt:[2]', mountinfo: container, cwd: '/policy/generations/3' },
+      11: { namespace: 'mnt:[2]', mountinfo: container, cwd: 'POLICY/generations/4' },
+      12: { cwd: '/policy/generations/5' },
+    });
+    assert.deepEqual(lines, ['3 cwd 10 /policy/generations/3']);
+  });
+
+  it('knows a process in a jail by the mounts that others of its namespace show', async () => {
+    using dir = tempDir();
+    const whole = '90 1 254:9 / / rw - ext4 r rw\n91 90 254:0 POLICY /srv/jail/p ro - ext4 /dev/vda rw\n';
+    const { lines } = await find(dir, {
+      10: { namespace: 'mnt:[2]', mountinfo: '91 90 254:0 POLICY /p ro - ext4 d rw\n', root: '/srv/jail' },
+      11: { namespace: 'mnt:[2]', mountinfo: whole, open: ['/srv/jail/p/generations/3'] },
+      12: {
+        namespace: 'mnt:[2]',
+        mountinfo: 'never read',
+        root: '/srv/jail',
+        cwd: '/srv/jail/p/generations/4',
+      },
+    });
+    assert.deepEqual(lines, ['3 open 11 /srv/jail/p/generations/3', '4 cwd 12 /srv/jail/p/generations/4']);
+  });
+
+  it('translates through a state directory that is mounted itself, as a subvolume is', async () => {
+    using dir = tempDir();
+    const mountinfo = `${rootMount}28 27 0:33 /@writ/p POLICY rw - btrfs /dev/vdb rw,subvol=/@writ\n`;
+    const elsewhere = {
+      namespace: 'mnt:[2]',
+      mountinfo: '90 1 0:33 /@writ/p/generations/3 /x ro - btrfs b rw\n',
+    };
+    const { lines } = await find(dir, { 10: elsewhere, 11: { cwd: 'POLICY/generations/4' } }, { mountinfo });
+    assert.deepEqual(lines, ['3 mount 10 /x', '4 cwd 11 POLICY/generations/4']);
+  });
+
+  it('finds what lies below an overlay', async () => {
+    using dir = tempDir();
+    const mountinfo = `${rootMount}90 27 0:44 / /merged rw - overlay o rw,lowerdir=POLICY/bundles/a/1-x.1:/usr\n`;
+    assert.deepEqual((await find(dir, {}, { mountinfo })).lines, ['1-x.1 mount - /merged']);
+  });
+
+  it('still knows what was removed under its holder', async () => {
+    using dir = tempDir();
+    const { lines } = await find(dir, { 10: { cwd: 'POLICY/generations/3 (deleted)' } });
+    assert.deepEqual(lines, ['3 cwd 10 POLICY/generations/3 (deleted)']);
+  });
+
+  it('goes on past processes that end meanwhile', async () => {
+    using dir = tempDir();
+    const { lines, unseen, complete } = await find(dir, {
+      10: { without: ['ns', 'root', 'cwd', 'fd', 'comm'] },
+      11: { without: ['cwd', 'fd'] },
+      12: { cwd: 'POLICY/generations/3', without: ['comm'] },
+    });
+    assert.deepEqual([lines.length, unseen, complete], [1, 0, 'yes']);
+  });
+});
+
+describe('the bounds of findHolders', () => {
+  const cwd = { cwd: 'POLICY/generations/3' };
+
+  it('are said to be reached: entries, bytes, holders', async () => {
+    for (const limits of [{ maxEntries: 5 }, { maxHolders: 2 }]) {
+      using dir = tempDir();
+      const found = await find(dir, { 10: cwd, 11: cwd, 12: cwd }, { limits });
+      assert.equal(found.complete, 'no', JSON.stringify(limits));
+    }
+    using dir = tempDir();
+    const long = { namespace: 'mnt:[2]', mountinfo: rootMount.repeat(100) };
+    const found = await find(dir, { 10: long, 11: cwd }, { limits: { maxBytes: 1000 } });
+    assert.equal(found.complete, 'no');
+  });
+
+  it('count the bytes of all tables together', async () => {
+    const table = (namespace: number): FakeProcess => ({
+      namespace: `mnt:[${namespace}]`,
+      mountinfo: rootMount.repeat(15),
+    });
+    const limits = { maxBytes: 1000 };
+    using one = tempDir();
+    assert.equal((await find(one, { 10: table(2) }, { limits })).complete, 'yes');
+    using two = tempDir();
+    assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).complete, 'no');
+  });
+
+  it('are said to be reached: time', async () => {
+    using dir = tempDir();
+    const policy = dir.join('policy');
+    mkdirSync(policy);
+    const proc = fakeProc(dir.join('proc'), { 10: {}, 11: {} });
+    let nowMs = 0;
+    const clock = { monotonicMs: () => (nowMs += 1000) };
+    assert.equal((await findHolders({ policy, proc, clock, limits: { maxMs: 1500 } })).complete, 'no');
+  });
+
+  it('hold where there is no table of mounts at all', async () => {
+    using dir = tempDir();
+    const { complete, holders } = await find(dir, { 10: cwd }, { mountinfo: '' });
+    assert.deepEqual([complete, holders], ['no', []]);
+  });
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { readSmallFile } from '../../../src/platform/read-file.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+
+describe('a small file', () => {
+  it('is read whole, up to its bound', () => {
+    using dir = tempDir();
+    for (const length of [0, 1, 65_536, 65_537, 200_000]) {
+      const content = Buffer.alloc(length, 'x');
+      fs.writeFileSync(dir.join('file'), content);
+      const verdict = readSmallFile(dir.join('file'), { maxBytes: length });
+      assert.ok(verdict.kind === 'read' && verdict.bytes.equals(content), `${length} bytes`);
+    }
+  });
+
+  it('is refused beyond its bound', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), 'five!');
+    const verdict = readSmallFile(dir.join('file'), { maxBytes: 4 });
+    assert.equal(verdict.kind === 'refused' && verdict.because, 'too-long');
+  });
+
+  it('is bounded also where the system gives no size', () => {
+    assert.equal(fs.statSync('/proc/self/maps').size, 0);
+    assert.equal(readSmallFile('/proc/self/maps', { maxBytes: 10 }).kind, 'refused');
+  });
+
+  it('is absent, not refused, where nothing has its name', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    const why = [dir.join('none'), dir.join('file', 'below')].map((path) => {
+      const verdict = readSmallFile(path, { maxBytes: 10 });
+      return verdict.kind === 'absent' && verdict.why;
+    });
+    assert.deepEqual(why, ['ENOENT', 'ENOTDIR']);
+  });
+
+  it('is no directory and no FIFO, which would hang a reader', () => {
+    using dir = tempDir();
+    execFileSync('mkfifo', [dir.join('fifo')]);
+    for (const path of [dir.path, dir.join('fifo')]) {
+      const verdict = readSmallFile(path, { maxBytes: 10 });
+      assert.equal(verdict.kind === 'refused' && verdict.because, 'not-regular', path);
+    }
+  });
+
+  it('may be a link, unless links are refused', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), 'here');
+    fs.symlinkSync('file', dir.join('link'));
+    assert.equal(readSmallFile(dir.join('link'), { maxBytes: 10 }).kind, 'read');
+    const refused = readSmallFile(dir.join('link'), { maxBytes: 10, links: 'refused' });
+    assert.deepEqual([refused.kind, refused.kind === 'refused' && refused.why], ['refused', 'ELOOP']);
+  });
+});

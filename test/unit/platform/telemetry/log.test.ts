@@ -1,0 +1,55 @@
+// Log lines as an operator's collector sees them: JSON on stderr, each there before the next thing happens.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { runScript } from '../../../kit/cli/child-script.js';
+
+async function linesOf(script: string): Promise<{ lines: Record<string, unknown>[]; stdout: string }> {
+  const result = await runScript(
+    `const { createLog } = await import(at('src/platform/telemetry/log.js'));${script}`,
+  );
+  assert.notEqual(result.kind, 'not-started');
+  const { stdout, stderr } = result as { stdout: string; stderr: string };
+  return {
+    lines: stderr
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line)),
+    stdout,
+  };
+}
+
+describe('createLog', () => {
+  it('writes JSON lines with name, time and fields to stderr, and nothing to stdout', async () => {
+    const { lines, stdout } = await linesOf(`createLog('agent', 'info').info({ cycle: 'c-1' }, 'swapped');`);
+    assert.equal(stdout, '');
+    const [line] = lines;
+    assert.equal(line?.['name'], 'agent');
+    assert.equal(line?.['cycle'], 'c-1');
+    assert.equal(line?.['msg'], 'swapped');
+    assert.match(String(line?.['time']), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  it('leaves out what is below its level', async () => {
+    const { lines } = await linesOf(
+      `const log = createLog('agent', 'warn'); log.info('no'); log.warn('yes');`,
+    );
+    assert.deepEqual(
+      lines.map((line) => line['msg']),
+      ['yes'],
+    );
+  });
+
+  it('has written the last line when the process is killed right after it', async () => {
+    const { lines } = await linesOf(
+      `createLog('agent', 'info').info('last'); process.kill(process.pid, 'SIGKILL');`,
+    );
+    assert.equal(lines.at(-1)?.['msg'], 'last');
+  });
+});
+
+describe('silentLog', () => {
+  it('says nothing at any level', () => {
+    assert.equal(silentLog().isLevelEnabled('fatal'), false);
+  });
+});

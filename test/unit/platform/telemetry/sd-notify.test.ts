@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import {
+  monotonicUsec,
+  openNotifier,
+  waitsForReader,
+  watchdogMs,
+} from '../../../../src/platform/telemetry/sd-notify.js';
+import { logLines } from '../../../kit/assert/log-lines.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { listenForNotices } from '../../../kit/net/notify-listener.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+
+const python = needs('python3', 'python3');
+const program = needs('systemd-notify', 'systemd');
+const real = { ...python, ...program };
+
+describe('the door to the service manager', () => {
+  it('is none without NOTIFY_SOCKET', () => {
+    assert.equal(openNotifier({ env: {}, pid: 1, log: silentLog() }), undefined);
+    assert.equal(openNotifier({ env: { NOTIFY_SOCKET: '' }, pid: 1, log: silentLog() }), undefined);
+  });
+
+  it('sends the lines of one telling in one datagram, tellings in their order', real, async () => {
+    using dir = tempDir();
+    await using manager = await listenForNotices(dir.join('notify'));
+    const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
+    const all = [
+      notifier?.tell(['READY=1', 'STATUS=one line\nWATCHDOG=trigger']),
+      notifier?.tell(['WATCHDOG=1']),
+      notifier?.tell(['STOPPING=1']),
+    ];
+    assert.deepEqual(await Promise.all(all), ['told', 'told', 'told']);
+    await manager.has('STOPPING=1');
+    assert.deepEqual(
+      manager.datagrams.map(({ lines }) => lines),
+      [['READY=1', 'STATUS=one line WATCHDOG=trigger'], ['WATCHDOG=1'], ['STOPPING=1']],
+    );
+  });
+
+  it('is idle when all is out', real, async () => {
+    using dir = tempDir();
+    await using manager = await listenForNotices(dir.join('notify'));
+    const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
+    for (let count = 0; count < 5; count += 1) void notifier?.tell([`STATUS=${count}`]);
+    await notifier?.idle();
+    await manager.has('STATUS=4');
+    assert.equal(manager.datagrams.length, 5);
+  });
+
+  it('warns once when nobody listens, and again after it has worked in between', real, async () => {
+    using dir = tempDir();
+    const { log, lines } = logLines();
+    const env = { NOTIFY_SOCKET: dir.join('notify') };
+    const notifier = openNotifier({ env, pid: 1, log });
+    assert.equal(await notifier?.tell(['READY=1']), 'failed');
+    assert.equal(await notifier?.tell(['READY=1']), 'failed');
+    assert.equal(lines.length, 1);
+    await using _manager = await listenForNotices(env.NOTIFY_SOCKET);
+    assert.equal(await notifier?.tell(['READY=1']), 'told');
+  });
+
+  it('warns once when the program is not there, and looks for it no more', async () => {
+    using dir = tempDir();
+    const { log, lines } = logLines();
+    const env = { NOTIFY_SOCKET: dir.join('notify') };
+    const notifier = openNotifier({ env, pid: 1, log, path: dir.path });
+    assert.equal(await notifier?.tell(['READY=1']), 'failed');
+    assert.equal(await notifier?.tell(['STOPPING=1']), 'failed');
+    assert.equal(lines.length, 1);
+    assert.equal(lines[0]?.['level'], 40);
+  });
+
+  it('waits for the barrier of systemd alone', () => {
+    assert.equal(waitsForReader('/run/systemd/notify'), true);
+    assert.equal(waitsForReader('/run/user/1000/systemd/notify'), true);
+    for (const other of ['/run/notify/notify.sock', '@/run/systemd/notify', '/tmp/run/systemd/notify'])
+      assert.equal(waitsForReader(other), false, other);
+  });
+});
+
+describe('the watchdog of the environment', () => {
+  it('is ours when no pid is named, or our own', () => {
+    assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000' }, 7), 30_000);
+    assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '7' }, 7), 30_000);
+    assert.equal(watchdogMs({ WATCHDOG_USEC: '30000000', WATCHDOG_PID: '8' }, 7), undefined);
+  });
+
+  it('is none for what is no time', () => {
+    for (const usec of [undefined, '', '0', '-5', '1e6', 'x'])
+      assert.equal(watchdogMs({ WATCHDOG_USEC: usec }, 7), undefined);
+  });
+});
+
+describe('the monotonic clock', () => {
+  it('is that of everybody on this machine', python, async () => {
+    using dir = tempDir();
+    await using manager = await listenForNotices(dir.join('notify'));
+    const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
+    const before = Number(monotonicUsec());
+    await notifier?.tell(['READY=1']);
+    await manager.has('READY=1');
+    const came = manager.datagrams[0]?.usec ?? 0;
+    assert.ok(before <= came && came <= Number(monotonicUsec()), `${before} ${came}`);
+  });
+});

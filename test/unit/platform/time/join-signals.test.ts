@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { describe, it } from 'node:test';
+import { joinSignals } from '../../../../src/platform/time/join-signals.js';
+
+describe('joined signals', () => {
+  it('abort with the first of them, and its reason', () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    using joined = joinSignals(one.signal, undefined, other.signal);
+    assert.equal(joined.signal.aborted, false);
+    other.abort('enough');
+    one.abort('late');
+    assert.deepEqual([joined.signal.aborted, joined.signal.reason], [true, 'enough']);
+  });
+
+  it('are aborted where one of them was before', () => {
+    const one = new AbortController();
+    one.abort('before');
+    using joined = joinSignals(new AbortController().signal, one.signal);
+    assert.deepEqual([joined.signal.aborted, joined.signal.reason], [true, 'before']);
+  });
+
+  it('leave nothing on a signal that lives on, neither disposed of nor aborted', () => {
+    const long = new AbortController();
+    const traces = (): unknown[] => {
+      // Where AbortSignal.any keeps what depends on a signal: found by its name, for it has no other.
+      const symbols = Object.getOwnPropertySymbols(long.signal).filter((one) =>
+        String(one).includes('Dependant'),
+      );
+      return symbols.flatMap((one) => [...((long.signal as never)[one] as Iterable<unknown>)]);
+    };
+    AbortSignal.any([new AbortController().signal, long.signal]);
+    const before = traces().length;
+    assert.ok(before > 0, 'Node keeps them elsewhere now');
+    for (let uses = 0; uses < 10; uses += 1) {
+      const short = new AbortController();
+      using joined = joinSignals(short.signal, long.signal);
+      if (uses % 2 === 0) short.abort();
+      assert.equal(joined.signal.aborted, uses % 2 === 0);
+    }
+    assert.equal(getEventListeners(long.signal, 'abort').length, 0);
+    assert.equal(traces().length, before);
+  });
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { lookUpUser, type UserFiles } from '../../../../src/platform/users/user-id.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+function files(dir: TempDir): UserFiles {
+  writeFileSync(dir.join('passwd'), 'root:x:0:0::/:\nunbound:x:104:110::/:\nbroken:x::x:/:\n');
+  writeFileSync(dir.join('group'), 'root:x:0:\nssl-cert:x:111:unbound,nginx\nx:y\nother:x:112:unbounded\n');
+  return { passwd: dir.join('passwd'), group: dir.join('group') };
+}
+
+describe('lookUpUser', () => {
+  it('finds a name with its own group and its others', () => {
+    using dir = tempDir();
+    assert.deepEqual(lookUpUser('unbound', files(dir)), { uid: 104, gid: 110, groups: [111] });
+  });
+
+  it('finds a number, or takes it as it is', () => {
+    using dir = tempDir();
+    assert.deepEqual(lookUpUser(104, files(dir)), { uid: 104, gid: 110, groups: [111] });
+    assert.deepEqual(lookUpUser(4000, files(dir)), { uid: 4000, gid: 4000, groups: [] });
+  });
+
+  it('refuses a name that is not there, or has no numbers', () => {
+    using dir = tempDir();
+    for (const name of ['nobody-here', 'broken']) {
+      assert.throws(() => lookUpUser(name, files(dir)), { code: 'CONFIG_INVALID' });
+    }
+  });
+
+  it('reads the files of this host', () => {
+    assert.equal(lookUpUser('root').uid, 0);
+  });
+});

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import {
+  createKeyFile,
+  newSeed,
+  publicKeyOf,
+  readKeyFile,
+  replaceKeyFile,
+  unlockKey,
+} from '../../../../src/publisher/keys/key-file.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+const durableFs = createDurableFs();
+
+function makeKey(dir: TempDir, passphrase?: string): { path: string; seed: Uint8Array } {
+  const path = dir.join('one.key');
+  const seed = newSeed();
+  createKeyFile({ path, seed, durableFs, ...(passphrase === undefined ? {} : { passphrase }) });
+  return { path, seed };
+}
+
+function rewrite(path: string, change: (file: Record<string, unknown>) => void): void {
+  const file = JSON.parse(fs.readFileSync(path, 'utf8'));
+  change(file);
+  fs.writeFileSync(path, JSON.stringify(file));
+}
+
+describe('a key file under a passphrase', () => {
+  it('gives the secret back for the passphrase, however its letters were composed', () => {
+    using dir = tempDir();
+    const { path, seed } = makeKey(dir, 'schlüssel');
+    const file = readKeyFile(path)!;
+    assert.equal(file.publicKey, publicKeyOf(seed));
+    assert.deepEqual(unlockKey(file, 'schlu\u0308ssel'), seed);
+  });
+
+  it('holds no byte of the secret in the clear', () => {
+    using dir = tempDir();
+    const { path, seed } = makeKey(dir, 'x');
+    const text = fs.readFileSync(path, 'utf8');
+    for (const encoding of ['base64', 'hex'] as const) {
+      assert.ok(!text.includes(Buffer.from(seed).toString(encoding)));
+    }
+  });
+
+  it('refuses a wrong passphrase, and none', () => {
+    using dir = tempDir();
+    const file = readKeyFile(makeKey(dir, 'right').path)!;
+    assert.throws(() => unlockKey(file, 'wrong'), { code: 'PASSPHRASE_WRONG' });
+    assert.throws(() => unlockKey(file, undefined), { code: 'PASSPHRASE_NEEDED' });
+  });
+
+  it('refuses a public key that is not its own', () => {
+    using dir = tempDir();
+    const { path } = makeKey(dir, 'x');
+    rewrite(path, (file) => {
+      file['public'] = publicKeyOf(newSeed());
+    });
+    assert.throws(() => unlockKey(readKeyFile(path)!, 'x'), { code: 'KEY_UNREADABLE' });
+  });
+
+  for (const [name, scrypt] of Object.entries({
+    'N of hours': { N: 2 ** 40, r: 8, p: 1 },
+    'N that is no power of two': { N: 1000, r: 8, p: 1 },
+    'N of one': { N: 1, r: 8, p: 1 },
+    'r beyond memory': { N: 2 ** 15, r: 2 ** 20, p: 1 },
+    'p of days': { N: 2 ** 15, r: 8, p: 10_000 },
+    'p of nothing': { N: 2 ** 15, r: 8, p: 0 },
+    'N as text': { N: '32768', r: 8, p: 1 },
+  })) {
+    it(`refuses scrypt parameters out of bounds: ${name}`, () => {
+      using dir = tempDir();
+      const { path } = makeKey(dir, 'x');
+      rewrite(path, (file) => {
+        file['scrypt'] = { ...(file['scrypt'] as object), ...scrypt };
+      });
+      assert.throws(() => readKeyFile(path), { code: 'KEY_UNREADABLE' });
+    });
+  }
+});
+
+describe('a key file under another passphrase', () => {
+  it('is the old or the new one, whole, whatever write fails', () => {
+    const ops = ['keys.replace:write', 'keys.replace:rename', 'keys.replace:flush-directory'];
+    for (const failing of ops) {
+      using dir = tempDir();
+      const { path, seed } = makeKey(dir, 'old');
+      const before = ({ op }: { op: string }): void => {
+        if (op === failing) throw new Error('crash');
+      };
+      const crashing = createDurableFs({ before });
+      const change = { path, seed, passphrase: 'new', name: 'anna' };
+      assert.throws(() => replaceKeyFile({ ...change, durableFs: crashing }), /crash/);
+      const opened = failing === 'keys.replace:flush-directory' ? 'new' : 'old';
+      assert.deepEqual(unlockKey(readKeyFile(path)!, opened), seed);
+      assert.deepEqual(fs.readdirSync(dir.path), ['one.key']);
+      replaceKeyFile({ ...change, durableFs });
+      const file = readKeyFile(path)!;
+      assert.deepEqual([unlockKey(file, 'new'), file.name], [seed, 'anna']);
+      assert.throws(() => unlockKey(file, 'old'), { code: 'PASSPHRASE_WRONG' });
+      assert.equal(fs.statSync(path).mode & 0o777, 0o600);
+    }
+  });
+});
+
+describe('a key file', () => {
+  it('is 0600 under any umask', () => {
+    using dir = tempDir();
+    const before = process.umask(0);
+    try {
+      assert.equal(fs.statSync(makeKey(dir).path).mode & 0o777, 0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('is never overwritten, not even through a link', () => {
+    using dir = tempDir();
+    const { path } = makeKey(dir);
+    const before = fs.readFileSync(path);
+    assert.throws(() => makeKey(dir), { code: 'KEY_EXISTS' });
+    fs.symlinkSync('nowhere', dir.join('link'));
+    const options = { path: dir.join('link'), seed: newSeed(), durableFs };
+    assert.throws(() => createKeyFile(options), { code: 'KEY_EXISTS' });
+    assert.deepEqual(fs.readFileSync(path), before);
+  });
+
+  it('in the clear needs no passphrase', () => {
+    using dir = tempDir();
+    const { path, seed } = makeKey(dir);
+    assert.deepEqual(unlockKey(readKeyFile(path)!, undefined), seed);
+  });
+
+  it('that is not there is none', () => {
+    using dir = tempDir();
+    assert.equal(readKeyFile(dir.join('none')), undefined);
+  });
+
+  const broken: Readonly<Record<string, string>> = {
+    'no JSON': '{',
+    null: 'null',
+    'an array': '[]',
+    'another format': '{"writ-key":2,"scheme":"ed25519"}',
+    'another scheme': '{"writ-key":1,"scheme":"rsa"}',
+    'no public key': '{"writ-key":1,"scheme":"ed25519","secret":"AA=="}',
+    'a short secret': `{"writ-key":1,"scheme":"ed25519","public":"${'a'.repeat(64)}","secret":"AA=="}`,
+    'no secret': `{"writ-key":1,"scheme":"ed25519","public":"${'a'.repeat(64)}"}`,
+    'too long': `"${'x'.repeat(20_000)}"`,
+  };
+  for (const [name, text] of Object.entries(broken)) {
+    it(`is refused: ${name}`, () => {
+      using dir = tempDir();
+      fs.writeFileSync(dir.join('broken.key'), text);
+      assert.throws(() => readKeyFile(dir.join('broken.key')), { code: 'KEY_UNREADABLE' });
+    });
+  }
+
+  it('is refused when it is a directory or a FIFO, without waiting', () => {
+    using dir = tempDir();
+    assert.throws(() => readKeyFile(dir.path), { code: 'KEY_UNREADABLE' });
+    execFileSync('mkfifo', [dir.join('fifo.key')]);
+    assert.throws(() => readKeyFile(dir.join('fifo.key')), { code: 'KEY_UNREADABLE' });
+  });
+});

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { openOnlineSigners, resignOnline } from '../../../../src/publisher/signing/online-signing.js';
+import { directoryState } from '../../../kit/assert/directory-state.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { metadataPath, sampleRepository } from '../../../kit/repository/sample-repository.js';
+
+const dayMs = 86_400_000;
+const passphrases = { ask: async () => undefined };
+
+describe('resignOnline', () => {
+  it('signs the timestamp alone, and leaves the snapshot as it is', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const { versions } = await repository.refresh(['timestamp']);
+    assert.deepEqual(versions, { targets: 2, snapshot: 2, timestamp: 3 });
+    assert.ok(!fs.existsSync(metadataPath(repository, '3.snapshot.json')));
+  });
+
+  it('signs both, each with its full life from now', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await clock.advance(40 * dayMs);
+    const { versions } = await repository.refresh();
+    assert.deepEqual(versions, { targets: 1, snapshot: 2, timestamp: 2 });
+    const expires = (name: string): number =>
+      Date.parse(JSON.parse(fs.readFileSync(metadataPath(repository, name), 'utf8')).signed.expires);
+    assert.equal(expires('timestamp.json'), clock.nowMs() + 7 * dayMs);
+    assert.equal(expires('2.snapshot.json'), clock.nowMs() + 30 * dayMs);
+  });
+
+  it('needs only the two online keys', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const keys = dir.join('server-keys');
+    fs.mkdirSync(keys);
+    for (const name of ['snapshot.key', 'timestamp.key'])
+      fs.copyFileSync(`${repository.keys}/${name}`, `${keys}/${name}`);
+    const signers = await openOnlineSigners(repository.directory, { path: keys, passphrases });
+    const { versions } = await resignOnline({
+      repository: repository.directory,
+      signers,
+      roles: ['snapshot', 'timestamp'],
+      clock: repository.clock,
+      durableFs: createDurableFs(),
+      holder: 'serve',
+      lockWaitMs: 0,
+    });
+    assert.equal(versions.timestamp, 3);
+  });
+
+  it('opens no other key file', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    fs.writeFileSync(`${repository.keys}/targets.key`, 'not a key file');
+    fs.writeFileSync(`${repository.keys}/root-1.key`, 'not a key file');
+    assert.equal((await repository.refresh()).versions.timestamp, 2);
+  });
+
+  it('says which key is missing', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    fs.rmSync(`${repository.keys}/timestamp.key`);
+    await assert.rejects(repository.refresh(), { code: 'KEYS_MISSING' });
+  });
+
+  it('signs nothing while targets have expired: hosts would refuse them', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await clock.advance(366 * dayMs);
+    const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
+    await assert.rejects(repository.refresh(), { code: 'REPOSITORY_INVALID' });
+    assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
+  });
+
+  it('takes no targets live that do not verify, and says so while the timestamp is young', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await repository.publish({ a: 'a' });
+    fs.copyFileSync(metadataPath(repository, '2.targets.json'), metadataPath(repository, '3.targets.json'));
+    const before = directoryState(`${repository.directory}/metadata`);
+    await assert.rejects(repository.refresh(), { code: 'REPOSITORY_INVALID' });
+    assert.deepEqual(directoryState(`${repository.directory}/metadata`), before);
+    await clock.advance(2 * dayMs);
+    const { versions, ignored } = await repository.refresh();
+    assert.equal(versions.targets, 2);
+    assert.deepEqual(ignored, ['3.targets.json']);
+  });
+
+  it('does not take waiting targets live when their archive is missing', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = dir.join('offline');
+    fs.cpSync(repository.keys, keys, { recursive: true });
+    fs.rmSync(`${keys}/timestamp.key`);
+    await repository.publish({ a: 'a' }, { keys });
+    fs.rmSync(`${repository.directory}/targets/dns-edge`, { recursive: true });
+    await assert.rejects(repository.refresh(), { code: 'REPOSITORY_INVALID' });
+  });
+});

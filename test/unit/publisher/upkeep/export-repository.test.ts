@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { createDurableFs, type FileOperation } from '../../../../src/platform/disk/durable-fs.js';
+import {
+  type ExportOptions,
+  type ExportResult,
+  exportRepository,
+} from '../../../../src/publisher/upkeep/export-repository.js';
+import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { publishedByTeam } from '../../../kit/repository/delegated-repository.js';
+import {
+  noReport,
+  type SampleRepository,
+  sampleRepository,
+} from '../../../kit/repository/sample-repository.js';
+
+function exportTo(
+  repository: SampleRepository,
+  directory: string,
+  more: Partial<ExportOptions> = {},
+): Promise<ExportResult> {
+  return exportRepository({
+    repository: repository.directory,
+    directory,
+    clock: repository.clock,
+    durableFs: createDurableFs(),
+    lockWaitMs: 0,
+    report: noReport,
+    ...more,
+  });
+}
+
+/** The serial a host without a network takes from the directory, its archive read whole. */
+async function serialAt(
+  { rootPath, clock }: SampleRepository,
+  directory: string,
+): Promise<number | undefined> {
+  const source = openRepositorySource(pathToFileURL(directory).href, { clock, version: 'test' });
+  const client = openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
+  await client.refresh();
+  const target = await client.target('dns-edge', 'stable');
+  if (target === undefined) return undefined;
+  for await (const _chunk of client.streamTarget(target));
+  return target.release.serial;
+}
+
+async function published(dir: TempDir): Promise<SampleRepository> {
+  const repository = sampleRepository(dir);
+  await repository.publish({ file: 'one' });
+  await repository.publish({ file: 'two' });
+  await repository.publish({ rule: '' }, { bundle: 'access' });
+  return repository;
+}
+
+describe('exportRepository', () => {
+  it('makes a directory that a host takes under the same rules, with current archives only', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const stick = dir.join('stick', 'policy');
+    const result = await exportTo(repository, stick);
+    assert.equal(await serialAt(repository, stick), 2);
+    assert.deepEqual([result.releases.length, result.copied, result.expires.role], [2, 2, 'timestamp']);
+    assert.deepEqual(fs.readdirSync(`${stick}/metadata`).sort(), [
+      '1.root.json',
+      '4.snapshot.json',
+      '4.targets.json',
+      'timestamp.json',
+    ]);
+    assert.equal(fs.readdirSync(`${stick}/targets/dns-edge`).length, 1);
+    assert.ok(!fs.existsSync(`${stick}/.lock`));
+  });
+
+  it('replaces an older export, copies what is new, and removes what is old', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    await exportTo(repository, stick);
+    await repository.publish({ file: 'three' });
+    const result = await exportTo(repository, stick);
+    assert.deepEqual([result.copied, await serialAt(repository, stick)], [1, 3]);
+    assert.equal(fs.readdirSync(`${stick}/targets/dns-edge`).length, 1);
+    assert.equal(fs.readdirSync(`${stick}/metadata`).length, 4);
+  });
+
+  it('mends an archive on the stick whose bytes are not the signed ones', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    await exportTo(repository, stick);
+    const [name = ''] = fs.readdirSync(`${stick}/targets/dns-edge`);
+    const path = `${stick}/targets/dns-edge/${name}`;
+    fs.writeFileSync(path, Buffer.alloc(fs.statSync(path).size));
+    assert.equal((await exportTo(repository, stick)).copied, 1);
+  });
+
+  it('cut off at any write never looks whole: no repository at first, the older one later', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const operations: FileOperation[] = [];
+    const watch = createDurableFs({ before: (operation) => operations.push(operation) });
+    const old = dir.join('old');
+    await exportTo(repository, old);
+    await repository.publish({ file: 'three' });
+    await exportTo(repository, dir.join('watched'), { durableFs: watch });
+    const until = operations.findIndex(({ op }) => op === 'export.timestamp:rename');
+    assert.ok(until > 10);
+    for (let at = 0; at <= until; at += 1) {
+      const fresh = dir.join(`fresh-${at}`);
+      const again = dir.join(`again-${at}`);
+      fs.cpSync(old, again, { recursive: true });
+      for (const directory of [fresh, again]) {
+        let count = 0;
+        const durableFs = createDurableFs({
+          before: () => {
+            if (count === at) throw new Error('cut off');
+            count += 1;
+          },
+        });
+        await exportTo(repository, directory, { durableFs }).catch(() => undefined);
+      }
+      assert.ok(!fs.existsSync(`${fresh}/metadata/timestamp.json`), `cut off at ${at}`);
+      assert.ok([2, 3].includes((await serialAt(repository, again)) ?? 0), `cut off at ${at}`);
+      await exportTo(repository, again);
+      assert.equal(await serialAt(repository, again), 3);
+      for (const directory of [fresh, again]) fs.rmSync(directory, { recursive: true, force: true });
+    }
+  });
+
+  it('takes the archives of some bundles only; the metadata is always whole', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    await exportTo(repository, stick, { bundles: ['dns-edge'] });
+    assert.deepEqual(fs.readdirSync(`${stick}/targets`), ['dns-edge']);
+    assert.equal(await serialAt(repository, stick), 2);
+    await rejectsCode('RELEASE_UNKNOWN', exportTo(repository, stick, { bundles: ['none'] }));
+  });
+
+  it('takes the bundles of teams along', async () => {
+    using dir = tempDir();
+    const { repository } = await publishedByTeam(dir);
+    await exportTo(repository, dir.join('stick'));
+    assert.equal(await serialAt(repository, dir.join('stick')), 1);
+  });
+
+  it('goes over nothing else: a foreign directory, another repository, a newer export, the repository itself', async () => {
+    using dir = tempDir();
+    using other = tempDir();
+    const repository = await published(dir);
+    fs.mkdirSync(dir.join('photos'));
+    fs.writeFileSync(dir.join('photos', 'cat.jpg'), '');
+    await rejectsCode('REPOSITORY_EXISTS', exportTo(repository, dir.join('photos')));
+    const foreign = sampleRepository(other);
+    await rejectsCode('REPOSITORY_EXISTS', exportTo(repository, foreign.directory));
+    await rejectsCode('USAGE', exportTo(repository, `${repository.directory}/export`));
+    await rejectsCode('USAGE', exportTo(repository, repository.directory));
+    fs.cpSync(repository.directory, dir.join('copy'), { recursive: true });
+    await repository.refresh();
+    await exportTo(repository, dir.join('stick'));
+    await rejectsCode(
+      'REPOSITORY_EXISTS',
+      exportTo({ ...repository, directory: dir.join('copy') }, dir.join('stick')),
+    );
+  });
+
+  it('exports no archive that is not the signed one, and nothing that has expired', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const directory = `${repository.directory}/targets/access`;
+    const [name = ''] = fs.readdirSync(directory);
+    fs.appendFileSync(`${directory}/${name}`, ' ');
+    await rejectsCode('REPOSITORY_INVALID', exportTo(repository, dir.join('stick')));
+    assert.ok(!fs.existsSync(dir.join('stick', 'metadata', 'timestamp.json')));
+  });
+});

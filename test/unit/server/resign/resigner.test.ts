@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { WritError } from '../../../../src/core/errors.js';
+import type { OnlineRole } from '../../../../src/core/tuf/tuf-metadata.js';
+import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import type { RepositoryState, RepositoryView } from '../../../../src/server/resign/repository-view.js';
+import { createResigner, type Resigner } from '../../../../src/server/resign/resigner.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const dayMs = 86_400_000;
+const watchEveryMs = 10_000;
+
+/** A repository in memory, signed now: snapshot for 30 days, timestamp for 7. */
+function repository(clock: FakeClock): { state: RepositoryState; reads: number; view: RepositoryView } {
+  const signedAtMs = clock.nowMs();
+  const fixture = {
+    reads: 0,
+    state: {
+      roles: {
+        snapshot: { version: 1, signedAtMs, expiresMs: signedAtMs + 30 * dayMs },
+        timestamp: { version: 1, signedAtMs, expiresMs: signedAtMs + 7 * dayMs },
+      },
+      problems: [],
+      pending: [],
+    } as RepositoryState,
+    view: {
+      read: () => {
+        fixture.reads += 1;
+        return fixture.state;
+      },
+      current: () => fixture.state,
+      changed: () => false,
+    },
+  };
+  return fixture;
+}
+
+interface Bench {
+  readonly clock: FakeClock;
+  readonly fixture: ReturnType<typeof repository>;
+  readonly resigner: Resigner;
+  readonly calls: (readonly OnlineRole[])[];
+  readonly results: string[];
+  /** What the signer does next time; undefined: it signs. */
+  fail: Error | undefined;
+}
+
+function bench(): Bench {
+  const clock = fakeClock();
+  const fixture = repository(clock);
+  const calls: (readonly OnlineRole[])[] = [];
+  const results: string[] = [];
+  const signer = {
+    resign: async (roles: readonly OnlineRole[]): Promise<void> => {
+      calls.push(roles);
+      await setImmediate();
+      if (result.fail !== undefined) throw result.fail;
+      const signed = Object.entries(fixture.state.roles).map(([name, role]) => [
+        name,
+        roles.includes(name as OnlineRole)
+          ? {
+              version: role.version + 1,
+              signedAtMs: clock.nowMs(),
+              expiresMs: clock.nowMs() + role.expiresMs - role.signedAtMs,
+            }
+          : role,
+      ]);
+      fixture.state = { roles: Object.fromEntries(signed), problems: [], pending: [] };
+    },
+  };
+  const resigner = createResigner({
+    view: fixture.view,
+    signer,
+    clock,
+    log: silentLog(),
+    watchEveryMs,
+    onResult: (one) => results.push(one),
+  });
+  const result: Bench = { clock, fixture, resigner, calls, results, fail: undefined };
+  return result;
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+}
+
+describe('re-signing loop', () => {
+  it('signs nothing before it is started, and nothing that is not due', async () => {
+    const one = bench();
+    await settle();
+    assert.equal(one.fixture.reads, 0);
+    one.resigner.start();
+    await settle();
+    await one.clock.advance(60_000);
+    assert.deepEqual(one.calls, []);
+    assert.ok(one.fixture.reads > 1);
+    await one.resigner.stop();
+    assert.equal(one.clock.sleeping(), 0);
+  });
+
+  it('signs the timestamp after a quarter of its life, the snapshot after a quarter of its own', async () => {
+    const one = bench();
+    one.resigner.start();
+    await settle();
+    one.clock.setWallTime(one.clock.nowMs() + 1.75 * dayMs - watchEveryMs - 1);
+    await one.clock.advance(watchEveryMs);
+    assert.deepEqual(one.calls, []);
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    assert.deepEqual(one.calls, [['timestamp']]);
+    one.clock.setWallTime(one.clock.nowMs() + 5.75 * dayMs);
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    assert.deepEqual(one.calls, [['timestamp'], ['snapshot', 'timestamp']]);
+    assert.deepEqual(one.results, ['success', 'success']);
+    assert.equal(one.resigner.status().failure, undefined);
+    assert.ok((one.resigner.status().lastSuccessMs ?? 0) > 0);
+    await one.resigner.stop();
+  });
+
+  it('takes a waiting publish live when it is woken', async () => {
+    const one = bench();
+    one.resigner.start();
+    await settle();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.resigner.wake();
+    await settle();
+    assert.deepEqual(one.calls, [['snapshot', 'timestamp']]);
+    await one.resigner.stop();
+  });
+
+  it('takes a waiting publish live by itself', async () => {
+    const one = bench();
+    one.resigner.start();
+    await settle();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    assert.equal(one.calls.length, 1);
+    await one.resigner.stop();
+  });
+
+  it('survives failures, tries again with growing waits, and forgets them after a success', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.fail = new WritError('KEY_UNREADABLE', 'no such key');
+    one.resigner.start();
+    await settle();
+    assert.equal(one.resigner.status().failure?.code, 'KEY_UNREADABLE');
+    assert.equal(one.resigner.status().failure?.count, 1);
+    // A request that finds the directory changed must not turn into one signing try a request.
+    one.resigner.wake();
+    await settle();
+    assert.equal(one.calls.length, 1);
+    await one.clock.advance(5000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    await one.clock.advance(9999);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    one.fail = undefined;
+    await one.clock.advance(1);
+    await settle();
+    assert.equal(one.calls.length, 3);
+    assert.equal(one.resigner.status().failure, undefined);
+    assert.deepEqual(one.results, ['failure', 'failure', 'success']);
+    await one.resigner.stop();
+  });
+
+  it('keeps trying when the wall clock is set back', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.fail = new Error('of no kind');
+    one.resigner.start();
+    await settle();
+    assert.equal(one.resigner.status().failure?.code, 'INTERNAL');
+    one.clock.setWallTime(0);
+    await one.clock.advance(5000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    await one.resigner.stop();
+  });
+
+  it('counts it as a failure when a signer leaves something due, and does not ask at every tick', async () => {
+    const one = bench();
+    const waiting = { ...one.fixture.state, pending: ['2.targets.json'] };
+    Object.defineProperty(one.fixture, 'state', { get: () => waiting, set: () => undefined });
+    one.resigner.start();
+    await settle();
+    assert.equal(one.resigner.status().failure?.code, 'REPOSITORY_INVALID');
+    await one.clock.advance(4999);
+    await settle();
+    assert.equal(one.calls.length, 1);
+    await one.resigner.stop();
+  });
+
+  it('lets another writer finish, and signs only what that one left due', async () => {
+    const one = bench();
+    const waiting = { ...one.fixture.state, pending: ['2.targets.json'] };
+    const done = one.fixture.state;
+    one.fixture.state = waiting;
+    one.fail = new WritError('REPOSITORY_LOCKED', 'a publish is at work');
+    one.resigner.start();
+    await settle();
+    await one.clock.advance(1000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    assert.deepEqual([one.resigner.status().failure, one.results], [undefined, []]);
+    one.fixture.state = done;
+    await one.clock.advance(1000);
+    await settle();
+    assert.equal(one.calls.length, 2);
+    assert.deepEqual(one.resigner.status(), {});
+    await one.resigner.stop();
+  });
+
+  it('calls it a failure when the other writer never ends', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.fail = new WritError('REPOSITORY_LOCKED', 'a publish hangs');
+    one.resigner.start();
+    await settle();
+    for (let second = 0; second < 30; second += 1) {
+      assert.equal(one.resigner.status().failure, undefined);
+      await one.clock.advance(1000);
+      await settle();
+    }
+    assert.equal(one.resigner.status().failure?.code, 'REPOSITORY_LOCKED');
+    await one.resigner.stop();
+  });
+
+  it('lets a signing end before it stops', async () => {
+    const one = bench();
+    one.fixture.state = { ...one.fixture.state, pending: ['2.targets.json'] };
+    one.resigner.start();
+    await one.resigner.stop();
+    assert.deepEqual(one.results, ['success']);
+  });
+});

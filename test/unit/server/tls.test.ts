@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { connect } from 'node:tls';
+import { isWritError } from '../../../src/core/errors.js';
+import { startServer } from '../../../src/server/server.js';
+import type { TlsFiles } from '../../../src/server/tls-files.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { makeCertificate, secureGet } from '../../kit/net/certificate.js';
+import { needs } from '../../kit/programs/real-programs.js';
+import { writeRepository } from '../../kit/repository/unsigned-repository.js';
+
+function handshake(url: string, maxVersion: 'TLSv1.1' | 'TLSv1.2'): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const minVersion = maxVersion === 'TLSv1.1' ? 'TLSv1' : maxVersion;
+    const ciphers = 'DEFAULT@SECLEVEL=0';
+    const options = { host: hostname, port: Number(port), minVersion, maxVersion, ciphers } as const;
+    const socket = connect({ ...options, rejectUnauthorized: false }, () => {
+      resolve(socket.getProtocol() ?? '');
+      socket.destroy();
+    });
+    socket.on('error', () => resolve('refused'));
+  });
+}
+
+describe('TLS', needs('openssl', 'openssl'), () => {
+  it('serves with a certificate, at least TLS 1.2, and takes a new one without a restart', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const first = await makeCertificate(dir.path, 'first');
+    const second = await makeCertificate(dir.path, 'second');
+    const tls = { certFile: dir.join('live.crt'), keyFile: dir.join('live.pem') };
+    const install = (files: TlsFiles): void => {
+      fs.copyFileSync(files.certFile, tls.certFile);
+      fs.copyFileSync(files.keyFile, tls.keyFile);
+    };
+    install(first);
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, tls });
+    try {
+      assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
+      const answer = await secureGet(server.url, first.certFile);
+      assert.deepEqual(answer, { status: 200, name: 'first', protocol: 'TLSv1.3' });
+      assert.equal(await handshake(server.url, 'TLSv1.2'), 'TLSv1.2');
+      assert.equal(await handshake(server.url, 'TLSv1.1'), 'refused');
+
+      install(second);
+      server.reloadTls();
+      assert.equal((await secureGet(server.url, second.certFile)).name, 'second');
+
+      // Half of a renewal: the pair in use stays.
+      fs.copyFileSync(first.certFile, tls.certFile);
+      assert.throws(() => server.reloadTls(), isTlsInvalid);
+      assert.equal((await secureGet(server.url, second.certFile)).name, 'second');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('refuses a certificate and key that are no pair, or that are not there', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const first = await makeCertificate(dir.path, 'first');
+    const second = await makeCertificate(dir.path, 'second');
+    fs.writeFileSync(dir.join('long.pem'), Buffer.alloc(1_000_001));
+    for (const tls of [
+      { certFile: first.certFile, keyFile: second.keyFile },
+      { certFile: first.certFile, keyFile: dir.join('none.pem') },
+      { certFile: first.certFile, keyFile: dir.join('long.pem') },
+      { certFile: dir.join('.lock'), keyFile: first.keyFile },
+    ]) {
+      const start = startServer({ repository: dir.path, host: '127.0.0.1', port: 0, tls });
+      await assert.rejects(start, isTlsInvalid);
+    }
+  });
+});
+
+describe('a server without TLS', () => {
+  it('has no certificate to read again', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0 });
+    server.reloadTls();
+    await server.close();
+  });
+});
+
+function isTlsInvalid(error: unknown): boolean {
+  return isWritError(error) && error.code === 'TLS_INVALID';
+}

@@ -1,0 +1,256 @@
+// Mirrors that lie, withhold or show an old view, while another one is honest.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import {
+  isoTime,
+  makeKey,
+  type RepositorySimulator,
+  signWith,
+} from '../../../kit/repository/repository-simulator.js';
+import { encodeEnvelope } from '../../../kit/repository/simulated-metadata.js';
+import { down } from '../../../kit/repository/simulated-mirror.js';
+import {
+  type Bench,
+  bench,
+  dayMs,
+  minuteMs,
+  refreshed,
+  startMs,
+  version,
+} from '../../../kit/trust/mirror-bench.js';
+
+/** What the first mirror does, and the code under which it is left; the second has the next version. */
+const lies: Readonly<Record<string, readonly [code: string, lie: (it: Bench) => void]>> = {
+  'answers with an error': [
+    'SERVER_ERROR',
+    ({ a }) => {
+      a.fault = Object.assign(down(), { code: 'SERVER_ERROR' });
+    },
+  ],
+  'has an older timestamp (rollback)': [
+    'METADATA_ROLLBACK',
+    ({ a, repository }) => a.files.set('metadata/timestamp.json', olderTimestamp(repository)),
+  ],
+  'serves a timestamp that only a stranger signed': [
+    'SIGNATURE_WRONG_KEY',
+    ({ a, repository }) => {
+      const { timestamp } = repository;
+      a.files.set('metadata/timestamp.json', encodeEnvelope(signWith([makeKey()], timestamp), timestamp));
+    },
+  ],
+  'serves an expired timestamp (freeze)': [
+    'METADATA_EXPIRED',
+    ({ a, repository }) => {
+      const expired = { ...repository.timestamp, version: 9, expires: isoTime(startMs) };
+      a.files.set(
+        'metadata/timestamp.json',
+        encodeEnvelope(signWith(repository.keys.timestamp, expired), expired),
+      );
+    },
+  ],
+  'serves a snapshot of another version (mix-and-match)': [
+    'METADATA_MIX',
+    ({ a, repository, upload }) => {
+      upload(a);
+      a.files.set('metadata/3.snapshot.json', repository.file('2.snapshot.json'));
+    },
+  ],
+  'withholds the snapshot': [
+    'METADATA_MISSING',
+    ({ a, upload }) => {
+      upload(a);
+      a.files.delete('metadata/3.snapshot.json');
+    },
+  ],
+  'serves a timestamp without end': [
+    'DOWNLOAD_TOO_LARGE',
+    ({ a }) => a.files.set('metadata/timestamp.json', Buffer.alloc(16_001)),
+  ],
+  'serves what is no metadata': [
+    'METADATA_MALFORMED',
+    ({ a }) => a.files.set('metadata/timestamp.json', Buffer.from('<html>')),
+  ],
+  'forges the next root': [
+    'SIGNATURE_WRONG_KEY',
+    ({ a, repository }) => {
+      const root = { ...repository.root, version: 2 };
+      a.files.set('metadata/2.root.json', encodeEnvelope(signWith([makeKey(), makeKey()], root), root));
+    },
+  ],
+};
+
+function olderTimestamp(repository: RepositorySimulator): Buffer {
+  const older = { ...repository.timestamp, version: 1 };
+  return encodeEnvelope(signWith(repository.keys.timestamp, older), older);
+}
+
+describe('attack: a malicious mirror blocks updates', () => {
+  for (const [what, [code, lie]] of Object.entries(lies)) {
+    it(`in vain when it ${what}: ${code}`, async () => {
+      const it = await bench();
+      it.repository.publish();
+      it.upload(it.b);
+      lie(it);
+      assert.deepEqual(await refreshed(it.client), ['https://b/', `https://a/ ${code}`]);
+      assert.equal(version(it.client, 'targets'), 3);
+    });
+  }
+
+  it('in vain when our own code stumbles over what it serves', async () => {
+    const { client, a, b, repository, upload } = await bench();
+    repository.publish();
+    upload(b);
+    a.fetch = async () => {
+      throw new TypeError('undefined is not a function');
+    };
+    assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ INTERNAL']);
+  });
+
+  it('in vain when it never ends: each mirror has its own time, and less while another one is left', async () => {
+    const { client, a, b, repository, upload } = await bench({
+      metadataTimeoutMs: 30,
+      refreshTimeoutMs: 60_000,
+    });
+    repository.publish();
+    upload(b);
+    a.fetch = (_path, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(Object.assign(down(), { code: 'INTERRUPTED' })));
+      });
+    const { mirror, failures } = await client.refresh();
+    assert.deepEqual(
+      [mirror, failures.map(({ error }) => [error.code, error.facts.expected])],
+      ['https://b/', [['DOWNLOAD_TIMEOUT', 30]]],
+    );
+  });
+
+  it('and cannot take back what it gave: the next mirror goes on from there', async () => {
+    const { client, a, b, repository, upload, store } = await bench();
+    repository.rotate('timestamp');
+    repository.publish();
+    upload(a, b);
+    a.files.set('metadata/3.targets.json', Buffer.from('{}'));
+    assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_MALFORMED']);
+    assert.deepEqual(b.takeRequests(), [
+      'GET metadata/3.root.json',
+      'GET metadata/timestamp.json',
+      'GET metadata/3.targets.json',
+    ]);
+    assert.deepEqual(Buffer.from(store.loadFiles().targets ?? []), repository.file('3.targets.json'));
+  });
+
+  it('but holds the host at the newest timestamp: an older view of another mirror stays refused', async () => {
+    const { client, a, b, repository, upload } = await bench();
+    repository.publish();
+    upload(a);
+    a.files.delete('metadata/3.snapshot.json');
+    const error = await rejectsCode('METADATA_ROLLBACK', client.refresh());
+    assert.deepEqual(error.facts['mirrors'], [
+      { mirror: 'https://a/', code: 'METADATA_MISSING' },
+      { mirror: 'https://b/', code: 'METADATA_ROLLBACK' },
+    ]);
+    assert.equal(version(client, 'timestamp'), 3);
+    upload(b);
+    assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_MISSING']);
+  });
+
+  it('and a true but old view that has not expired is no news, as the page on configuration says', async () => {
+    const { client, b, repository, upload } = await bench();
+    repository.publish();
+    upload(b);
+    assert.deepEqual(await refreshed(client), ['https://a/']);
+    assert.equal(version(client, 'targets'), 2);
+  });
+});
+
+describe('attack: a mirror that shows an old view and withholds what nobody else keeps any more', () => {
+  /** The first mirror stays at a view whose role and archive the second one has collected since. */
+  async function twoViews(): Promise<Bench> {
+    const world = await bench();
+    const { repository, a, b, upload } = world;
+    repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
+    const release = { bundle: 'dns', channel: 'stable' };
+    repository.addRelease(release, Buffer.from('first'), { listedBy: 'dns-team' });
+    repository.publish();
+    upload(a);
+    repository.withhold('1.dns-team.json');
+    for (const path of [...repository.files.keys()].filter((one) => one.startsWith('targets/'))) {
+      repository.files.delete(path);
+      a.files.delete(path);
+    }
+    repository.signedOf('dns-team').version += 1;
+    repository.addRelease({ ...release, serial: 2 }, Buffer.from('second'), { listedBy: 'dns-team' });
+    repository.publish();
+    upload(b);
+    return world;
+  }
+
+  it('is left at the next refresh when it withheld a delegated role', async () => {
+    const { client, a } = await twoViews();
+    a.files.delete('metadata/1.dns-team.json');
+    assert.deepEqual(await refreshed(client), ['https://a/']);
+    await rejectsCode('METADATA_MISSING', client.target('dns', 'stable'));
+    assert.deepEqual(await refreshed(client), ['https://b/']);
+    assert.equal((await client.target('dns', 'stable'))?.release.serial, 2);
+  });
+
+  it('is left at the next refresh when it withheld an archive', async () => {
+    const { client } = await twoViews();
+    await client.refresh();
+    const target = await client.target('dns', 'stable');
+    assert.equal(target?.release.serial, 1);
+    const receive = async (open: (offset: number, signal: AbortSignal) => AsyncIterable<Buffer>) => {
+      for await (const chunk of open(0, new AbortController().signal)) assert.ok(chunk.length > 0);
+    };
+    await rejectsCode('DOWNLOAD_TRUNCATED', client.download(target!, receive));
+    assert.deepEqual(await refreshed(client), ['https://b/']);
+    const next = await client.target('dns', 'stable');
+    assert.equal(next?.release.serial, 2);
+    await client.download(next!, receive);
+  });
+
+  it('is asked first again later, and then its view is a rollback', async () => {
+    const { client, a, clock } = await twoViews();
+    a.files.delete('metadata/1.dns-team.json');
+    await client.refresh();
+    await rejectsCode('METADATA_MISSING', client.target('dns', 'stable'));
+    await client.refresh();
+    await clock.advance(21 * minuteMs);
+    assert.deepEqual(await refreshed(client), ['https://b/', 'https://a/ METADATA_ROLLBACK']);
+  });
+
+  it('is not left for trouble of our own', async () => {
+    const { client } = await twoViews();
+    await client.refresh();
+    const target = await client.target('dns', 'stable');
+    const full = async () => {
+      throw new WritError('DISK_FULL', 'full');
+    };
+    await rejectsCode('DISK_FULL', client.download(target!, full));
+    assert.deepEqual(await refreshed(client), ['https://a/']);
+  });
+});
+
+describe('mirrors: a delegated role that is kept and has expired', () => {
+  it('is no fault of a mirror: none is asked, and none is said to fail', async () => {
+    const { client, repository, a, b, upload, clock } = await bench();
+    repository.delegate('targets', { name: 'dns-team', paths: ['dns/*'] });
+    repository.signedOf('dns-team').expires = isoTime(startMs + 2 * dayMs);
+    repository.publish();
+    upload(a, b);
+    await client.refresh();
+    await client.target('dns', 'stable');
+    clock.setWallTime(startMs + 3 * dayMs);
+    await client.refresh();
+    a.takeRequests();
+    const error = await rejectsCode('METADATA_EXPIRED', client.target('dns', 'stable'));
+    assert.deepEqual([error.facts['role'], error.facts['mirrors']], ['dns-team', undefined]);
+    assert.deepEqual([...a.takeRequests(), ...b.takeRequests()], []);
+    assert.deepEqual(
+      client.mirrors().map((one) => one.state),
+      ['used', 'idle'],
+    );
+  });
+});

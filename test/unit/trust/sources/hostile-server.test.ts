@@ -1,0 +1,222 @@
+// What a server can do to a client below and beside the rules of HTTP: each ends with a code, in bounded time.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { ErrorCode } from '../../../../src/core/errors.js';
+import { defaultTransportLimits } from '../../../../src/core/limits.js';
+import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
+import {
+  openRepositorySource,
+  type RepositorySource,
+} from '../../../../src/trust/sources/repository-source.js';
+import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { makeCertificate } from '../../../kit/net/certificate.js';
+import { httpFixture } from '../../../kit/net/http-fixture.js';
+import { endlessly, rawServer } from '../../../kit/net/raw-server.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
+
+const limits = {
+  ...defaultTransportLimits,
+  idleTimeoutMs: 5000,
+  metadataTimeoutMs: 150,
+  archiveTimeoutMs: 150,
+};
+
+function open(url: string, ca?: string): RepositorySource {
+  const more = ca === undefined ? {} : { ca };
+  return openRepositorySource(url, { clock: fakeClock(), version: '9.9.9', limits, ...more });
+}
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+const head = (lines: string): string => `HTTP/1.1 200 OK\r\n${lines}\r\n`;
+
+/** How it answers, and the code of a metadata file and of an archive of 10 kB. */
+const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: Socket) => void]>> = {
+  'resets the connection amid the body': [
+    'DOWNLOAD_TRUNCATED',
+    'DOWNLOAD_TRUNCATED',
+    (socket) => socket.write(`${head('Content-Length: 10\r\n')}01234`, () => socket.resetAndDestroy()),
+  ],
+  'resets the connection before it answers': [
+    'SERVER_UNREACHABLE',
+    'SERVER_UNREACHABLE',
+    (socket) => socket.resetAndDestroy(),
+  ],
+  'ends amid the headers': [
+    'SERVER_UNREACHABLE',
+    'SERVER_UNREACHABLE',
+    (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-'),
+  ],
+  'ends a chunked body without its last chunk': [
+    'DOWNLOAD_TRUNCATED',
+    'DOWNLOAD_TRUNCATED',
+    (socket) => socket.end(`${head('Transfer-Encoding: chunked\r\n')}5\r\n01234\r\n`),
+  ],
+  'sends a chunk whose size is none': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => socket.end(`${head('Transfer-Encoding: chunked\r\n')}zz\r\n01234\r\n`),
+  ],
+  'drips a chunked body without end': [
+    'DOWNLOAD_TIMEOUT',
+    'DOWNLOAD_TIMEOUT',
+    (socket) => {
+      socket.write(head('Transfer-Encoding: chunked\r\n'));
+      endlessly(socket, '1\r\n.\r\n', 20);
+    },
+  ],
+  'sends headers without end': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n');
+      endlessly(socket, `X-Filler: ${'x'.repeat(1000)}\r\n`, 1);
+    },
+  ],
+  'says "early hints" without end': [
+    'DOWNLOAD_TIMEOUT',
+    'DOWNLOAD_TIMEOUT',
+    (socket) => endlessly(socket, 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', 5),
+  ],
+  'names two lengths': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => socket.end(`${head('Content-Length: 10\r\nContent-Length: 5\r\n')}0123456789`),
+  ],
+  'names a length and chunks': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => socket.end(`${head('Content-Length: 10\r\nTransfer-Encoding: chunked\r\n')}0\r\n\r\n`),
+  ],
+  'packs the body though nobody asked': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => {
+      const bomb = gzipSync(Buffer.alloc(1_000_000));
+      socket.write(head(`Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n`));
+      socket.write(bomb);
+    },
+  ],
+};
+
+describe('a hostile server that', () => {
+  for (const [what, [ofMetadata, ofArchive, answer]] of Object.entries(answers)) {
+    it(`${what}: ${ofMetadata}`, async () => {
+      await using server = await rawServer(answer);
+      const source = open(server.url);
+      await rejectsCode(ofMetadata, source.fetch('x', { maxBytes: 100 }));
+      await rejectsCode(ofArchive, collect(source.stream('x', { length: 10_000 })));
+      await source.close();
+    });
+  }
+
+  it('declares less than it sends cuts its own body short, and no byte goes over into the next answer', async () => {
+    await using server = await rawServer((socket) => {
+      socket.write(`${head('Content-Length: 5\r\n')}0123456789`);
+      socket.on('data', () => socket.write(`${head('Content-Length: 4\r\n')}next`));
+    });
+    const source = open(server.url);
+    const first = await source.fetch('x', { maxBytes: 100 });
+    assert.equal(first.kind === 'found' && first.bytes.toString(), '01234');
+    await rejectsCode('DOWNLOAD_TRUNCATED', collect(source.stream('x', { length: 10 })));
+    await source.close();
+  });
+
+  it('answers on IPv6 is a server like others', async (t) => {
+    const server = await rawServer(
+      (socket) => socket.end(`${head('Content-Length: 5\r\n')}hello`),
+      '::1',
+    ).catch(() => undefined);
+    if (server === undefined) return t.skip('no IPv6 on this machine');
+    await using _ = server;
+    const source = open(server.url);
+    const verdict = await source.fetch('x', { maxBytes: 5 });
+    assert.equal(verdict.kind === 'found' && verdict.bytes.toString(), 'hello');
+    assert.ok(source.location.startsWith('http://[::1]:'));
+    await source.close();
+  });
+
+  it('has a certificate for another name is not reached', needs('openssl', 'openssl'), async () => {
+    using dir = tempDir();
+    const { certFile, keyFile } = await makeCertificate(dir.path, 'elsewhere');
+    const ca = readFileSync(certFile, 'utf8');
+    const server = createServer({ cert: ca, key: readFileSync(keyFile) }, (_request, response) => {
+      response.end('hello');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    // The certificate holds for 127.0.0.1 and not for this name of the same address.
+    const source = open(`https://localhost:${port}/`, ca);
+    const error = await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));
+    assert.equal(error.facts['errno'], 'ERR_TLS_CERT_ALTNAME_INVALID');
+    await source.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('speaks plain HTTP where TLS is expected, or the reverse, is not reached', async () => {
+    await using server = await httpFixture((_request, response) => response.end('hello'));
+    const source = open(server.url.replace('http:', 'https:'));
+    await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));
+    await source.close();
+  });
+});
+
+describe('a refresh from a server that', () => {
+  const nowMs = Date.UTC(2026, 10, 1);
+  for (const [status, code] of [
+    [403, 'SERVER_ERROR'],
+    [401, 'SERVER_ERROR'],
+    [410, 'SERVER_ERROR'],
+    [500, 'SERVER_ERROR'],
+    [502, 'SERVER_ERROR'],
+  ] as const) {
+    it(`answers ${status} for the next root ends there: only 404 is the end of the chain`, async () => {
+      const repository = new RepositorySimulator({ nowMs });
+      await using server = await httpFixture((request, response) => {
+        const bytes = repository.files.get(request.url?.slice(1) ?? '');
+        if (bytes === undefined) response.writeHead(status).end();
+        else response.end(bytes);
+      });
+      const source = open(server.url);
+      const store = memoryTrustStore(repository.bootstrapRoot);
+      const client = openRepositoryClient({ source, store, clock: fakeClock({ nowMs }) });
+      const error = await rejectsCode(code, client.refresh());
+      assert.equal(error.facts['status'], status);
+      assert.deepEqual(
+        server.requests.map((one) => one.url),
+        ['/metadata/2.root.json'],
+      );
+      await client.close();
+    });
+  }
+
+  it('answers every request just before its deadline is left after the deadline of the refresh', async () => {
+    const repository = new RepositorySimulator({ nowMs });
+    for (let count = 0; count < 50; count += 1) repository.bumpRoot();
+    await using server = await httpFixture((request, response) => {
+      setTimeout(() => response.end(repository.files.get(request.url?.slice(1) ?? '')), 30);
+    });
+    const transport = { ...defaultTransportLimits, refreshTimeoutMs: 200 };
+    const source = open(server.url);
+    const store = memoryTrustStore(repository.bootstrapRoot);
+    const client = openRepositoryClient({ source, store, clock: fakeClock({ nowMs }), transport });
+    const error = await rejectsCode('DOWNLOAD_TIMEOUT', client.refresh());
+    assert.equal(error.facts.expected, 200);
+    const reached = client.status()?.roles.root?.version ?? 0;
+    assert.ok(reached > 1 && reached < 20, `root ${reached} is kept`);
+    await client.close();
+  });
+});

@@ -1,0 +1,170 @@
+// Lengths, deadlines and cuts of what comes over HTTP.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { type Answer, always, bench } from '../../../kit/net/http-bench.js';
+
+async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+describe('http source: lengths and deadlines', () => {
+  it('stops an endless body at its bound', async () => {
+    let sent = 0;
+    await using it = await bench((_request, response) => {
+      const chunk = Buffer.alloc(10_000);
+      const more = (): void => {
+        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
+        response.once('drain', more);
+      };
+      more();
+    });
+    await rejectsCode('DOWNLOAD_TOO_LARGE', it.source.fetch('x', { maxBytes: 50_000 }));
+    assert.ok(sent < 50_000_000);
+  });
+
+  it('refuses a declared length over the bound without reading', async () => {
+    await using it = await bench((_request, response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.flushHeaders();
+    });
+    const error = await rejectsCode('DOWNLOAD_TOO_LARGE', it.source.fetch('x', { maxBytes: 999 }));
+    assert.equal(error.facts.actual, 1000);
+  });
+
+  it('notices a body that is cut, whether its length was declared or it came in chunks', async () => {
+    for (const headers of [{ 'content-length': '1000' }, {}]) {
+      await using it = await bench((_request, response) => {
+        response.writeHead(200, headers);
+        response.write('half', () => response.destroy());
+      });
+      await rejectsCode('DOWNLOAD_TRUNCATED', it.source.fetch('x', { maxBytes: 5000 }));
+    }
+  });
+
+  it('gives up on a server that accepts and never answers', async () => {
+    await using it = await bench(() => undefined, { idleTimeoutMs: 60 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 10 }));
+  });
+
+  it('gives up on a body that stops coming', async () => {
+    const answer: Answer = (_request, response) => {
+      response.write('half');
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 60 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 10 }));
+  });
+
+  it('gives up on a drip that never stops and never ends', async () => {
+    const answer: Answer = (_request, response) => {
+      const timer = setInterval(() => response.write('.'), 5);
+      response.on('close', () => clearInterval(timer));
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 5000, metadataTimeoutMs: 80 });
+    await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 1_000_000 }));
+  });
+
+  it('waits no longer than for a piece for the rest of an answer that needs no body', async () => {
+    const answer: Answer = (_request, response) => {
+      response.writeHead(404);
+      const timer = setInterval(() => response.write('.'), 5);
+      response.on('close', () => clearInterval(timer));
+    };
+    await using it = await bench(answer, { idleTimeoutMs: 60, metadataTimeoutMs: 60_000 });
+    assert.deepEqual(await it.source.fetch('x', { maxBytes: 10 }), { kind: 'absent' });
+  });
+
+  it('ends when the caller says so', async () => {
+    await using it = await bench(() => controller.abort());
+    const controller = new AbortController();
+    await rejectsCode('INTERRUPTED', it.source.fetch('x', { maxBytes: 10, signal: controller.signal }));
+    await rejectsCode('INTERRUPTED', it.source.fetch('x', { maxBytes: 10, signal: controller.signal }));
+    assert.equal(it.server.requests.length, 1);
+  });
+});
+
+describe('http source: stream', () => {
+  const body = '0123456789';
+  const ranged =
+    (total = body): Answer =>
+    (request, response) => {
+      const start = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1]);
+      response.writeHead(206, { 'content-range': `bytes ${start}-${total.length - 1}/${total.length}` });
+      response.end(total.slice(start));
+    };
+
+  it('streams a whole target without a range', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10 })), body);
+    assert.equal(it.server.requests[0]?.headers.range, undefined);
+  });
+
+  it('goes on where it was cut', async () => {
+    await using it = await bench(ranged());
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
+    assert.equal(it.server.requests[0]?.headers.range, 'bytes=4-');
+  });
+
+  it('shows that it goes on while it skips what it has', async () => {
+    await using it = await bench((_request, response) => {
+      response.writeHead(200, { 'content-length': '6' });
+      response.write('abc', () => setTimeout(() => response.end('def'), 20));
+    });
+    const pieces: string[] = [];
+    for await (const piece of it.source.stream('x', { length: 6, offset: 3 })) pieces.push(`${piece}`);
+    assert.deepEqual(pieces, ['', 'def']);
+  });
+
+  it('skips what it has when the server ignores the range', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
+  });
+
+  it('asks for nothing when nothing is left', async () => {
+    await using it = await bench(always(200, {}, body));
+    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 10 })), '');
+    assert.equal(it.server.requests.length, 0);
+  });
+
+  it('refuses a range other than the one asked for, or of another version', async () => {
+    for (const range of ['bytes 3-9/10', 'bytes 4-8/10', 'bytes 4-9/11', 'none']) {
+      await using it = await bench(always(206, { 'content-range': range, 'content-length': '6' }, '456789'));
+      await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10, offset: 4 })));
+    }
+    await using it = await bench(always(206, { 'content-range': 'bytes 0-9/10' }, body));
+    await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10 })));
+  });
+
+  it('holds the body to its signed length, declared or not', async () => {
+    const chunked = (text: string): Answer => {
+      return (_request, response) => {
+        response.write(text.slice(0, 1));
+        response.end(text.slice(1));
+      };
+    };
+    const cases = [
+      [always(200, { 'content-length': '11' }, `${body}x`), 'DOWNLOAD_TOO_LARGE'],
+      [always(200, { 'content-length': '9' }, body.slice(1)), 'DOWNLOAD_TRUNCATED'],
+      [chunked(`${body}x`), 'DOWNLOAD_TOO_LARGE'],
+      [chunked(body.slice(1)), 'DOWNLOAD_TRUNCATED'],
+      [always(416), 'DOWNLOAD_TRUNCATED'],
+      [always(404), 'TARGET_MISSING'],
+      [always(302, { location: '/' }), 'REDIRECT_REFUSED'],
+    ] as const;
+    for (const [answer, code] of cases) {
+      await using it = await bench(answer);
+      await rejectsCode(code, collect(it.source.stream('targets/a', { length: 10 })));
+    }
+  });
+
+  it('lets go of the connection when the reader stops early', async () => {
+    await using it = await bench(always(200, {}, 'x'.repeat(1_000_000)));
+    for await (const chunk of it.source.stream('targets/a', { length: 1_000_000 })) {
+      assert.ok(chunk.length > 0);
+      break;
+    }
+    assert.equal((await it.source.fetch('x', { maxBytes: 2_000_000 })).kind, 'found');
+  });
+});

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { tailOf, told } from '../../../../src/workers/contract/answer.js';
+import { parseXmlRpcAnswer } from '../../../../src/workers/protocols/xml-rpc.js';
+import { createExpectation } from '../../../../src/workers/shared/expectation.js';
+
+/** As much as any driver reads. */
+const flood = 64_000;
+
+/** Of the thread that everybody else waits for; what is asked for here took seconds. */
+const maxBlockedMs = 1000;
+
+/** By the processor's time: a busy machine is no fault of ours. */
+function blockedMs(act: () => unknown): number {
+  const before = process.cpuUsage();
+  act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+describe('an answer', () => {
+  it('is one line, without what is blank', () => {
+    assert.equal(told(' a \r\n\n  \n\tb c \n').text, 'a | b c');
+    assert.equal(told('\n \n').text, '');
+  });
+
+  it('has nothing that drives a terminal', () => {
+    assert.equal(told('a\u001b[2J\u202eb').text, 'a\uFFFD[2J\uFFFDb');
+  });
+
+  it('of spaces holds nobody up', () => {
+    const spaces = `x${' '.repeat(flood)}x`;
+    assert.ok(blockedMs(() => tailOf(spaces, 10)) < maxBlockedMs);
+  });
+
+  it('that is expected may end in line ends, and in nothing else', () => {
+    const { judge } = createExpectation({ expect: 'ok\n' });
+    const asIs = (text: string): string => text;
+    for (const text of ['ok', 'ok\n', 'ok\r\n\n\r\n']) assert.equal(judge(text, asIs), 'yes', text);
+    for (const text of ['ok\r', 'ok ', '\nok', 'ok\n\r', 'o\nk']) assert.equal(judge(text, asIs), 'no', text);
+  });
+
+  it('of line ends is judged at once', () => {
+    const { judge } = createExpectation({ expect: 'ok' });
+    const lines = `${'\n'.repeat(flood)}x`;
+    assert.ok(blockedMs(() => judge(lines, (text) => text)) < maxBlockedMs);
+  });
+
+  it('of white space in XML is read at once', () => {
+    const xml = `<methodResponse><params><param><value>${' '.repeat(4_000_000)}</value>`;
+    assert.ok(blockedMs(() => assert.equal(parseXmlRpcAnswer(xml).kind, 'malformed')) < 400);
+  });
+});

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
+import { tellWorker } from '../../../../src/workers/contract/notify-worker.js';
+import { driverKinds } from '../../../../src/workers/registry.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import type { DriverStand, StandRow } from '../../../kit/workers/driver-stand.js';
+import { standRows } from '../../../kit/workers/driver-stands.js';
+
+const target = { generation: 7, path: '/policy/generations/7' };
+
+/** Long enough for a busy machine; a case that waits for silence asks for less. */
+function tell(driver: Driver, worker: string, timeoutMs = 10_000): Promise<Answer> {
+  return tellWorker(driver, worker, { target, timeoutMs });
+}
+
+/** Who is dead is waited for until the deadline, by some. */
+function timeoutOfDead(row: StandRow): number {
+  return row.dead === 'unreachable' ? 400 : 10_000;
+}
+
+async function withStand(row: StandRow, play: (stand: DriverStand) => Promise<void>): Promise<void> {
+  using dir = tempDir();
+  await using stand = await row.open(dir);
+  await play(stand);
+}
+
+/** A worker is told as one that is gone when it is not of the set: by the agent, nobody is. */
+async function isListed({ driver }: DriverStand, worker: string): Promise<boolean> {
+  return (await driver.members()).includes(worker);
+}
+
+// Most of it is waiting: rows side by side.
+describe('a worker', { concurrency: 4 }, () => {
+  for (const row of standRows) {
+    describe(`of ${row.name}`, () => {
+      it('that works', () =>
+        withStand(row, async (stand) => {
+          const [a, b] = stand.workers;
+          await stand.set(a, 'works');
+          await stand.set(b, 'works');
+          assert.deepEqual(await stand.driver.members(), [a, b]);
+          for (const worker of [a, b]) assert.equal((await tell(stand.driver, worker)).kind, row.works);
+          assert.equal((await stand.driver.liveness?.(a)) ?? 'alive', 'alive');
+        }));
+
+      it('that refuses', () =>
+        withStand(row, async (stand) => {
+          const [a] = stand.workers;
+          await stand.set(a, 'refuses');
+          await stand.driver.members();
+          // A master that refuses is silent: its deadline must pass.
+          const timeoutMs = row.refuses === 'unreachable' ? 400 : 10_000;
+          assert.equal((await tell(stand.driver, a, timeoutMs)).kind, row.refuses);
+        }));
+
+      it('that hangs, within its deadline', () =>
+        withStand(row, async (stand) => {
+          const [a] = stand.workers;
+          await stand.set(a, 'hangs');
+          await stand.driver.members();
+          const startedMs = performance.now();
+          assert.equal((await tell(stand.driver, a, 1000)).kind, row.hangs);
+          assert.ok(performance.now() - startedMs < 30_000);
+        }));
+
+      it('that is dead', () =>
+        withStand(row, async (stand) => {
+          const [a] = stand.workers;
+          await stand.set(a, 'works');
+          await stand.driver.members();
+          await stand.set(a, 'dead');
+          assert.equal(await isListed(stand, a), row.deadIs === 'listed');
+          assert.equal((await stand.driver.liveness?.(a)) ?? 'dead', 'dead');
+          assert.equal((await tell(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
+        }));
+
+      it('of which half of the set is dead', () =>
+        withStand(row, async (stand) => {
+          const [a, b] = stand.workers;
+          await stand.set(a, 'works');
+          await stand.set(b, 'dead');
+          const told = await Promise.all([tell(stand.driver, a), tell(stand.driver, b, timeoutOfDead(row))]);
+          assert.deepEqual(
+            told.map((answer) => answer.kind),
+            [row.works, row.dead],
+          );
+          assert.equal((await stand.driver.liveness?.(a)) ?? 'alive', 'alive');
+        }));
+
+      it('that comes back later', () =>
+        withStand(row, async (stand) => {
+          const [a] = stand.workers;
+          await stand.set(a, 'works');
+          assert.equal(await isListed(stand, a), true);
+          await stand.set(a, 'dead');
+          await stand.driver.members();
+          assert.equal((await tell(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
+          await stand.set(a, 'works');
+          assert.equal(await isListed(stand, a), true);
+          assert.equal((await tell(stand.driver, a)).kind, row.works);
+        }));
+
+      it('that is absent at the start', () =>
+        withStand(row, async (stand) => {
+          const [a, b] = stand.workers;
+          await stand.set(a, 'works');
+          assert.equal(await isListed(stand, b), row.absent === 'listed');
+          assert.equal((await tell(stand.driver, b, 400)).kind, 'unreachable');
+          await stand.set(b, 'works');
+          assert.equal(await isListed(stand, b), true);
+          assert.equal((await tell(stand.driver, b)).kind, row.works);
+        }));
+    });
+  }
+});
+
+describe('the table of cases', () => {
+  it('has every driver', () => {
+    const missing = driverKinds.filter(({ name }) => !standRows.some((row) => row.name.startsWith(name)));
+    assert.deepEqual(
+      missing.map((one) => one.name),
+      [],
+    );
+  });
+});

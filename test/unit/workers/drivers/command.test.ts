@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
+import { command } from '../../../../src/workers/drivers/command.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { driverContext } from '../../../kit/workers/driver-context.js';
+import { compileOptions } from '../../../kit/workers/options-schema.js';
+
+const target = { generation: 7, path: '/policy/$&/generations/7' };
+
+function driverOf(run: readonly string[], options: { confirms?: boolean } = {}): Driver {
+  return command.create({ run, ...options }, driverContext());
+}
+
+function sh(script: string, options: { confirms?: boolean; timeoutMs?: number } = {}): Promise<Answer> {
+  const { timeoutMs = 10_000, ...rest } = options;
+  return driverOf(['sh', '-c', script], rest).reset('sh', { target, timeoutMs });
+}
+
+describe('the command driver', () => {
+  it('takes exit 0 for told, and for confirmed only when the user vouches for it', async () => {
+    assert.deepEqual(await sh('echo reloaded'), { kind: 'told', text: 'exit 0: reloaded' });
+    assert.deepEqual(await sh('true', { confirms: true }), { kind: 'confirmed', text: 'exit 0' });
+    assert.equal(driverOf(['true']).verdictClass, 'early');
+    assert.equal(driverOf(['true'], { confirms: true }).verdictClass, 'true');
+  });
+
+  const kinds: readonly (readonly [number, Answer['kind']])[] = [
+    [1, 'refused'],
+    [31, 'refused'],
+    [32, 'told'],
+    [63, 'told'],
+    [64, 'unreachable'],
+    [75, 'unreachable'],
+    [126, 'unreachable'],
+    [127, 'unreachable'],
+    [255, 'unreachable'],
+  ];
+  for (const [exitCode, kind] of kinds) {
+    it(`takes exit ${exitCode} for ${kind}`, async () => {
+      assert.equal((await sh(`exit ${exitCode}`)).kind, kind);
+    });
+  }
+
+  it('keeps the end of a long output, where the reason stands', async () => {
+    const answer = await sh('for i in $(seq 2000); do echo line $i; done; echo the reason >&2; exit 1');
+    assert.equal(answer.kind, 'refused');
+    assert.ok(answer.text.endsWith('line 2000 | the reason'));
+    assert.ok(answer.text.length < 1100);
+  });
+
+  it('hands over the generation in arguments and environment, and clears the rest', async () => {
+    const argument = await driverOf(['/bin/echo', 'dir={current}/x']).reset('echo', {
+      target,
+      timeoutMs: 10_000,
+    });
+    assert.equal(argument.text, `exit 0: dir=${target.path}/x`);
+    const environment = await sh('env | grep -v "^PWD=\\|^_=\\|^SHLVL=" | sort');
+    assert.match(
+      environment.text,
+      /^exit 0: PATH=[^|]* \| WRIT_GENERATION=7 \| WRIT_GENERATION_DIR=\/policy\/\$&\/generations\/7 \| WRIT_WORKER=sh$/,
+    );
+  });
+
+  it('cannot reach through a program that hangs, is killed, or is not there', async () => {
+    const late = await sh('sleep 60', { timeoutMs: 50 });
+    assert.deepEqual(late, { kind: 'unreachable', text: 'timed out' });
+    assert.deepEqual(await sh('kill -9 $$'), { kind: 'unreachable', text: 'killed by SIGKILL' });
+    const missing = await driverOf(['/nonexistent/rndc']).reset('rndc', { target, timeoutMs: 1000 });
+    assert.equal(missing.kind, 'unreachable');
+    assert.match(missing.text, /^not started: /);
+  });
+
+  it('is one worker, named as its program', async () => {
+    assert.deepEqual(await driverOf(['/usr/sbin/rndc', 'reload']).members(), ['rndc']);
+  });
+
+  it('tells each worker that a command names, by argument and environment', async () => {
+    const options = { members: { run: ['printf', 'b\\na\\n'] } };
+    const byArgument = command.create(
+      { run: ['echo', '{worker}', '{generation}'], ...options },
+      driverContext(),
+    );
+    assert.deepEqual(await byArgument.members(), ['a', 'b']);
+    const reset = { target, timeoutMs: 10_000 };
+    assert.deepEqual(await byArgument.reset('b', reset), { kind: 'told', text: 'exit 0: b 7' });
+    const run = ['sh', '-c', 'echo $WRIT_WORKER'];
+    const byEnvironment = command.create({ run, ...options }, driverContext());
+    assert.equal((await byEnvironment.reset('a', reset)).text, 'exit 0: a');
+    assert.equal((await byArgument.reset('--all', reset)).kind, 'unreachable');
+  });
+
+  it('restarts by a command of its own, and knows by a pid file who lives', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('pid'), `${process.pid}\n`);
+    const options = { restart: { run: ['sh', '-c', 'exit $1', 'sh', '3'] }, pidFile: dir.join('pid') };
+    const driver = command.create({ run: ['true'], ...options }, driverContext());
+    const answer = await driver.restart?.('true', { target, timeoutMs: 10_000 });
+    assert.deepEqual(answer, { kind: 'refused', text: 'exit 3' });
+    assert.deepEqual([await driver.liveness?.('true'), await driver.pid?.('true')], ['alive', process.pid]);
+    rmSync(dir.join('pid'));
+    assert.deepEqual([await driver.liveness?.('true'), await driver.pid?.('true')], ['dead', undefined]);
+    const plain = driverOf(['true']);
+    assert.deepEqual([plain.restart, plain.liveness, plain.pid], [undefined, undefined, undefined]);
+  });
+
+  it('finds the pid file of each worker of a set', async () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('a.pid'), `${process.pid}\n`);
+    const driver = command.create(
+      { run: ['true'], members: { run: ['printf', 'a\\nb\\n'] }, pidFile: dir.join('{worker}.pid') },
+      driverContext(),
+    );
+    assert.deepEqual(await Promise.all(['a', 'b'].map((id) => driver.liveness?.(id))), ['alive', 'dead']);
+  });
+
+  for (const options of [
+    { run: ['echo', '{worker}'] },
+    { run: ['true'], restart: { run: ['{worker}'] } },
+    { run: ['true'], restart: { run: [''] } },
+    { run: ['true'], pidFile: '/run/{worker}.pid' },
+    { run: ['true'], pidFile: '/run/a.pid', members: { run: ['true'] } },
+  ]) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      throwsCode('CONFIG_INVALID', () => command.create(options, driverContext()));
+    });
+  }
+
+  it('refuses a placeholder that it does not fill', () => {
+    for (const run of [['rndc', '{bundle}'], ['rndc', 'a{candidate}b'], ['']]) {
+      throwsCode('CONFIG_INVALID', () => driverOf(run));
+    }
+    driverOf(['sh', '-c', '{ test -d {current}; }']);
+  });
+});
+
+describe('the options of the command driver', () => {
+  const validate = compileOptions(command);
+
+  it('are a program with arguments, never a shell line', () => {
+    assert.ok(validate({ run: ['rndc', 'reload'] }));
+    assert.ok(validate({ run: ['rndc', 'reload'], confirms: true }));
+    assert.ok(
+      validate({ run: ['a'], restart: { run: ['b'] }, members: { run: ['c'] }, pidFile: '/run/a.pid' }),
+    );
+    assert.equal(validate({ run: ['a'], restart: ['b'] }), false);
+    assert.equal(validate({ run: ['a'], pidFile: 'a.pid' }), false);
+    assert.equal(validate({ run: 'rndc reload' }), false);
+    assert.equal(validate({ run: [] }), false);
+    assert.equal(validate({ run: ['a\0b'] }), false);
+  });
+});

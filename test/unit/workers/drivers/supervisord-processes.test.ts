@@ -1,0 +1,148 @@
+// What the driver knows of the processes of supervisord: which there are, who lives, who is whom; and its options.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { supervisord } from '../../../../src/workers/drivers/supervisord.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import {
+  type FakeAnswer,
+  startFakeSupervisord,
+  xmlArray,
+  xmlFault,
+  xmlProcess,
+  xmlTrue,
+} from '../../../kit/workers/fake-supervisord.js';
+import { compileOptions } from '../../../kit/workers/options-schema.js';
+import { driverOf, running, stopped } from '../../../kit/workers/supervisord-driver.js';
+
+describe('the members of a supervisord group', () => {
+  const list = (...processes: Parameters<typeof xmlProcess>[0][]): string =>
+    xmlArray(processes.map(xmlProcess));
+
+  async function membersOf(said: FakeAnswer, options?: object): Promise<readonly string[]> {
+    using dir = tempDir();
+    const fake = await startFakeSupervisord(dir.join('s'), () => said);
+    try {
+      return await driverOf(dir.join('s'), options).members();
+    } finally {
+      await fake.close();
+    }
+  }
+
+  it('are all its processes, those that do not run among them', async () => {
+    const said = list(
+      { group: 'web', name: 'b', ...running },
+      { group: 'web', name: 'a', ...stopped },
+      { group: 'other', name: 'c', ...running },
+    );
+    assert.deepEqual(await membersOf(said), ['web:a', 'web:b']);
+  });
+
+  it('are those of the configuration where it names them, whatever supervisord says', async () => {
+    const options = { processes: ['web:b', 'web:a'], signal: 'HUP' };
+    assert.deepEqual(await driverOf('/nonexistent/s', options).members(), ['web:a', 'web:b']);
+  });
+
+  it('are none before supervisord is up', async () => {
+    assert.deepEqual(await driverOf('/nonexistent/s').members(), []);
+  });
+
+  const unsayable: readonly (readonly [string, FakeAnswer])[] = [
+    ['it has no such group', list({ group: 'other', name: 'c', ...running })],
+    ['it answers a fault', xmlFault(6, 'SHUTDOWN_STATE')],
+    ['it answers true', xmlTrue],
+    [
+      'it has too many in the group',
+      list(...Array.from({ length: 1025 }, (_, at) => ({ group: 'web', name: `p${at}`, ...running }))),
+    ],
+    ['a process has no state', xmlArray(['<struct></struct>'])],
+  ];
+  for (const [what, said] of unsayable) {
+    it(`are an error, not none, when ${what}`, async () => {
+      await rejectsCode('WORKER_UNREACHABLE', membersOf(said));
+    });
+  }
+
+  it('are an error when supervisord died', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('s'));
+    await rejectsCode('WORKER_UNREACHABLE', driverOf(dir.join('s')).members());
+  });
+});
+
+describe('whether a process of supervisord lives', () => {
+  const states: readonly (readonly [number, string])[] = [
+    [20, 'alive'],
+    [10, 'unknown'],
+    [40, 'unknown'],
+    [1000, 'unknown'],
+    [0, 'dead'],
+    [30, 'dead'],
+    [100, 'dead'],
+    [200, 'dead'],
+  ];
+  for (const [state, expected] of states) {
+    it(`is ${expected} in state ${state}`, async () => {
+      using dir = tempDir();
+      const one = { group: 'web', name: 'a', state, stateName: 'S', pid: state === 20 ? 100 : 0 };
+      const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+      assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), expected);
+      await fake.close();
+    });
+  }
+
+  it('is unknown when it runs and is no process', async () => {
+    using dir = tempDir();
+    const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: 0 };
+    const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+    assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), 'unknown');
+    await fake.close();
+  });
+
+  it('is unknown when supervisord does not say', async () => {
+    assert.equal(await driverOf('/nonexistent/s').liveness?.('web:a'), 'unknown');
+  });
+});
+
+describe('the process behind a worker of supervisord', () => {
+  it('is known by pid and start, where a reset does not make a new one', async () => {
+    using dir = tempDir();
+    const one = { group: 'web', name: 'a', ...running };
+    const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), '100@1795291485');
+    assert.equal(await driverOf(dir.join('s')).pid?.('web:a'), 100);
+    await fake.close();
+    assert.equal(await driverOf(dir.join('s')).pid?.('web:a'), undefined);
+    assert.equal(await driverOf(dir.join('s')).identity?.('web:a'), undefined);
+    assert.equal(driverOf(dir.join('s'), { group: 'web' }).identity, undefined);
+  });
+});
+
+describe('the options of the supervisord driver', () => {
+  const validate = compileOptions(supervisord);
+  const good = { supervisord: '/run/supervisor.sock', group: 'web', signal: 'HUP' };
+
+  it('take a socket with a group or with processes', () => {
+    assert.ok(validate(good));
+    assert.ok(validate({ supervisord: good.supervisord, processes: ['web:web_0', 'cache'] }));
+  });
+
+  for (const bad of [
+    { ...good, supervisord: 'run/s' },
+    { ...good, signal: 'KILL' },
+    { ...good, group: 'web:*' },
+    { ...good, group: '' },
+    { supervisord: good.supervisord, processes: [] },
+    { supervisord: good.supervisord, processes: ['web:*'] },
+    { ...good, authorizationFile: 'secret' },
+  ]) {
+    it(`refuse ${JSON.stringify(bad)}`, () => assert.equal(validate(bad), false));
+  }
+
+  it('need exactly one of group and processes', () => {
+    for (const options of [{ signal: 'HUP' }, { group: 'web', processes: ['web:a'] }]) {
+      throwsCode('CONFIG_INVALID', () => driverOf('/run/s', options));
+    }
+  });
+});

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import type { Driver } from '../../../../src/workers/contract/driver.js';
+import { systemd } from '../../../../src/workers/drivers/systemd.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { type StubSystemctl, stubSystemctl } from '../../../kit/programs/stub-systemctl.js';
+import { driverContext } from '../../../kit/workers/driver-context.js';
+import { compileOptions } from '../../../kit/workers/options-schema.js';
+
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 10_000 };
+
+/** Everything here runs against a stub of systemctl: process 1 of a test machine is not systemd. */
+interface Bench extends Disposable {
+  readonly stub: StubSystemctl;
+  driver(options?: object): Driver;
+}
+
+function bench(): Bench {
+  const dir = tempDir();
+  const stub = stubSystemctl(dir.path);
+  return {
+    stub,
+    driver: (options = {}) =>
+      systemd.create(
+        { systemd: 'worker@*.service', ...options },
+        driverContext({ programPath: stub.programPath }),
+      ),
+    [Symbol.dispose]: () => dir[Symbol.dispose](),
+  };
+}
+
+const unit = 'worker@1.service';
+
+describe('the systemd driver, with a stub of systemctl', () => {
+  it('reloads a unit, says what that proves, and claims no more', async () => {
+    using test = bench();
+    test.stub.unit(unit, { execReload: '/bin/kill -HUP $MAINPID' });
+    const answer = await test.driver().reset(unit, reset);
+    assert.equal(answer.kind, 'told');
+    assert.match(answer.text, /^worker@1\.service: reload done; its reload only sends a signal: \/bin\/kill/);
+    assert.deepEqual(test.stub.jobs(), [`reload ${unit}`]);
+    assert.equal(test.driver().verdictClass, 'early');
+  });
+
+  it('confirms where the user vouches for the reload, never for a restart that was asked for', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    const driver = test.driver({ confirms: true });
+    assert.equal(driver.verdictClass, 'true');
+    assert.equal((await driver.reset(unit, reset)).kind, 'confirmed');
+    assert.equal((await driver.restart?.(unit, reset))?.kind, 'told');
+    assert.deepEqual(test.stub.jobs(), [`reload ${unit}`, `restart ${unit}`]);
+  });
+
+  for (const action of ['restart', 'try-restart', 'try-reload-or-restart'] as const) {
+    it(`does ${action} where that is configured`, async () => {
+      using test = bench();
+      test.stub.unit(unit, { canReload: 'no' });
+      const answer = await test.driver({ action }).reset(unit, reset);
+      assert.equal(answer.kind, 'told');
+      assert.match(answer.text, /what it has read is unknown/);
+      assert.deepEqual(test.stub.jobs(), [`${action} ${unit}`]);
+    });
+  }
+
+  const noWord: readonly (readonly [string, string])[] = [
+    ['a missing right', 'Failed to reload $unit: Interactive authentication required.'],
+    ['a bus that is away', 'Failed to connect to bus: No such file or directory'],
+    ['a job that somebody took back', 'Job for $unit canceled.'],
+    ['a unit that ended before its turn', '$unit is not active, cannot reload.'],
+    ['a unit that this one needs', "A dependency job for $unit failed. See 'journalctl -xe' for details."],
+  ];
+  for (const [what, text] of noWord) {
+    it(`takes ${what} for no word of the unit, with the same exit code`, async () => {
+      using test = bench();
+      test.stub.unit(unit);
+      test.stub.job(`echo "${text}" >&2; exit 1`);
+      const answer = await test.driver({ confirms: true }).reset(unit, reset);
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, /reload failed: exit 1: /);
+    });
+  }
+
+  it('takes a job that failed for a no, with what systemctl said', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('echo "Job for $unit failed." >&2; exit 1');
+    const answer = await test.driver().reset(unit, reset);
+    assert.equal(answer.kind, 'refused');
+    assert.match(answer.text, /exit 1: Job for worker@1\.service failed/);
+  });
+
+  it('tells nobody who is not up, since a job for such a unit ends well and does nothing', async () => {
+    using test = bench();
+    for (const active of ['inactive', 'failed', 'activating', 'deactivating']) {
+      test.stub.unit(unit, { active });
+      for (const action of ['reload', 'restart', 'try-restart', 'try-reload-or-restart']) {
+        const answer = await test.driver({ action }).reset(unit, reset);
+        assert.deepEqual(answer, { kind: 'unreachable', text: `${unit}: it is ${active}` });
+      }
+    }
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+
+  it('tells nobody whose unit file is masked, gone or broken, whatever still runs', async () => {
+    using test = bench();
+    for (const load of ['masked', 'not-found', 'bad-setting', 'error']) {
+      test.stub.unit(unit, { load });
+      const driver = test.driver({ action: 'try-restart', confirms: true });
+      for (const answer of [await driver.reset(unit, reset), await driver.restart?.(unit, reset)])
+        assert.deepEqual(answer, { kind: 'unreachable', text: `${unit}: its unit file is ${load}` });
+    }
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+
+  it('starts what is dead when it is asked to restart it', async () => {
+    using test = bench();
+    for (const active of ['inactive', 'failed']) {
+      test.stub.unit(unit, { active });
+      assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'told');
+    }
+    test.stub.unit(unit, { active: 'activating' });
+    assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'unreachable');
+    assert.deepEqual(test.stub.jobs(), [`restart ${unit}`, `restart ${unit}`]);
+  });
+
+  it('cannot reload a unit without a reload, and says what to do', async () => {
+    using test = bench();
+    test.stub.unit(unit, { canReload: 'no', execReload: '' });
+    const answer = await test.driver().reset(unit, reset);
+    assert.equal(answer.kind, 'unreachable');
+    assert.match(answer.text, /action: restart/);
+  });
+
+  it('has no verdict when a job hangs or is interrupted, or there is no systemctl', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('sleep 60');
+    const late = await test.driver().reset(unit, { ...reset, timeoutMs: 700 });
+    assert.equal(late.kind, 'unreachable');
+    assert.match(late.text, /timed-out/);
+    const stop = new AbortController();
+    const asked = test.driver().reset(unit, { ...reset, signal: stop.signal });
+    stop.abort();
+    assert.equal((await asked).kind, 'unreachable');
+    const context = driverContext({ programPath: '/nonexistent' });
+    const none = await systemd.create({ systemd: unit }, context).reset(unit, reset);
+    assert.deepEqual(none, { kind: 'unreachable', text: `${unit}: systemctl cannot show it` });
+  });
+
+  it('has one deadline for the look and the job', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('sleep 60');
+    // The look took almost all of it.
+    const seen = [0, 59_500];
+    const clock = { ...systemClock, monotonicMs: () => seen.shift() ?? 59_500 };
+    const context = driverContext({ programPath: test.stub.programPath, clock });
+    const startedMs = performance.now();
+    const late = await systemd
+      .create({ systemd: unit }, context)
+      .reset(unit, { ...reset, timeoutMs: 60_000 });
+    assert.equal(late.kind, 'unreachable');
+    assert.ok(performance.now() - startedMs < 30_000);
+  });
+
+  it('does not begin once it was told to end', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    const answer = await test.driver().reset(unit, { ...reset, signal: AbortSignal.abort() });
+    assert.deepEqual(answer, { kind: 'unreachable', text: `${unit}: systemctl cannot show it` });
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+
+  it('gives the unit where systemctl takes no option', async () => {
+    using test = bench();
+    test.stub.unit(unit);
+    test.stub.job('echo "$*" >&2; exit 1');
+    assert.match((await test.driver().reset(unit, reset)).text, / reload -- worker@1\.service$/);
+  });
+
+  it('takes no option of systemctl for a unit', async () => {
+    using test = bench();
+    assert.equal((await test.driver().reset('--force x', reset)).kind, 'unreachable');
+    assert.deepEqual(test.stub.jobs(), []);
+  });
+});
+
+describe('the members of a systemd group, with a stub of systemctl', () => {
+  it('are the units of the pattern that are up or failed', async () => {
+    using test = bench();
+    test.stub.unit('worker@2.service');
+    test.stub.unit('worker@1.service', { active: 'failed' });
+    test.stub.unit('worker@3.service', { active: 'inactive' });
+    assert.deepEqual(await test.driver().members(), ['worker@1.service', 'worker@2.service']);
+  });
+
+  it('are none before a unit is started', async () => {
+    using test = bench();
+    assert.deepEqual(await test.driver().members(), []);
+  });
+
+  it('are an error, not none, when systemctl cannot say', async () => {
+    using test = bench();
+    for (const script of [
+      'echo "Failed to connect to bus" >&2; exit 1',
+      'echo "System has not been booted with systemd as init system (PID 1)."',
+      'head -c 100000 /dev/zero | tr "\\0" x',
+      'for i in $(seq 1100); do echo "w@$i.service loaded active running w"; done; exit 0',
+    ]) {
+      test.stub.list(script);
+      await rejectsCode('WORKER_UNREACHABLE', test.driver().members());
+    }
+  });
+});
+
+describe('whether a unit lives, and which run of it, with a stub of systemctl', () => {
+  const states: readonly (readonly [string, string])[] = [
+    ['active', 'alive'],
+    ['reloading', 'alive'],
+    ['failed', 'dead'],
+    ['inactive', 'dead'],
+    ['activating', 'unknown'],
+    ['deactivating', 'unknown'],
+  ];
+  for (const [active, expected] of states) {
+    it(`is ${expected} when it is ${active}`, async () => {
+      using test = bench();
+      test.stub.unit(unit, { active });
+      assert.equal(await test.driver().liveness?.(unit), expected);
+    });
+  }
+
+  it('is known by its invocation, where a reset does not make a new one', async () => {
+    using test = bench();
+    test.stub.unit(unit, { invocation: 'bb22' });
+    assert.equal(await test.driver().identity?.(unit), 'bb22');
+    test.stub.unit(unit, { invocation: '' });
+    assert.equal(await test.driver().identity?.(unit), undefined);
+    assert.equal(test.driver({ action: 'try-reload-or-restart' }).identity, undefined);
+  });
+
+  it('has the main process that systemd knows of, and none while it is down', async () => {
+    using test = bench();
+    test.stub.unit(unit, { mainPid: 4711 });
+    assert.equal(await test.driver().pid?.(unit), 4711);
+    test.stub.unit(unit, { active: 'inactive', mainPid: 0 });
+    assert.equal(await test.driver().pid?.(unit), undefined);
+  });
+
+  it('is unknown without systemctl', async () => {
+    const driver = systemd.create({ systemd: unit }, driverContext({ programPath: '/nonexistent' }));
+    assert.equal(await driver.liveness?.(unit), 'unknown');
+  });
+});
+
+describe('the options of the systemd driver', () => {
+  const validate = compileOptions(systemd);
+
+  for (const good of ['nginx.service', 'worker@*.service', 'a\\x2db@[12].service', 'php?.service']) {
+    it(`take ${good}`, () => assert.ok(validate({ systemd: good, action: 'restart', confirms: true })));
+  }
+  for (const bad of ['nginx', '--all.service', '*', 'a b.service', '/etc/a.service', 'a.service;b', '']) {
+    it(`refuse ${JSON.stringify(bad)}`, () => assert.equal(validate({ systemd: bad }), false));
+  }
+  for (const action of ['stop', 'kill', 'reload-or-restart']) {
+    it(`refuse the action ${action}`, () => assert.equal(validate({ systemd: 'a.service', action }), false));
+  }
+});
