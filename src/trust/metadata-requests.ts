@@ -3,7 +3,7 @@
 import { WritError } from '../core/errors.js';
 import type { TrustedSet } from '../core/tuf/trusted-set.js';
 import type { MetaFile } from '../core/tuf/tuf-metadata.js';
-import type { FetchOptions, FetchVerdict, RepositorySource } from './sources/repository-source.js';
+import type { FetchOptions, FetchVerdict, RepositorySource } from './sources/source.js';
 import { encodePath } from './sources/source-path.js';
 
 export interface NamedFile {

@@ -19,7 +19,7 @@ import {
   trustTimestamp,
 } from '../core/tuf/trusted-set.js';
 import { createRequester, fetchNamed, type Requester, requireFound } from './metadata-requests.js';
-import type { RepositorySource } from './sources/repository-source.js';
+import type { RepositorySource } from './sources/source.js';
 import type { TrustStore } from './store/trust-store.js';
 
 export interface KnownEtag {

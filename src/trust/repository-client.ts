@@ -29,7 +29,7 @@ import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } fro
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
-import type { RepositorySource } from './sources/repository-source.js';
+import type { RepositorySource } from './sources/source.js';
 import type { TrustStore } from './store/trust-store.js';
 import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
 

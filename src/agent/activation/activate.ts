@@ -1,22 +1,18 @@
 // From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
 // the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
 // place is finished or undone; the way back is put-back's.
-
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { pointCurrentAt } from '../generations/generations.js';
 import { withRetired } from '../generations/retired.js';
-import { type CycleStory, problemOf } from '../job/progress.js';
+import type { MoveResult } from '../job/cycle-result.js';
+import type { CycleStory } from '../job/progress.js';
 import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
-import {
-  judgeProof,
-  resetWorkers,
-  runLoaders,
-  type TellContext,
-  whoIsMissing,
-} from '../notify/notify-steps.js';
+import type { TellContext } from '../notify/notify-context.js';
+import { judgeProof, resetWorkers, runLoaders, whoIsMissing } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { announceActive } from '../notify/worker-groups.js';
@@ -25,15 +21,7 @@ import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { forgetReleases } from '../state/refusals.js';
 import { committedLedger } from './commit-ledger.js';
-import {
-  contextOf,
-  journalOf,
-  type Move,
-  type MoveProgress,
-  type MoveResult,
-  resetText,
-  targetOf,
-} from './move.js';
+import { contextOf, journalOf, type Move, type MoveProgress, resetText, targetOf } from './move.js';
 import { putBack } from './restore.js';
 
 /** Performs a move from the swap on; the machine of the story is at `swap`. */

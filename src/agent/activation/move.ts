@@ -1,19 +1,16 @@
 // A move of `current` as a value: from where, to where, who is concerned, and how it ended. Performs nothing.
-
-import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
-import type { Outcome } from '../../core/cycle/sync-machine.js';
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
+import type { NewRelease } from '../../core/release/release.js';
 import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import { confineOn } from '../hooks/host-sandbox.js';
 import type { CycleStory } from '../job/progress.js';
-import type { TellContext, TellTarget } from '../notify/notify-steps.js';
+import type { TellContext, TellTarget } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/notify-verbs.js';
-import type { WorkerGroup } from '../notify/worker-groups.js';
 import { countText } from '../staging/step-text.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import type { Journal } from '../state/recovery-rules.js';
-import type { NewRelease } from '../state/refusals.js';
 
 /** One move of `current` and all that follows from it. */
 export interface Move {
@@ -45,19 +42,6 @@ export interface MoveProgress {
   readonly verbOf: VerbOf;
   /** Who was told so far, and how; absent as long as nobody was to be told. */
   told?: Map<string, TellVerb>;
-}
-
-export interface MoveResult {
-  readonly outcome: Extract<
-    Outcome,
-    'activated' | 'degraded' | 'rolled-back' | 'deferred' | 'failed' | 'blocked'
-  >;
-  readonly confirmed: boolean;
-  readonly workers: readonly WorkerResult[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
-  /** Why the previous generation is back. */
-  readonly refusal?: WritError;
 }
 
 /** The journal of this move on its way forward. */

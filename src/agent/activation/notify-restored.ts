@@ -1,21 +1,14 @@
 // Telling workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
 // does not mend is thrown, and ends in a block.
-
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError } from '../../core/errors.js';
+import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
-import {
-  judgeProof,
-  runLoaders,
-  type TellContext,
-  type TellTarget,
-  tellWorkers,
-  unreadOf,
-  whoIsMissing,
-} from '../notify/notify-steps.js';
+import type { TellContext, TellTarget } from '../notify/notify-context.js';
+import { judgeProof, runLoaders, tellWorkers, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
 import { type VerbOf, verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
@@ -24,7 +17,7 @@ import { workerKey } from '../notify/worker-groups.js';
 import { groupOf, noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
-import { contextOf, type Move, type MoveProgress, type MoveResult } from './move.js';
+import { contextOf, type Move, type MoveProgress } from './move.js';
 
 export type MoveBack = Move & { readonly from: TellTarget };
 

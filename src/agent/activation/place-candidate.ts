@@ -7,11 +7,10 @@ import { changedPaths, concernsGroup, type PolicyFiles } from '../../core/releas
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { placeGeneration } from '../generations/generations.js';
 import { keepRelease } from '../generations/release-records.js';
-import type { TellTarget } from '../notify/notify-steps.js';
-import type { WorkerGroup } from '../notify/worker-groups.js';
+import type { TellTarget } from '../notify/notify-context.js';
 import { dueGroups } from '../notify/worker-ledger.js';
-import type { CandidateBundle } from '../staging/fetch-and-stage.js';
-import type { Host } from '../state/host.js';
+import type { CandidateBundle } from '../staging/candidate.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
 import { treeName } from '../state/paths.js';
 import { rememberBlamed } from '../state/refusals.js';

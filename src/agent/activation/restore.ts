@@ -1,11 +1,13 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
 // and everybody told again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
 
+import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { withRetired } from '../generations/retired.js';
 import { touchTrees } from '../generations/touch-trees.js';
-import { type CycleStory, outcomeOf, problemOf } from '../job/progress.js';
+import type { MoveResult } from '../job/cycle-result.js';
+import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteVain } from '../select/pacing.js';
@@ -14,7 +16,7 @@ import { clearJournal, writeJournal } from '../state/journal.js';
 import { blockOf } from '../state/ledger.js';
 import { rememberIfPossible } from '../state/refusals.js';
 import { digestsOf } from './commit-ledger.js';
-import { journalOf, type Move, type MoveProgress, type MoveResult, resetText, targetOf } from './move.js';
+import { journalOf, type Move, type MoveProgress, resetText, targetOf } from './move.js';
 import { tellBack, wantBack } from './notify-restored.js';
 
 /**

@@ -4,18 +4,12 @@ import type { WritError } from '../../core/errors.js';
 import { concernsGroup } from '../../core/release/affected-groups.js';
 import { changedBy } from '../activation/place-candidate.js';
 import type { StepAnswer } from '../job/progress.js';
-import {
-  assembleCandidate,
-  type CandidateBundle,
-  type CheckAllOptions,
-  type CheckedCandidate,
-  checkAll,
-  holdBack,
-  taken,
-} from '../staging/fetch-and-stage.js';
+import { holdBack, taken } from '../select/selection.js';
+import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import { failuresOr, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
-import { candidateGround } from './candidate-context.js';
+import { type CheckAllOptions, candidateGround } from './candidate-context.js';
+import { type CheckedCandidate, checkAll } from './check-candidate.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
 import { watchCandidate } from './watch-candidate.js';
 

@@ -1,12 +1,13 @@
 // What every command that judges a candidate stands on, check and canary alike: where the candidate lies, what it sees
 // of policy, and where it may write. Made in one way, so that no step judges another candidate than the one before.
-
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
+import type { Generation } from '../generations/generations.js';
+import type { CandidateSandbox } from '../hooks/hook.js';
 import { confineOn } from '../hooks/host-sandbox.js';
-import type { CandidateSandbox } from '../hooks/policy-view.js';
-import type { CandidateBundle, CheckAllOptions } from '../staging/fetch-and-stage.js';
+import type { CandidateBundle, CandidateOptions } from '../staging/candidate.js';
+import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { candidateView } from './candidate-view.js';
 
@@ -42,4 +43,12 @@ export function candidateGround(
     ...(options.current === undefined ? {} : { currentPath: options.current.path }),
     confine: { ...confineOn(host), view: candidateView(bundles, options) },
   };
+}
+
+export interface CheckAllOptions extends CandidateOptions {
+  readonly staged: ReadonlyMap<string, StagedBundle>;
+  /** The active generation; left out before the first activation. */
+  readonly current?: Generation;
+  /** How many candidates were built before in this attempt: each has a directory of its own. */
+  readonly built?: number;
 }

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import type { Generation } from '../generations/generations.js';
 import type { CandidateView, ViewedTree } from '../hooks/policy-view.js';
-import type { CandidateBundle, CandidateOptions } from '../staging/fetch-and-stage.js';
+import type { CandidateBundle, CandidateOptions } from '../staging/candidate.js';
 import { treeName } from '../state/paths.js';
 
 /**

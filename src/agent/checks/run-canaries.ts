@@ -3,9 +3,9 @@
 import type { CanaryConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { HookVerdictKind } from '../../core/cycle/hook-verdict.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
+import { confinedTo, type HookReport } from '../hooks/hook.js';
 import { retryHook, withoutVerdict } from '../hooks/hook-retries.js';
-import { confinedTo } from '../hooks/policy-view.js';
-import { type HookReport, runHook } from '../hooks/run-hook.js';
+import { runHook } from '../hooks/run-hook.js';
 import type { CandidateGround } from './candidate-context.js';
 import { runStartedCanary } from './started-canary.js';
 

@@ -8,7 +8,8 @@ import { isWritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import { type HookOptions, type HookReport, runHook } from '../hooks/run-hook.js';
+import type { HookOptions, HookReport } from '../hooks/hook.js';
+import { runHook } from '../hooks/run-hook.js';
 
 export type StartedCanary = Extract<CanaryConfig, { readonly kind: 'start' }>;
 

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
 import { walkTree } from '../generations/walk-tree.js';
-import type { HookSandbox } from '../hooks/run-hook.js';
+import type { HookSandbox } from '../hooks/hook.js';
 
 export interface WatchOptions {
   /** The candidate generation directory. */

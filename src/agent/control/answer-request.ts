@@ -1,6 +1,5 @@
 // What each request on the control socket is answered with. Owns the mapping from requests to answers alone: what is
 // done, and in whose turn, is behind the doors.
-
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import type {
   ControlAnswer,
@@ -12,8 +11,8 @@ import type {
 } from '../../core/protocol/control-protocol.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import type { PullRequest } from '../cycle/cycle-runner.js';
+import type { SendAnswer } from '../report/observer.js';
 import type { Watcher } from '../report/status-feed.js';
-import type { SendAnswer } from './control-socket.js';
 
 export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
 

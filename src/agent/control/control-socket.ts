@@ -19,12 +19,10 @@ import {
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { closeWhenIdle, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Logger } from '../../platform/telemetry/log.js';
+import type { SendAnswer } from '../report/observer.js';
 
 /** Answers a request through `send`; what it throws is sent as an error. `gone`: who asked has hung up. */
 export type ControlHandler = (request: ControlRequest, send: SendAnswer, gone: AbortSignal) => Promise<void>;
-
-/** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
-export type SendAnswer = (answer: ControlAnswer) => Promise<void>;
 
 export interface ControlSocketOptions {
   readonly path: string;
@@ -101,7 +99,7 @@ function serve(socket: Socket, options: ControlSocketOptions): void {
   });
 }
 
-function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
+export function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
   const send = async (one: ControlAnswer): Promise<void> => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;

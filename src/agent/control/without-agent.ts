@@ -1,6 +1,5 @@
 // The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
-
 import type { AgentConfig } from '../../core/config/config.js';
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
@@ -15,16 +14,17 @@ import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { loadConfig } from '../config/load-config.js';
 import { afterExit } from '../cycle/after-exit-rules.js';
 import { afterRepair } from '../cycle/after-repair-rules.js';
-import { exclusiveAlone } from '../cycle/cycle-runner.js';
-import { newCycleId, runRollback, runSync } from '../cycle/run-cycle.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { createCollector } from '../cycle/collector.js';
+import { runRollback, runSync } from '../cycle/run-cycle.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { contactIn, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
-import { createCollector } from '../generations/collector.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import { exclusiveAlone } from '../job/exclusive.js';
+import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record-cycle.js';
 import { awaitWorkers } from '../notify/await-workers.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';

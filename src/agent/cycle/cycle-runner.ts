@@ -6,8 +6,8 @@
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
 import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
-import type { Step } from '../../core/cycle/sync-machine.js';
 import { isWritError } from '../../core/errors.js';
+import type { Exclusive, Hear, Work } from '../job/exclusive.js';
 
 export interface PullRequest {
   readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
@@ -15,13 +15,6 @@ export interface PullRequest {
   readonly by?: string;
   readonly onEvent?: (event: CycleEventLine) => void;
 }
-
-/** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
-export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
-export type Hear = (event: CycleEventLine) => void;
-
-/** For a command that holds the lock: nothing else runs, and nobody watches. */
-export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
 
 export interface CycleRunner {
   /** Asks for a cycle and waits for the one that answers. */
@@ -37,12 +30,6 @@ export interface RunOptions {
   readonly by?: string;
   readonly onEvent: (event: CycleEventLine) => void;
 }
-
-/** That the one job at a time goes on. */
-export type Work =
-  | { readonly kind: 'began' | 'ended' }
-  /** What comes next may take as long as this step. */
-  | { readonly kind: 'step'; readonly step: Step | 'restore' };
 
 interface FollowUp {
   trigger: PullRequest['trigger'];

@@ -1,16 +1,14 @@
 // The cycle of its own in which a generation is left that a worker refuses long after it became active. Owns the cycle, its
 // story and its result; what is left and where it goes is late-refusal's.
 import type { WritError } from '../../core/errors.js';
-import { emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { openStory } from '../job/progress.js';
+import { type CycleEnd, emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { newCycleId, openStory } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { workerKey } from '../notify/worker-groups.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { leaveRefused } from './late-refusal.js';
-import { newCycleId } from './run-cycle.js';
-import type { CycleEnd } from './sync-cycle.js';
 
 /**
  * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.

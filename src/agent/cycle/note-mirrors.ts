@@ -1,8 +1,10 @@
 // What a cycle says of mirrors that failed while another one did not: a warning each, in the log and in the result.
 // A mirror that lies is an alarm even though nothing came of it; the outcome stays what it is.
+
+import { problemOf } from '../../core/cycle/problem.js';
 import { type MirrorFailure, mirrorWarning } from '../../trust/mirrors/mirror-failures.js';
 import type { CycleFindings } from '../job/cycle-result.js';
-import { type CycleStory, problemOf } from '../job/progress.js';
+import type { CycleStory } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 
 export interface NotedIn {

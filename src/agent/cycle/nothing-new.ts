@@ -1,9 +1,8 @@
 // What a cycle does that brings nothing new: workers that could not be told are told now, and a generation that one of
 // them refuses is left within the cycle that learns of it. Never fetches and never stages.
-
 import { settleDue } from '../notify/reconcile.js';
+import type { Cycle } from './cycle.js';
 import { type Left, leaveRefused } from './late-refusal.js';
-import type { Cycle } from './sync-cycle.js';
 
 /** @throws WritError DISK_*, STATE_DAMAGED */
 export async function nothingNew(cycle: Cycle): Promise<void> {

@@ -1,7 +1,9 @@
 // The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet.
+
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { CycleFindings } from '../job/cycle-result.js';
-import { type CycleStory, problemOf } from '../job/progress.js';
+import type { CycleStory } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { mirrorText, noteMirrorFailures } from './note-mirrors.js';
 

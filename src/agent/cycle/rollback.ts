@@ -4,17 +4,16 @@ import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
 import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
 import { performMove } from '../activation/activate.js';
-import type { Move, MoveResult } from '../activation/move.js';
+import type { Move } from '../activation/move.js';
 import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
-import { emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { type CycleEnd, emptyFindings, finishCycle, type MoveResult } from '../job/cycle-result.js';
 import { openStory } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { dueGroups } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Hold, Ledger } from '../state/ledger.js';
-import type { CycleEnd } from './sync-cycle.js';
 
 export interface RollbackRequest {
   readonly cycle: string;

@@ -1,15 +1,11 @@
 // Names a cycle and runs it: what the agent and a command without an agent have in common.
-import { randomBytes } from 'node:crypto';
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import type { RunOptions } from './cycle-runner.js';
 import { rollBack } from './rollback.js';
-import { type CycleEnd, syncCycle } from './sync-cycle.js';
-
-/** An id for one cycle, as `c-7f20c1`; long enough that history has no two. */
-export function newCycleId(): string {
-  return `c-${randomBytes(4).toString('hex')}`;
-}
+import { syncCycle } from './sync-cycle.js';
 
 /** One cycle under a new id. @throws WritError as syncCycle */
 export function runSync(

@@ -1,14 +1,13 @@
 // What a cycle does with the candidate that its checks let through: whether it is worth a swap at all, its place on the
 // public side, and the move. Owns the order of these; each of them is another file's.
 import { performMove } from '../activation/activate.js';
-import type { MoveResult } from '../activation/move.js';
 import { placeCandidate, planMove } from '../activation/place-candidate.js';
-import { sameContent } from '../generations/damage.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { type ForcedRepair, planForcedRepair } from '../integrity/repair-by-force.js';
 import { keepRecords, planRepair } from '../integrity/repair-plan.js';
+import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import type { CandidateBundle, StagingOptions } from '../staging/fetch-and-stage.js';
+import { type CandidateBundle, type StagingOptions, sameContent } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 

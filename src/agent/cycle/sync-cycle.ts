@@ -1,12 +1,11 @@
 // One cycle from refresh to commit, top to bottom (docs/ARCHITECTURE.md, The cycle). Every bundle gets a result of its
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched.
-
-import type { BundleResult, CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
 import { sizeText } from '../../core/size-text.js';
 import type { Attempt } from '../../core/status/freshness.js';
 import { canaryStep } from '../checks/canary-step.js';
+import { checkAll, checkStep } from '../checks/check-candidate.js';
 import {
   type ActivePolicy,
   bundlesToKeep,
@@ -18,48 +17,25 @@ import { reserveGeneration } from '../generations/reserve-generation.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
 import { damageProblems } from '../integrity/standing-damage.js';
-import { type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { type CycleStory, openStory } from '../job/progress.js';
-import { openStagingArea, type StagingArea } from '../job/staging-area.js';
+import { type CycleEnd, type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { openStory } from '../job/progress.js';
+import { openStagingArea } from '../job/staging-area.js';
 import { holdBackPaced } from '../select/pace-groups.js';
 import { pausedError } from '../select/pause.js';
-import { type Selection, selectReleases } from '../select/select-releases.js';
+import { rememberRefusedBundles, selectReleases } from '../select/select-releases.js';
+import { type Selection, taken } from '../select/selection.js';
 import { noteSpaceNeeded } from '../select/space-memory.js';
-import {
-  assembleCandidate,
-  type CandidateBundle,
-  type CandidateOptions,
-  checkAll,
-  fetchAll,
-  stageAll,
-  taken,
-} from '../staging/fetch-and-stage.js';
+import { assembleCandidate, type CandidateBundle, type CandidateOptions } from '../staging/candidate.js';
+import { fetchAll, stageAll } from '../staging/fetch-and-stage.js';
 import { keptFirst } from '../staging/kept-archives.js';
-import { checkStep, countText, failuresOr, selectText, stepVerdict } from '../staging/step-text.js';
+import { countText, failuresOr, selectText, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
-import { noteRetryTimes, rememberRefusedBundles } from '../state/refusals.js';
+import { noteRetryTimes } from '../state/refusals.js';
+import type { Cycle, CycleRequest } from './cycle.js';
 import { noteMirrorFailures } from './note-mirrors.js';
 import { nothingNew } from './nothing-new.js';
 import { refreshTrust } from './refresh-trust.js';
 import { decideSwap, type Swapped, swapCandidate } from './swap-candidate.js';
-
-export interface CycleRequest {
-  readonly cycle: string;
-  readonly trigger: Trigger;
-  /** Ignores ETag, holds and the memory of refusals; fetches and verifies again; skips no check. */
-  readonly force: 'yes' | 'no';
-  readonly signal: AbortSignal;
-  readonly onEvent?: (event: CycleEventLine) => void;
-}
-
-export interface CycleEnd {
-  readonly result: CycleResult;
-  readonly story: CycleStory;
-  /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
-  readonly refresh?: Attempt;
-  /** The interrupted cycle whose swap a recovery finished or undid. */
-  readonly recovers?: string;
-}
 
 /** Runs one cycle. Never rejects: whatever happens is in the result. */
 export async function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
@@ -104,17 +80,6 @@ function attemptOf({ refresh, bundles }: CycleFindings): Attempt | undefined {
 
 function isMetadataTrouble(code: ErrorCode | undefined): boolean {
   return code !== undefined && /^(METADATA|SIGNATURE|DELEGATION)_/.test(code);
-}
-
-/** What the parts of one cycle share. */
-export interface Cycle {
-  readonly host: Host;
-  readonly story: CycleStory;
-  readonly request: CycleRequest;
-  readonly findings: CycleFindings;
-  readonly area: StagingArea;
-  /** Bundles that a worker refused earlier in this cycle, with their results. */
-  readonly refusedNow: Map<string, BundleResult>;
 }
 
 /** @returns `again` when workers refused some of the new bundles and the others are to be tried without them */

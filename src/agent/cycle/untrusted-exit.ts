@@ -3,10 +3,10 @@
 import { isWritError } from '../../core/errors.js';
 import { readActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
+import type { CycleEnd } from '../job/cycle-result.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { runRollback } from './run-cycle.js';
-import type { CycleEnd } from './sync-cycle.js';
 
 export interface UntrustedExit {
   /**

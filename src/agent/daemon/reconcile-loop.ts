@@ -3,16 +3,14 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { newCycleId } from '../cycle/run-cycle.js';
-import { tellIds } from '../job/progress.js';
+import { newCycleId, tellIds } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
 import type { SetsOptions } from '../notify/membership.js';
 import { type SettleResult, settleDue } from '../notify/reconcile.js';
-import type { WorkerGroup } from '../notify/worker-groups.js';
 import { dueDelayMs, tellableWorkers } from '../notify/worker-ledger.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
 export interface SettlerOptions {

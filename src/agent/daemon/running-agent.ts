@@ -1,7 +1,7 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
-
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import type { AgentState, ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { HeldStatus } from '../../core/status/status.js';
@@ -12,18 +12,18 @@ import { openControlSocket } from '../control/control-socket.js';
 import { isWaitOver, openOrders } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
 import { afterExit } from '../cycle/after-exit-rules.js';
+import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-cycle.js';
-import { newCycleId, runRollback, runSync } from '../cycle/run-cycle.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
+import { runRollback, runSync } from '../cycle/run-cycle.js';
 import { createUntrustedExit, type UntrustedExit } from '../cycle/untrusted-exit.js';
 import { type ContactKeeper, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch, type StaleWatch } from '../freshness/stale-watch.js';
-import { type Collector, createCollector, heldNow } from '../generations/collector.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Look } from '../integrity/scrub.js';
+import type { CycleEnd } from '../job/cycle-result.js';
 import { readHistory } from '../job/history.js';
-import { problemOf } from '../job/progress.js';
+import { newCycleId } from '../job/progress.js';
 import { createRecorder, type Recorder } from '../job/record-cycle.js';
 import { allOf, type Observers } from '../report/observer.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';

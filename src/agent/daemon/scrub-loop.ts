@@ -1,6 +1,5 @@
 // Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
 // when somebody asks. Owns the times; what a look finds and mends is scrub's.
-
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { nextLookMs } from '../../core/status/scrub-state.js';
@@ -8,10 +7,10 @@ import type { VerifyResult } from '../../core/status/verify-report.js';
 import { maxTimerMs } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { boundedPace } from '../../platform/time/rate-limit.js';
-import type { Exclusive } from '../cycle/cycle-runner.js';
-import { newCycleId } from '../cycle/run-cycle.js';
 import { type Look, scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
+import type { Exclusive } from '../job/exclusive.js';
+import { newCycleId } from '../job/progress.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 

@@ -13,12 +13,8 @@ import type { Clock } from '../../platform/time/clock.js';
 import { lookUpUser } from '../../platform/users/user-id.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readActive } from '../generations/generations.js';
-import {
-  createWorkerGroups,
-  mapBounded,
-  maxParallelTells,
-  type WorkerGroup,
-} from '../notify/worker-groups.js';
+import { createWorkerGroups, mapBounded, maxParallelTells } from '../notify/worker-groups.js';
+import type { WorkerGroup } from '../state/host.js';
 import { hostPaths } from '../state/paths.js';
 import type { ConfinedFacts, GroupFacts, MemberFacts, PathPart, ReaderFacts } from './worker-rules.js';
 

@@ -4,12 +4,12 @@
 // the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
 import type { HookConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
-import { newCycleId } from '../cycle/run-cycle.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { runHook } from '../hooks/run-hook.js';
-import { problemOf } from '../job/progress.js';
+import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';

@@ -1,25 +1,7 @@
 // Is a candidate anything else than what is active, and is what is active whole? Reads only.
-
-import { rightsOf } from '../integrity/examine.js';
-import type { CandidateBundle } from '../staging/fetch-and-stage.js';
 import type { Host } from '../state/host.js';
 import type { ActiveBundle, ActivePolicy } from './generation-contents.js';
-import { type TreeProblem, verifyTree } from './verify-tree.js';
-
-/** Same bundles, same releases: activating it would change nothing that a worker can see. */
-export function sameContent(
-  candidate: readonly CandidateBundle[],
-  active: ActivePolicy | undefined,
-): boolean {
-  if (active === undefined) return candidate.length === 0;
-  if (candidate.length !== active.bundles.size) return false;
-  return candidate.every(({ selection, staged }) => {
-    const old = active.bundles.get(selection.bundle.name)?.record.release;
-    if (old === undefined) return false;
-    const { serial, manifest } = staged?.release ?? old;
-    return serial === old.serial && manifest.digest === old.manifest.digest;
-  });
-}
+import { rightsOf, type TreeProblem, verifyTree } from './verify-tree.js';
 
 export interface Damage {
   readonly bundle: string;

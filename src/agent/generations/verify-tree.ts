@@ -1,15 +1,17 @@
 // Compares a tree on disk with its manifest: names, types, modes, owners, sizes, and content where asked. Reads only;
 // repairing, and telling anybody, is the caller's.
+
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, isWritError } from '../../core/errors.js';
 import { digestHex } from '../../core/names.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
 import type { DamageKind } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
-import { executableMode } from '../staging/stage-tree.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
+import type { Host } from '../state/host.js';
 import { type TreeNode, walkTree } from './walk-tree.js';
 
 export interface TreeProblem {
@@ -176,4 +178,38 @@ function openForReading(path: string): number | undefined {
     if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ELOOP')) return undefined;
     throw error;
   }
+}
+
+/** @returns the modes and owners that the tree of a bundle must have */
+export function rightsOf(
+  { config }: Pick<Host, 'config'>,
+  name: string,
+): { mode: number; ownerIds: number[]; groupId?: number } {
+  const bundle = config.bundles.find((one) => one.name === name);
+  const rights = { mode: bundle?.mode ?? defaultMode, ownerIds: ownerIds() };
+  const groupId = bundle?.group === undefined ? undefined : knownGroup(bundle.group);
+  return groupId === undefined ? rights : { ...rights, groupId };
+}
+
+/** Trees belong to root or to the agent. */
+export function ownerIds(): number[] {
+  return [0, process.geteuid?.() ?? 0];
+}
+
+/** A group that was taken off the host is no damage of a tree. */
+export function knownGroup(group: string | number): number | undefined {
+  try {
+    return lookUpGroup(group);
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Of a bundle that is not configured any more. */
+export const defaultMode = 0o644;
+
+/** The mode of directories and executables: whoever may read a plain file may enter and run. */
+export function executableMode(mode: number): number {
+  return mode | ((mode & 0o444) >> 2);
 }

@@ -1,11 +1,10 @@
 // Which releases on this host are no longer vouched for, the active ones and those that a rollback could bring back.
 // Reads records and asks the trust store; decides nothing and writes nothing.
-
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { digestHex } from '../../core/names.js';
 import type { UntrustedStatus } from '../../core/protocol/control-protocol.js';
-import { problemOf } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { activeGenerationNumber, type Generation, listGenerations, readGeneration } from './generations.js';
 import { readLastVoucher, readRecord } from './release-records.js';

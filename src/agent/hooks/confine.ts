@@ -9,28 +9,14 @@ import {
   type Box,
   type BoxedCommand,
   type BoxMount,
-  type BoxPrograms,
   type BoxResult,
   type BoxUser,
   runBoxed,
 } from '../../platform/process/bubblewrap.js';
-import type { ControlGroups } from '../../platform/process/control-group.js';
-import type { ProcessLimits } from '../../platform/process/process-limits.js';
 import { lookUpUser } from '../../platform/users/user-id.js';
+import type { Means } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 import { type PolicyView, viewMounts } from './policy-view.js';
-
-/** What a sandbox is built with on this host. */
-export interface Means {
-  readonly programs: BoxPrograms;
-  /** Whether a user namespace can be had. */
-  readonly userNamespace: 'yes' | 'no';
-  readonly isRoot: boolean;
-  /** Our own: no command is given more. */
-  readonly limits: ProcessLimits;
-  /** Left out where none are delegated to us: each process is bounded by itself then. */
-  readonly groups?: ControlGroups;
-}
 
 /** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
 const hostPlaces = ['/run', '/tmp', '/home', '/root'];

@@ -3,7 +3,7 @@
 import type { HookConfig } from '../../core/config/config.js';
 import type { HookVerdictKind } from '../../core/cycle/hook-verdict.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { HookReport } from './run-hook.js';
+import type { HookReport } from './hook.js';
 
 export interface RetryOptions {
   readonly clock: Clock;

@@ -2,7 +2,7 @@
 import { isWritError } from '../../core/errors.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host } from '../state/host.js';
-import type { HookSandbox } from './run-hook.js';
+import type { HookSandbox } from './hook.js';
 
 /** @returns all that a confined command needs but its view of policy */
 export function confineOn({

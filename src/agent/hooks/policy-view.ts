@@ -4,7 +4,6 @@
 import { dirname, join } from 'node:path';
 import type { BoxMount } from '../../platform/process/bubblewrap.js';
 import { bundleLink, generationLink } from '../state/paths.js';
-import type { HookOptions, HookPlaces, HookSandbox } from './run-hook.js';
 
 export interface ViewedTree {
   readonly bundle: string;
@@ -58,7 +57,7 @@ export function viewMounts(policy: string, view: PolicyView): BoxMount[] {
 }
 
 /** An empty directory: `{current}` before the first activation. No generation has this number. */
-function nothingActive(policy: string): string {
+export function nothingActive(policy: string): string {
   return join(policy, generationLink(0));
 }
 
@@ -74,35 +73,4 @@ function generationMounts(policy: string, { generation, trees }: ViewedGeneratio
       }),
     ),
   ];
-}
-
-/** For commands that judge a candidate. */
-export interface CandidateSandbox extends Omit<HookSandbox, 'places'> {
-  readonly view: CandidateView;
-}
-
-/** @returns the part of a hook's options that confines it; nothing where no sandbox is given */
-export function confinedTo(
-  confine: CandidateSandbox | undefined,
-  bundle: string | undefined,
-): Pick<HookOptions, 'confine'> {
-  if (confine === undefined) return {};
-  return { confine: { ...confine, places: candidatePlaces(confine.paths.policy, confine.view, bundle) } };
-}
-
-/**
- * What a command is shown of a candidate, as paths that hold inside of the sandbox.
- * @param policy path of the policy directory as configured
- * @param bundle whose tree is `{bundle}`
- */
-function candidatePlaces(policy: string, view: CandidateView, bundle?: string): HookPlaces {
-  const { candidate, active } = view;
-  const path = join(policy, generationLink(candidate.generation));
-  const tree = candidate.trees.find((one) => one.bundle === bundle);
-  return {
-    generation: path,
-    candidate: path,
-    current: active === undefined ? nothingActive(policy) : join(policy, generationLink(active.generation)),
-    ...(tree === undefined ? {} : { bundle: join(policy, 'bundles', tree.bundle, tree.directory) }),
-  };
 }

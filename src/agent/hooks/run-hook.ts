@@ -4,68 +4,17 @@
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
-import { type HookVerdict, judgeHook } from '../../core/cycle/hook-verdict.js';
+import { judgeHook } from '../../core/cycle/hook-verdict.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { boundedPattern } from '../../platform/bounded-pattern.js';
-import { type DiskGuardOptions, guardDisk } from '../../platform/disk/disk-guard.js';
+import { guardDisk } from '../../platform/disk/disk-guard.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { BoxResult } from '../../platform/process/bubblewrap.js';
 import { type CommandOptions, type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import { type Confinement, type ConfineOptions, confine } from './confine.js';
-import type { Sandbox } from './sandbox.js';
-
-/** What a command is shown. */
-export interface HookPlaces {
-  /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
-  readonly generation?: string;
-  /** For `{candidate}`. */
-  readonly candidate?: string;
-  /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
-  readonly current?: string;
-  /** For `{bundle}` and WRIT_BUNDLE_DIR; left out where there is not one bundle alone. */
-  readonly bundle?: string;
-}
-
-/** How a command is to be confined. */
-export interface HookSandbox extends Omit<ConfineOptions, 'hook'> {
-  readonly sandbox: Sandbox;
-  /** Paths that hold inside of it (confinedTo makes them); left out: the same as outside. */
-  readonly places?: HookPlaces;
-}
-
-export interface HookOptions {
-  readonly hook: HookConfig;
-  /** As they are on the host: for a command that is not confined. */
-  readonly places: HookPlaces;
-  /**
-   * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
-   * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
-   */
-  readonly confine?: HookSandbox;
-  /** An existing private directory; what the command gets in it is removed afterwards. */
-  readonly scratchRoot: string;
-  readonly durable: DurableFs;
-  /** An existing directory in place of a private one, for commands that must meet; its maker removes it. */
-  readonly scratch?: string;
-  /** Beside the places. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
-  /** Of the disk that a confined command writes to; left out: as statfs says. */
-  readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
-}
-
-export interface HookReport {
-  readonly verdict: HookVerdict;
-  /** Output of both streams, bounded, without control characters. */
-  readonly text: string;
-  readonly durationMs: number;
-  /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
-  readonly code?: ErrorCode;
-  /** What a person may want to change. */
-  readonly hint?: string;
-}
+import { type Confinement, confine } from './confine.js';
+import type { HookOptions, HookPlaces, HookReport } from './hook.js';
 
 /** Never rejects for what the command does. @throws WritError DISK_* when its directory cannot be made */
 export async function runHook(options: HookOptions): Promise<HookReport> {

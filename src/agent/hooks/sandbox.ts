@@ -11,20 +11,8 @@ import { type ControlGroups, findControlGroups } from '../../platform/process/co
 import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import type { Logger } from '../../platform/telemetry/log.js';
-import { boxOf, type Means } from './confine.js';
-
-export interface Sandbox {
-  /** As of the last look. */
-  status(): SandboxStatus;
-  /**
-   * Looks, unless it was found before.
-   * @returns undefined where commands run as they are: `off`, or `auto` without one
-   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required, and where one was there before
-   */
-  open(): Promise<Means | undefined>;
-  /** What was found may hold no more: a run could not be set up. */
-  forget(): void;
-}
+import type { Means, Sandbox } from '../state/host.js';
+import { boxOf } from './confine.js';
 
 export interface SandboxOptions {
   readonly mode: SandboxMode;

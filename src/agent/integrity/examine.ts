@@ -1,6 +1,7 @@
 // A generation on disk against what it must be: its links, the tree of each bundle, and what is kept to make that tree
 // anew (manifest, record, archive). Reads only, as fast as its pace allows. Whatever is wrong is in the findings: what
 // cannot be read does not keep the rest from being looked at.
+
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError } from '../../core/errors.js';
@@ -9,11 +10,10 @@ import type { Manifest } from '../../core/release/manifest.js';
 import type { DamageFound, DamageKind } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
-import { lookUpGroup } from '../../platform/users/group-id.js';
 import { notedLinks } from '../generations/generation-notes.js';
 import { recordedTarget } from '../generations/recorded-target.js';
 import { type ReleaseRecord, readManifest, readRecord, releasePath } from '../generations/release-records.js';
-import { createDigester, isBadDisk, verifyTree } from '../generations/verify-tree.js';
+import { createDigester, isBadDisk, ownerIds, rightsOf, verifyTree } from '../generations/verify-tree.js';
 import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName } from '../state/paths.js';
 
@@ -102,11 +102,6 @@ function readLink(path: string): string | undefined {
     if (isSystemError(error, 'EINVAL') || isSystemError(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-/** Trees belong to root or to the agent. */
-function ownerIds(): number[] {
-  return [0, process.geteuid?.() ?? 0];
 }
 
 /** Of a generation that nobody noted, its own links are all that is known. */
@@ -203,30 +198,6 @@ function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
   const stats = fs.lstatSync(treePath, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return [];
   return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
-}
-
-/** Of a bundle that is not configured any more. */
-const defaultMode = 0o644;
-
-/** @returns the modes and owners that the tree of a bundle must have */
-export function rightsOf(
-  { config }: Pick<DiskView, 'config'>,
-  name: string,
-): { mode: number; ownerIds: number[]; groupId?: number } {
-  const bundle = config.bundles.find((one) => one.name === name);
-  const rights = { mode: bundle?.mode ?? defaultMode, ownerIds: ownerIds() };
-  const groupId = bundle?.group === undefined ? undefined : knownGroup(bundle.group);
-  return groupId === undefined ? rights : { ...rights, groupId };
-}
-
-/** A group that was taken off the host is no damage of a tree. */
-function knownGroup(group: string | number): number | undefined {
-  try {
-    return lookUpGroup(group);
-  } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
 }
 
 async function judgeArchive(

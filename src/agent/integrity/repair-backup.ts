@@ -2,15 +2,15 @@
 // named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
 // `current` does not move, and nobody is told.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { placeCandidate } from '../activation/place-candidate.js';
-import type { Hear } from '../cycle/cycle-runner.js';
-import { newCycleId } from '../cycle/run-cycle.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { reserveGeneration } from '../generations/reserve-generation.js';
 import { chooseTarget } from '../generations/rollback-target.js';
-import { openStory, problemOf } from '../job/progress.js';
+import type { Hear } from '../job/exclusive.js';
+import { newCycleId, openStory } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';

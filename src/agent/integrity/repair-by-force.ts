@@ -2,7 +2,7 @@
 // any repair. Decides; writes nothing.
 import { type DamageFound, isOfLinks } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import type { CandidateBundle } from '../staging/fetch-and-stage.js';
+import type { CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
 import type { RepairCandidate } from './repair-plan.js';

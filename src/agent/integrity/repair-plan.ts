@@ -2,24 +2,25 @@
 // found on disk; only `keepRecords` writes.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import { isOfLinks } from '../../core/status/scrub-state.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
-import type { Move, MoveResult } from '../activation/move.js';
+import type { Move } from '../activation/move.js';
 import { targetToRepair } from '../generations/recorded-target.js';
 import { keepRelease } from '../generations/release-records.js';
-import { verifyTree } from '../generations/verify-tree.js';
-import { outcomeOf, problemOf } from '../job/progress.js';
-import type { TellTarget } from '../notify/notify-steps.js';
+import { rightsOf, verifyTree } from '../generations/verify-tree.js';
+import type { MoveResult } from '../job/cycle-result.js';
+import type { TellTarget } from '../notify/notify-context.js';
 import { dueGroups } from '../notify/worker-ledger.js';
-import type { Selection } from '../select/select-releases.js';
-import type { CandidateBundle } from '../staging/fetch-and-stage.js';
+import type { Selection } from '../select/selection.js';
+import type { CandidateBundle } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
-import { type ExaminedBundle, type ExaminedGeneration, rightsOf } from './examine.js';
+import type { ExaminedBundle, ExaminedGeneration } from './examine.js';
 import type { ExaminedActive } from './examine-active.js';
 
 /** One bundle that ought to be active, and is configured: others leave with the next generation. */

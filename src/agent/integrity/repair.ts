@@ -3,21 +3,22 @@
 // generation that is whole takes over. Nothing is ever written into a tree that exists. Checks are not run again: the
 // bytes are those that passed them.
 import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { performMove } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place-candidate.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { reserveGeneration } from '../generations/reserve-generation.js';
 import { touchTrees } from '../generations/touch-trees.js';
-import { type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { type CycleStory, openStory, problemOf, skipSteps } from '../job/progress.js';
+import { type CycleEnd, type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
+import { type CycleStory, openStory, skipSteps } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
-import type { Selection } from '../select/select-releases.js';
-import { fetchAll, type StagingOptions, stageAll } from '../staging/fetch-and-stage.js';
+import type { Selection } from '../select/selection.js';
+import type { StagingOptions } from '../staging/candidate.js';
+import { fetchAll, stageAll } from '../staging/fetch-and-stage.js';
 import { keptFirst } from '../staging/kept-archives.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import { countText } from '../staging/step-text.js';

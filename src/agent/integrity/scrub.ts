@@ -1,6 +1,8 @@
 // One look over the active policy, and what follows when it is damaged: a repair, an event in log and history, and what
 // status says from then on. Reading needs nobody's leave; what was found is looked at again while nothing else runs, for
 // a cycle may have moved on meanwhile, and only then mended.
+
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import {
   afterLook,
@@ -9,10 +11,9 @@ import {
   type ScrubState,
 } from '../../core/status/scrub-state.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
-import type { Exclusive, Hear } from '../cycle/cycle-runner.js';
 import { damageError } from '../generations/damage-error.js';
 import { noteLinks } from '../generations/generation-notes.js';
-import { problemOf } from '../job/progress.js';
+import type { Exclusive, Hear } from '../job/exclusive.js';
 import { recordEvent, recordRepair } from '../job/record.js';
 import type { Host } from '../state/host.js';
 import { examineActive } from './examine-active.js';

@@ -1,12 +1,12 @@
 // What of the damage that a look found still concerns the policy in use: told by status, health and every cycle until it
 // is mended or replaced. Reads the ledger and the links alone.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { type DamageFound, type InUse, standingDamage } from '../../core/status/scrub-state.js';
 import { damageError } from '../generations/damage-error.js';
 import { notedLinks } from '../generations/generation-notes.js';
 import { activeGenerationNumber, readGeneration } from '../generations/generations.js';
-import { problemOf } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 
 type LedgerView = Pick<Host, 'paths' | 'ledger'>;

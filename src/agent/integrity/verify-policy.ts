@@ -9,9 +9,9 @@ import type {
   VerifyResult,
 } from '../../core/status/verify-report.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import type { Exclusive } from '../cycle/cycle-runner.js';
-import { newCycleId } from '../cycle/run-cycle.js';
 import { findUntrusted } from '../generations/vouching.js';
+import type { Exclusive } from '../job/exclusive.js';
+import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { damageIn, examineGeneration } from './examine.js';
 import { examineActive, wantedGeneration } from './examine-active.js';

@@ -1,15 +1,15 @@
 // The end of a cycle: what was found on the way becomes one result with one outcome. Writes no file; the
 // outcome is never better than the worst part.
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../../core/cycle/sync-machine.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { exitCodeOfKind, isSystemError, type WritError } from '../../core/errors.js';
 import type { Attempt } from '../../core/status/freshness.js';
-import type { MoveResult } from '../activation/move.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { isProven } from '../notify/proven.js';
 import type { Host } from '../state/host.js';
-import { type CycleStory, outcomeOf, problemOf } from './progress.js';
+import { isProven } from '../state/proven.js';
+import type { CycleStory } from './progress.js';
 
 /** Gathered while the cycle runs. */
 export interface CycleFindings {
@@ -111,4 +111,26 @@ function readGenerationNumber(host: Host): number | undefined {
     if (isSystemError(error)) throw error;
     return undefined;
   }
+}
+
+export interface MoveResult {
+  readonly outcome: Extract<
+    Outcome,
+    'activated' | 'degraded' | 'rolled-back' | 'deferred' | 'failed' | 'blocked'
+  >;
+  readonly confirmed: boolean;
+  readonly workers: readonly WorkerResult[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Why the previous generation is back. */
+  readonly refusal?: WritError;
+}
+
+export interface CycleEnd {
+  readonly result: CycleResult;
+  readonly story: CycleStory;
+  /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
+  readonly refresh?: Attempt;
+  /** The interrupted cycle whose swap a recovery finished or undid. */
+  readonly recovers?: string;
 }

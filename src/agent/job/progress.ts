@@ -1,11 +1,11 @@
 // The story of one cycle while it happens: which step it is in (by the machine's table), how long each took,
 // and the events that watchers see. Decides nothing and touches no file.
-import type { CycleEventLine, Problem, Trigger } from '../../core/cycle/cycle-report.js';
+import { randomBytes } from 'node:crypto';
+import type { CycleEventLine, Trigger } from '../../core/cycle/cycle-report.js';
 import {
   type CycleEvent,
   type CycleState,
   firstStep,
-  type Outcome,
   type Step,
   transition,
 } from '../../core/cycle/sync-machine.js';
@@ -143,24 +143,7 @@ export async function skipSteps(story: Pick<CycleStory, 'step'>, steps: readonly
   for (const step of steps) await story.step(step, () => ({ value: undefined, text: '', verdict: 'skip' }));
 }
 
-/** An error as results and history carry it. */
-export function problemOf(error: unknown): Problem {
-  const { code, message, hint, facts } = toWritError(error);
-  return { code, message, hint, facts };
-}
-
-const outcomeOfKind = {
-  rejected: 'rejected',
-  'rolled-back': 'rolled-back',
-  degraded: 'degraded',
-  deferred: 'deferred',
-  blocked: 'blocked',
-  failed: 'failed',
-  usage: 'failed',
-  config: 'failed',
-} as const satisfies Record<string, Outcome>;
-
-/** The outcome that an error means for what it happened to. */
-export function outcomeOf(error: unknown): Outcome {
-  return outcomeOfKind[toWritError(error).kind];
+/** An id for one cycle, as `c-7f20c1`; long enough that history has no two. */
+export function newCycleId(): string {
+  return `c-${randomBytes(4).toString('hex')}`;
 }

@@ -1,10 +1,9 @@
 // Notes the end of a cycle in the log and in history.jsonl; reporting never changes an outcome. A poll that found
 // nothing, or finds the same trouble again, leaves no line in history.
-
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import type { Host } from '../state/host.js';
+import type { CycleEnd } from './cycle-result.js';
 import { appendHistory } from './history.js';
 
 export interface Recorder {

@@ -1,13 +1,11 @@
 // Notes in log and history what this host did apart from a cycle: policy grew too old or is fresh again, or
 // was damaged on disk. An entry looks like a cycle without steps, so that every reader of the history can read it.
 import type { Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
-import { newCycleId } from '../cycle/run-cycle.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
-import { emptyFindings, finishCycle } from './cycle-result.js';
+import { type CycleEnd, emptyFindings, finishCycle } from './cycle-result.js';
 import { appendHistory } from './history.js';
-import { openStory } from './progress.js';
+import { newCycleId, openStory } from './progress.js';
 
 export interface HostEvent {
   readonly problems: readonly Problem[];

@@ -1,7 +1,7 @@
 // Workers that come to the agent by themselves: where a command without an agent opens their socket, they need a moment to find
 // it. Waits for those that are known, or a pull would move the policy without them. Tells nobody.
-import type { Host } from '../state/host.js';
-import { readMembers, type WorkerGroup } from './worker-groups.js';
+import type { Host, WorkerGroup } from '../state/host.js';
+import { readMembers } from './worker-groups.js';
 import { groupOf, workerOf } from './worker-ledger.js';
 
 const lookAgainMs = 50;

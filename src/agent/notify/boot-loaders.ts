@@ -2,16 +2,16 @@
 // though the generation is the same. Level, not edge: due until every loader has run. Never moves the link: the policy
 // was good before this boot, so a loader that fails now says something about the host.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { readActive } from '../generations/generations.js';
 import { confineOn } from '../hooks/host-sandbox.js';
-import { problemOf, tellIds } from '../job/progress.js';
+import { tellIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { runLoaders } from './notify-steps.js';
-import type { WorkerGroup } from './worker-groups.js';
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
 function isLoadDue(host: Host, bootId: string): boolean {

@@ -5,13 +5,13 @@ import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { tellWorker } from '../../workers/contract/notify-worker.js';
+import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
 import {
   type Member,
   mapBounded,
   maxParallelTells,
   readMembers,
-  type WorkerGroup,
   workerKey,
   workerResult,
 } from './worker-groups.js';

@@ -3,8 +3,9 @@
 import { join } from 'node:path';
 import type { HookConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
-import { type HookReport, runHook } from '../hooks/run-hook.js';
-import type { TellContext } from './notify-steps.js';
+import type { HookReport } from '../hooks/hook.js';
+import { runHook } from '../hooks/run-hook.js';
+import type { TellContext } from './notify-context.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to. */
 export function groupHook(

@@ -1,11 +1,10 @@
 // Who is there just now: the sets of all groups read anew and laid over the ledger. A worker that appears, or that is
 // another process than the one that answered, is `waiting`; one that is gone is kept for a while. Tells nobody.
-
 import { WritError } from '../../core/errors.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { withoutDead } from './dead-workers.js';
-import { type Member, readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
+import { type Member, readMembers, workerKey } from './worker-groups.js';
 import { groupOf, isDue, waiting, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */

@@ -6,6 +6,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.js';
+import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
 import type { VerbOf } from './notify-verbs.js';
 import {
@@ -13,7 +14,6 @@ import {
   mapBounded,
   maxParallelTells,
   readMembers,
-  type WorkerGroup,
   workerKey,
   workerResult,
 } from './worker-groups.js';

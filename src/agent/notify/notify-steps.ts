@@ -1,47 +1,18 @@
 // The steps load and reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds:
 // what says no throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { retryHook, withoutVerdict } from '../hooks/hook-retries.js';
-import type { HookSandbox } from '../hooks/run-hook.js';
-import { problemOf } from '../job/progress.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import { groupHook, requireVerdict } from './group-hook.js';
-import { type GroupTelling, type TellOptions, tellGroups } from './notify-group.js';
+import type { TellContext } from './notify-context.js';
+import { type GroupTelling, tellGroups } from './notify-group.js';
 import { verbsTo } from './notify-verbs.js';
 import { workersMissing, workerUnconfirmed } from './pending-problems.js';
 import { asksEach, probeEach } from './probe-workers.js';
 import { refusal } from './refusal.js';
-import { readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
-
-/** The generation that workers are moved to. */
-export interface TellTarget {
-  readonly generation: number;
-  /** Real path of the generation directory. */
-  readonly path: string;
-}
-
-/** What a move asks of its telling; a tell apart from it asks for nothing. */
-export interface TellManner
-  extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
-  /** `told`: who appears while the others are told is told behind them, once. */
-  readonly newcomers?: 'told';
-  /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
-  readonly proofs?: 'last';
-}
-
-export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
-  readonly groups: readonly WorkerGroup[];
-  readonly target: TellTarget;
-  /** The cycle's staging directory, for scratch directories. */
-  readonly staging: string;
-  readonly durable: DurableFs;
-  /** For loaders and probes: they find the live policy, for they run after the swap. */
-  readonly confine: Omit<HookSandbox, 'view' | 'places'>;
-  readonly signal: AbortSignal;
-  readonly manner?: TellManner;
-}
+import { readMembers, workerKey } from './worker-groups.js';
 
 /**
  * Runs the loader of each group, one after the other: its exit code is the verdict.

@@ -5,9 +5,9 @@ import { changedPaths, needsRestart, type PolicyFiles } from '../../core/release
 import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import { bundlesOf } from '../generations/generation-contents.js';
 import { readGeneration } from '../generations/generations.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { workerKey } from './worker-groups.js';
 
 export interface VerbOptions {
   /** The generation that workers are moved to. */

@@ -1,8 +1,8 @@
 // What is wrong with the workers just now, read from the ledger: who was not told, whose set nobody could read, and
 // where somebody is missing. Reads only; a cycle and the status say the same by it.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
-import { problemOf } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { dueWorkers, groupOf, nextTellAtMs, workerOf } from './worker-ledger.js';

@@ -4,12 +4,12 @@
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
+import type { HookReport } from '../hooks/hook.js';
 import { retryHook } from '../hooks/hook-retries.js';
-import type { HookReport } from '../hooks/run-hook.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import { groupHook, requireVerdict } from './group-hook.js';
-import type { TellContext } from './notify-steps.js';
-import { readMembers, type WorkerGroup, workerKey } from './worker-groups.js';
+import type { TellContext } from './notify-context.js';
+import { readMembers, workerKey } from './worker-groups.js';
 
 /**
  * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.

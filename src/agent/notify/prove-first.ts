@@ -2,12 +2,10 @@
 // generation already, and nobody is told in vain. Only a yes counts: a no says that they are still to be told.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { confineOn } from '../hooks/host-sandbox.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import type { TellContext } from './notify-steps.js';
+import type { SettleOptions, TellContext } from './notify-context.js';
 import { askProbe, asksEach } from './probe-workers.js';
-import type { SettleOptions } from './reconcile.js';
-import type { WorkerGroup } from './worker-groups.js';
 import { groupOf, isDue, noteWorkers, tellableWorkers, workerOf } from './worker-ledger.js';
 
 interface ProveOptions extends Pick<SettleOptions, 'staging' | 'signal' | 'nextTell' | 'who'> {

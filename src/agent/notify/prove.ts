@@ -1,12 +1,13 @@
 // What those prove that were told apart from a move, when others of their group may have proved it before. A worker of which
 // a probe does not say yes stays due: nobody else will ever ask it again. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
-import { problemOf } from '../job/progress.js';
-import type { Host } from '../state/host.js';
-import { judgeProof, type TellContext } from './notify-steps.js';
+import type { Host, WorkerGroup } from '../state/host.js';
+import type { TellContext } from './notify-context.js';
+import { judgeProof } from './notify-steps.js';
 import { asksEach, runProbes } from './probe-workers.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { workerKey } from './worker-groups.js';
 import { groupOf } from './worker-ledger.js';
 
 export interface Told {

@@ -1,35 +1,19 @@
 // Tells the workers that are due what they are to use: a failed tell stays due until it is confirmed or superseded,
 // and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
-import { toWritError, type WritError } from '../../core/errors.js';
+import { toWritError } from '../../core/errors.js';
 import { readActive } from '../generations/generations.js';
 import { confineOn } from '../hooks/host-sandbox.js';
 import type { Host } from '../state/host.js';
-import { readSets, type SetsOptions } from './membership.js';
-import { resetWorkers, type TellContext } from './notify-steps.js';
+import { readSets } from './membership.js';
+import type { SettleOptions, TellContext } from './notify-context.js';
+import { resetWorkers } from './notify-steps.js';
 import { dueProblems } from './pending-problems.js';
 import { problemsOf, proveTold, type Told } from './prove.js';
 import { proveByProbe } from './prove-first.js';
 import { resultsIn } from './refusal.js';
 import { standingRefusal } from './standing-refusal.js';
-import type { WorkerGroup } from './worker-groups.js';
 import { dueWorkers, groupOf, noteWorkers, refusingInVain, tellableWorkers } from './worker-ledger.js';
-
-export interface SettleOptions {
-  /** Makes the directory for scratch when a probe needs it. */
-  readonly staging: () => string;
-  readonly signal: AbortSignal;
-  /** Names each tell. */
-  readonly nextTell: () => string;
-  /** `all`: also those whose next try is later, since a person asked. */
-  readonly who: 'all' | 'whose-turn-it-is';
-  /** Groups whose sets are read anew; all of them when it is left out. */
-  readonly groups?: readonly WorkerGroup[];
-  /** As readSets; `the-answered` when it is left out. */
-  readonly doubt?: SetsOptions['doubt'];
-  /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
-  readonly onRefused?: (refusal: WritError) => Promise<void>;
-}
 
 export interface SettleResult {
   /** What those said that were told now, or whose probe answered. */

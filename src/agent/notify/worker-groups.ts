@@ -7,13 +7,8 @@ import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { Answer, Driver, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
-
-export interface WorkerGroup {
-  readonly config: WorkerGroupConfig;
-  /** Absent for a group that only has a loader. */
-  readonly driver?: Driver;
-}
+import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
+import type { WorkerGroup } from '../state/host.js';
 
 export interface GroupOptions {
   readonly kinds: readonly DriverKind[];

@@ -1,10 +1,10 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
 // failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import type { VerbOf } from './notify-verbs.js';
-import { type WorkerGroup, workerKey } from './worker-groups.js';
+import { workerKey } from './worker-groups.js';
 
 const maxTextCharacters = 500;
 const firstDelayMs = 5000;
@@ -173,12 +173,6 @@ export function dueGroups(ledger: Ledger): ReadonlySet<string> {
     ([, one]) => one.state === 'unreachable' || one.state === 'waiting' || one.state === 'refused',
   );
   return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
-}
-
-/** True when everybody who is there proved what it is to use. Who is gone uses nothing; of a set that nobody can read nothing is known. */
-export function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
-  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
-  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
 }
 
 /** @returns the name of the group in a key of `workers` */

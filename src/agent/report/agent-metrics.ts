@@ -6,9 +6,9 @@ import { type Outcome, outcomes } from '../../core/cycle/sync-machine.js';
 import { judgeHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Counter, Gauge, Metrics } from '../../platform/telemetry/metrics.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
-import type { AgentObserver } from '../daemon/agent-options.js';
+import type { CycleEnd } from '../job/cycle-result.js';
 import type { StepRecord } from '../job/progress.js';
+import type { AgentObserver } from './observer.js';
 
 export interface AgentMetrics {
   readonly observer: AgentObserver;

@@ -5,8 +5,8 @@ import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { AgentObserver } from '../daemon/agent-options.js';
 import { eventLines, eventOfState, eventsOfChange, eventsOfCycle, type HostEvent } from './event-rules.js';
+import type { AgentObserver } from './observer.js';
 
 export interface EventsFileOptions {
   readonly path: string;

@@ -1,5 +1,8 @@
 // Several observers of an agent as one. Owns the order in which they are told: the one they were given in.
-import type { AgentObserver } from '../daemon/agent-options.js';
+import type { AgentConfig } from '../../core/config/config.js';
+import type { AgentState, ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import type { Work } from '../job/exclusive.js';
 
 export type Observers = Required<AgentObserver>;
 
@@ -13,3 +16,20 @@ export function allOf(observers: readonly AgentObserver[]): Observers {
     onReload: (phase) => each((one) => one.onReload?.(phase)),
   };
 }
+
+/** Called after the fact and in its order. Must neither throw nor delay: reporting changes no outcome. */
+export interface AgentObserver {
+  /** At each state, `run` when a verified policy is served or awaited. */
+  onState?(state: AgentState): void;
+  /** At each change of what `writ status` tells. */
+  onStatus?(report: StatusReport): void;
+  /** At the end of each cycle, rollback, recovery. */
+  onCycle?(end: CycleEnd): void;
+  /** Whenever a job begins, comes to its next step, and ends: who watches for one that hangs knows it by that. */
+  onWork?(work: Work, config: AgentConfig): void;
+  /** A SIGHUP came; later whether the new configuration is in use, or the old one was kept. */
+  onReload?(phase: 'began' | 'reloaded' | 'kept'): void;
+}
+
+/** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
+export type SendAnswer = (answer: ControlAnswer) => Promise<void>;

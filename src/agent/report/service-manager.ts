@@ -6,8 +6,8 @@ import { servesVerifiedPolicy, statusLine } from '../../core/status/systemd-text
 import { monotonicUsec, type Notifier, type NotifyLine } from '../../platform/telemetry/sd-notify.js';
 import { runWatchdog } from '../../platform/telemetry/watchdog.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { Work } from '../cycle/cycle-runner.js';
-import type { AgentObserver } from '../daemon/agent-options.js';
+import type { Work } from '../job/exclusive.js';
+import type { AgentObserver } from './observer.js';
 import { longestSilenceMs } from './step-bound-rules.js';
 
 export interface ServiceManager {

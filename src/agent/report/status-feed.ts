@@ -1,12 +1,10 @@
 // Sends the status to those who watch it (`writ status --watch`): at once, at each change, and now and then, so that a
 // silent agent can be told from a quiet one. Owns the watchers and their bound; a slow one is sent the newest only.
-
 import { WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import type { SendAnswer } from '../control/control-socket.js';
-import type { AgentObserver } from '../daemon/agent-options.js';
+import type { AgentObserver, SendAnswer } from './observer.js';
 
 /** Who watches: one connection of the control socket. */
 export interface Watcher {

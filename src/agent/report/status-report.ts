@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import type { BundleConfig } from '../../core/config/config.js';
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import type {
   AgentState,
@@ -20,14 +21,13 @@ import { readActiveReleases } from '../generations/generation-contents.js';
 import type { ReleaseRecord } from '../generations/release-records.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { damageProblems, damageStanding } from '../integrity/standing-damage.js';
-import { problemOf } from '../job/progress.js';
 import { dueProblems } from '../notify/pending-problems.js';
-import { isProven } from '../notify/proven.js';
 import { groupOf, nextTellAtMs, workerOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/pacing.js';
 import { pauseNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
+import { isProven } from '../state/proven.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {

@@ -3,9 +3,9 @@
 import type { AgentConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
-import type { AgentObserver } from '../daemon/agent-options.js';
-import type { HostOptions } from '../startup/open-host.js';
+import type { HostOptions } from '../state/host.js';
 import { createEventsFile } from './events-file.js';
+import type { AgentObserver } from './observer.js';
 
 export interface Watchers extends AsyncDisposable {
   readonly observers: readonly AgentObserver[];

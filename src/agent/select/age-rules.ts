@@ -4,9 +4,7 @@ import type { ErrorCode } from '../../core/error-codes.js';
 import { maxCreatedAheadMs } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-
-/** How many accepted serials a ledger keeps per bundle and channel; older ones are forgotten. */
-export const maxAcceptedSerials = 1000;
+import { maxAcceptedSerials } from '../state/ledger.js';
 
 /** A release this host knows: its serial, and the manifest that stands for its content. */
 export interface KnownRelease {

@@ -3,19 +3,17 @@
 // of `current` never sees a generation that the workers are not told of. How long each waits is judge-pace's.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
-import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
+import { changedPaths, concernsGroup, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
-import { holdBack, taken } from '../staging/fetch-and-stage.js';
-import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import type { WaitingRelease } from '../state/ledger.js';
 import { hasPace, judgeWait, noteWaits } from './judge-pace.js';
 import { pacedError } from './pacing.js';
-import type { Selection } from './select-releases.js';
+import { holdBack, type Selection, taken } from './selection.js';
 
 export interface PaceOptions {
   readonly active: ActivePolicy | undefined;
-  readonly staged: ReadonlyMap<string, StagedBundle>;
+  readonly staged: PolicyFiles;
   readonly force: 'yes' | 'no';
 }
 

@@ -2,11 +2,10 @@
 // is to be looked at again. Who waits for the pace of a group, and until when, is pace-groups'; for how long a release is
 // left alone that a command behind the swap gave no verdict on, or said "not now" to, is said here.
 import { type ErrorCode, WritError } from '../../core/errors.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
+import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
-import type { NewRelease } from '../state/refusals.js';
 
 /** @returns why this release is not fetched yet: it was judged or tried before, and its time has not come */
 export function stillWaiting(

@@ -1,39 +1,23 @@
 // The `select` step: which release each bundle should have, by age rules, holds and remembered refusals.
 // Decides on signed metadata alone: not a byte of an archive has been fetched.
-
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
+import { problemText } from '../../core/cycle/problem-text.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
-import { outcomeOf, problemOf } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { channelKey, isBlocked } from '../state/ledger.js';
 import { findRefusal } from '../state/refusal-rules.js';
+import { maxOutputLines, rememberReleases } from '../state/refusals.js';
 import { type AgeVerdict, judgeAge } from './age-rules.js';
 import { pacedUnseen } from './judge-pace.js';
 import { stillWaiting } from './pacing.js';
 import { pausedError } from './pause.js';
+import { holdBackSets, type Selection } from './selection.js';
 import { judgeSpace } from './space-memory.js';
-
-export type Selection =
-  /** The active release stays, or there is still none; `result` says why. */
-  | {
-      readonly kind: 'keep';
-      readonly bundle: BundleConfig;
-      readonly result: BundleResult;
-      /** The release that was tried in this cycle and failed. */
-      readonly offered?: ReleaseInfo;
-    }
-  /** The offered release is fetched and tried. */
-  | {
-      readonly kind: 'take';
-      readonly bundle: BundleConfig;
-      readonly target: SignedTarget;
-      readonly result: BundleResult;
-    };
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
@@ -175,25 +159,12 @@ function judgeMemory(
   return keep(error, { remembered: true, retryAtMs: refusal.retryAtMs });
 }
 
-/** A set moves only together: when one member is held back, no other member is taken. */
-export function holdBackSets(
-  selections: readonly Selection[],
-  sets: readonly (readonly string[])[],
-): Selection[] {
-  return selections.map((selection): Selection => {
-    if (selection.kind === 'keep') return selection;
-    const set = sets.find((names) => names.includes(selection.bundle.name)) ?? [];
-    const culprit = selections.find(
-      (other) =>
-        other.kind === 'keep' && set.includes(other.bundle.name) && other.result.outcome !== 'unchanged',
-    );
-    return culprit === undefined ? selection : heldBackBy(selection, culprit.result);
-  });
-}
-
-/** The result of a bundle that waits because another one of its set could not move. */
-function heldBackBy(selection: Selection, culprit: BundleResult): Selection {
-  const { problem, outcome } = culprit;
-  const result = { ...selection.result, outcome, ...(problem ? { problem } : {}) };
-  return { kind: 'keep', bundle: selection.bundle, result };
+/** Remembers the bundles that were refused before the swap: entry rules, manifest, checks. */
+export function rememberRefusedBundles(host: Host, selections: readonly Selection[]): void {
+  for (const selection of selections) {
+    const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
+    if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
+    const { code } = result.problem;
+    rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
+  }
 }

@@ -10,6 +10,7 @@ import { addSpace, type Space, spaceForTree } from '../../core/release/disk-spac
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
 import { type RoomOptions, readFreeSpace, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
+import { executableMode } from '../generations/verify-tree.js';
 
 export interface TreeOptions {
   /** A new directory in staging, owned by this process alone. */
@@ -49,11 +50,6 @@ function roomFor(
   const path = dirname(treePath);
   const tree = spaceForTree(manifest, readFreeSpace(path).blockBytes);
   return { path, what, written, space: addSpace(tree, toCome) };
-}
-
-/** The mode of directories and executables: whoever may read a plain file may enter and run. */
-export function executableMode(mode: number): number {
-  return mode | ((mode & 0o444) >> 2);
 }
 
 interface CurrentFile extends OpenFile {

@@ -1,6 +1,5 @@
 // The lines that steps say to people. Pure text from selections.
-import type { CheckReport } from '../checks/run-checks.js';
-import type { Selection } from '../select/select-releases.js';
+import type { Selection } from '../select/selection.js';
 
 export function selectText(selections: readonly Selection[]): string {
   return selections.map(selectLine).join(', ');
@@ -35,28 +34,6 @@ export function stepVerdict(change: StepChange): 'ok' | 'fail' | 'skip' {
 export function failuresOr(change: StepChange, text: string): string {
   const lines = failures(change).map((one) => `${one.bundle.name}: ${one.result.problem?.message}`);
   return lines.length > 0 ? lines.join('; ') : text;
-}
-
-/** @returns the end of the step `check`: what refused comes first, with what it printed under it */
-export function checkStep(
-  checks: readonly CheckReport[],
-  verdict: 'ok' | 'fail' | 'skip',
-): { text: string; verdict: 'ok' | 'warn' | 'fail' | 'skip' } {
-  if (checks.length === 0) return { text: '', verdict: 'skip' };
-  const isGood = ({ verdict: { kind } }: CheckReport): boolean => kind === 'ok' || kind === 'warned';
-  const lines = [...checks.filter((one) => !isGood(one)), ...checks.filter(isGood)].flatMap(checkLines);
-  const isWarned = verdict === 'ok' && checks.some((one) => one.verdict.kind === 'warned');
-  return { text: lines.join('\n'), verdict: isWarned ? 'warn' : verdict };
-}
-
-const maxCheckOutputLines = 5;
-
-function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
-  const what = `${bundle}: ${name}`;
-  if (verdict.kind === 'ok') return [`${what}: ok`];
-  if (verdict.kind === 'warned') return [`${what}: warn (${verdict.reason})`];
-  const output = text.split('\n').filter((line) => line.trim() !== '');
-  return [`${what}: FAIL (${verdict.reason})`, ...output.slice(0, maxCheckOutputLines)];
 }
 
 function failures({ before, after }: StepChange): readonly Selection[] {

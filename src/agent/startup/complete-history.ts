@@ -3,9 +3,9 @@
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome } from '../../core/cycle/sync-machine.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import { releasesBrought, releasesNamedBy } from '../generations/generation-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import type { CycleEnd } from '../job/cycle-result.js';
 import { appendHistory, readHistory } from '../job/history.js';
 import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';

@@ -1,8 +1,8 @@
 // What a start found broken and made anew, said once with its code: noted in the ledger before anything is replaced,
 // so that no crash can lose it, and gone from there when it is in log and history.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
-import { problemOf } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';

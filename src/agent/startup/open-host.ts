@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../../core/config/config.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import { createDurableFs, type OperationObserver } from '../../platform/disk/durable-fs.js';
+import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import type { Logger } from '../../platform/telemetry/log.js';
-import type { Clock } from '../../platform/time/clock.js';
 import { openRepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -20,21 +18,12 @@ import { noteNewlyConcerned } from '../notify/newly-concerned.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endVainWaits } from '../select/pacing.js';
-import type { Host } from '../state/host.js';
+import type { Host, HostOptions } from '../state/host.js';
 import { openLedger } from '../state/ledger.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
 import { prepareHost } from './prepare-host.js';
-
-export interface HostOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Of Writ: said to servers and on sockets. */
-  readonly version: string;
-  /** A test's way in to fail or kill at a labelled file operation. */
-  readonly observer?: OperationObserver;
-}
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */

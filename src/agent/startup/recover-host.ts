@@ -1,11 +1,10 @@
 // What a start does before anything else: sweep leftovers, mend the state files, and finish or undo the swap that a
 // crash left. Gathers the facts, performs the plan of recovery-rules; decides nothing about trust.
-
 import { isWritError } from '../../core/errors.js';
 import { digestsOf } from '../activation/commit-ledger.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import { releasesBrought, releasesNamedBy } from '../generations/generation-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import type { CycleEnd } from '../job/cycle-result.js';
 import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, readJournal, writeJournal } from '../state/journal.js';

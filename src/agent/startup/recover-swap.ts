@@ -1,17 +1,17 @@
 // Performs what recovery has planned for a swap that a crash left behind its link: on to its end, back, or nothing but
 // saying so where no generation is whole. Decides nothing; every part may be done again by the next start.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { finishMove } from '../activation/activate.js';
-import type { Move, MoveResult } from '../activation/move.js';
+import type { Move } from '../activation/move.js';
 import { type Restored, restore } from '../activation/restore.js';
-import type { CycleEnd } from '../cycle/sync-cycle.js';
 import { releasesBrought } from '../generations/generation-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { type CycleStory, openStory, problemOf } from '../job/progress.js';
+import { type CycleEnd, emptyFindings, finishCycle, type MoveResult } from '../job/cycle-result.js';
+import { type CycleStory, openStory } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
-import type { TellTarget } from '../notify/notify-steps.js';
+import type { TellTarget } from '../notify/notify-context.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
 import type { Journal, WayBack } from '../state/recovery-rules.js';

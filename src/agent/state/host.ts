@@ -1,13 +1,16 @@
 // Everything a cycle needs of its host, made once by the composition root and passed along.
 // Owns no behaviour: a test builds one with its own clock, source and observers.
-import type { AgentConfig } from '../../core/config/config.js';
+import type { AgentConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { Digest } from '../../core/names.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { SandboxStatus } from '../../core/status/status.js';
+import type { DurableFs, OperationObserver } from '../../platform/disk/durable-fs.js';
+import type { BoxPrograms } from '../../platform/process/bubblewrap.js';
+import type { ControlGroups } from '../../platform/process/control-group.js';
+import type { ProcessLimits } from '../../platform/process/process-limits.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
-import type { Sandbox } from '../hooks/sandbox.js';
-import type { WorkerGroup } from '../notify/worker-groups.js';
+import type { Driver } from '../../workers/contract/driver.js';
 import type { Ledger } from './ledger.js';
 import type { HostPaths } from './paths.js';
 import type { Refusal } from './refusal-rules.js';
@@ -32,4 +35,44 @@ export interface Host {
   readonly sandbox: Sandbox;
   readonly ledger: StateFile<Ledger>;
   readonly refusals: StateFile<Refusals>;
+}
+
+export interface Sandbox {
+  /** As of the last look. */
+  status(): SandboxStatus;
+  /**
+   * Looks, unless it was found before.
+   * @returns undefined where commands run as they are: `off`, or `auto` without one
+   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required, and where one was there before
+   */
+  open(): Promise<Means | undefined>;
+  /** What was found may hold no more: a run could not be set up. */
+  forget(): void;
+}
+
+export interface WorkerGroup {
+  readonly config: WorkerGroupConfig;
+  /** Absent for a group that only has a loader. */
+  readonly driver?: Driver;
+}
+
+export interface HostOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Of Writ: said to servers and on sockets. */
+  readonly version: string;
+  /** A test's way in to fail or kill at a labelled file operation. */
+  readonly observer?: OperationObserver;
+}
+
+/** What a sandbox is built with on this host. */
+export interface Means {
+  readonly programs: BoxPrograms;
+  /** Whether a user namespace can be had. */
+  readonly userNamespace: 'yes' | 'no';
+  readonly isRoot: boolean;
+  /** Our own: no command is given more. */
+  readonly limits: ProcessLimits;
+  /** Left out where none are delegated to us: each process is bounded by itself then. */
+  readonly groups?: ControlGroups;
 }

@@ -1,12 +1,10 @@
 // What outlives a cycle: numbers never used again, serials accepted, holds, what
 // each worker is to use. Written before the act that it protects. Holds no policy and no trust.
-
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
 import type { ScrubState } from '../../core/status/scrub-state.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { maxAcceptedSerials } from '../select/age-rules.js';
 import type { CrashCount, ReleaseDigests } from './crash-rules.js';
 import { ledgerSchema } from './ledger-schema.js';
 import { openStateFile, type StateFile } from './state-file.js';
@@ -210,3 +208,6 @@ export function isBlocked(block: Block | undefined, bundle: string, manifestDige
   if (block.releases !== undefined) return block.releases[bundle] === manifestDigest;
   return block.manifestDigests.includes(manifestDigest);
 }
+
+/** How many accepted serials a ledger keeps per bundle and channel; older ones are forgotten. */
+export const maxAcceptedSerials = 1000;

@@ -1,24 +1,11 @@
 // The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
 // the way here or this host did wrong never is.
-
 import { configDigest } from '../../core/config/config-digest.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
-import { problemText } from '../../core/cycle/problem-text.js';
 import type { WritError } from '../../core/errors.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
-import type { Selection } from '../select/select-releases.js';
+import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from './host.js';
 import { forget, remember, retryNow } from './refusal-rules.js';
-
-/** Remembers the bundles that were refused before the swap: entry rules, manifest, checks. */
-export function rememberRefusedBundles(host: Host, selections: readonly Selection[]): void {
-  for (const selection of selections) {
-    const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
-    if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
-    const { code } = result.problem;
-    rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
-  }
-}
 
 /** Adds to the results when what was refused now is tried again. */
 export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): void {
@@ -77,7 +64,7 @@ export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => v
 }
 
 const maxMessageCharacters = 2000;
-const maxOutputLines = 5;
+export const maxOutputLines = 5;
 
 function refusalOf(
   host: Host,
@@ -121,6 +108,3 @@ export function forgetReleases(host: Host, active: readonly NewRelease[]): void 
   );
   if (refusals.length < known.refusals.length) host.refusals.write({ ...known, refusals });
 }
-
-/** What tells one release from every other. */
-export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'serial' | 'manifest'>;

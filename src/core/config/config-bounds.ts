@@ -1,10 +1,9 @@
 // Least and greatest value of every duration and size in a configuration file, and the length of the path of a socket: they
 // are texts, so that a schema cannot bound them.
-
 import { maxSocketPathBytes } from '../limits.js';
 import { parseDuration, parseSize } from '../names.js';
-import type { ConfigPath, Finding } from './config-errors.js';
 import { at, type Group, type Placed, valuesAt } from './config-walk.js';
+import type { ConfigPath, Finding } from './findings.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -2,21 +2,7 @@
 // the error that names them all. Never reads a file and never stops at the first mistake.
 import type { ErrorObject } from 'ajv';
 import { WritError } from '../errors.js';
-import type { Schema } from './config-schema.js';
-
-/** Where a value is, before its line is known: keys and indices from the top. */
-export type ConfigPath = readonly (string | number)[];
-
-export type ConfigCode = 'CONFIG_SYNTAX' | 'CONFIG_INVALID' | 'SOCKET_PATH_TOO_LONG';
-
-/** A mistake at a place in the data. */
-export interface Finding {
-  readonly path: ConfigPath;
-  /** `key`: the key itself is wrong, so its line is named and not the value's. */
-  readonly at: 'key' | 'value';
-  readonly text: string;
-  readonly code?: ConfigCode;
-}
+import type { ConfigCode, ConfigPath, Finding, Schema } from './findings.js';
 
 /** A mistake at a place in the file. */
 export interface ConfigMistake {

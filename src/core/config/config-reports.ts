@@ -1,8 +1,8 @@
 // The keys `metrics` and `events`: where the agent tells machines how it is. Owns their shape, their rules and how they
 // become values.
 import { socketRule } from './config-bounds.js';
-import type { Finding } from './config-errors.js';
 import { at, type Group, group } from './config-walk.js';
+import type { Finding } from './findings.js';
 
 /** Where Prometheus asks. */
 export type MetricsConfig =

@@ -1,11 +1,11 @@
 // What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
 import { checkBounds, socketRule } from './config-bounds.js';
-import type { ConfigPath, Finding } from './config-errors.js';
 import { nearest, unknownText } from './config-errors.js';
 import { reportRules } from './config-reports.js';
 import type { DriverSchema } from './config-schema.js';
 import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
+import type { ConfigPath, Finding } from './findings.js';
 import { boxRules } from './hook-rules.js';
 
 export interface RuleOptions {

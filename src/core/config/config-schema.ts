@@ -1,31 +1,10 @@
 // The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds. A key
 // whose feature does not exist is not here, and so refused as unknown. What a schema cannot say is in
 // config-rules. Each `description` completes the sentence "must be ...".
-
 import { durationPattern, namePattern, sizePattern } from '../names.js';
 import { listenPattern } from './config-reports.js';
+import type { Schema } from './findings.js';
 import { boxKeys, rejectSchema } from './hook-box.js';
-
-/** A JSON Schema (draft 7) as far as this file uses it. */
-export interface Schema {
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly pattern?: string;
-  readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly maxProperties?: number;
-  readonly uniqueItems?: boolean;
-  readonly items?: Schema;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly propertyNames?: Schema;
-  readonly additionalProperties?: false | Schema;
-}
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
 export interface DriverSchema {

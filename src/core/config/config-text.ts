@@ -3,8 +3,8 @@
 import { type Document, LineCounter } from 'yaml';
 import { parseYaml, yamlData } from '../text/yaml-parse.js';
 import { yamlOffset } from '../text/yaml-places.js';
-import type { ConfigCode, ConfigMistake, Finding } from './config-errors.js';
-import { pointerOf } from './config-errors.js';
+import { type ConfigMistake, pointerOf } from './config-errors.js';
+import type { ConfigCode, Finding } from './findings.js';
 
 export const maxConfigBytes = 1_000_000;
 const tooDeep = 'the file is nested too deeply';

@@ -1,6 +1,6 @@
 // Ways through a configuration file that may have any shape: a value that is not what a rule looks for counts as
 // absent, since the schema has its own word on it.
-import type { ConfigPath, Finding } from './config-errors.js';
+import type { ConfigPath, Finding } from './findings.js';
 
 export type Group = Readonly<Record<string, unknown>>;
 

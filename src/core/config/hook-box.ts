@@ -1,8 +1,7 @@
 // What a command may ask of its sandbox: its keys in the configuration file, their defaults, and what they become.
 // Owns words and numbers; who builds the sandbox is platform/process/bubblewrap and agent/sandbox.
-
 import { sizeBytes } from '../names.js';
-import type { Schema } from './config-schema.js';
+import type { Schema } from './findings.js';
 
 /** The sandbox of one command. */
 export interface HookBox {

@@ -1,7 +1,7 @@
 // Rules for what commands ask of their sandbox: who they may be, which paths they may be given, and that no key
 // is written down where nothing would heed it.
-import type { ConfigPath, Finding } from './config-errors.js';
 import { at, type Group, group, list, valuesAt } from './config-walk.js';
+import type { ConfigPath, Finding } from './findings.js';
 import { boxKeys } from './hook-box.js';
 
 export interface DefaultPlaces {

@@ -2,13 +2,13 @@
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
 import { Ajv, type ErrorObject } from 'ajv';
 import type { AgentConfig } from './config.js';
-import type { ConfigCode, ConfigMistake, ConfigPath, Finding } from './config-errors.js';
-import { findingOf, pointerOf } from './config-errors.js';
+import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
-import { configSchema, type DriverSchema, driverSchema, type Schema } from './config-schema.js';
+import { configSchema, type DriverSchema, driverSchema } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults, type ConfigFile } from './config-values.js';
 import { at, type Group, group, list } from './config-walk.js';
+import type { ConfigCode, ConfigPath, Finding, Schema } from './findings.js';
 
 /** What making a driver shows. */
 export type DriverTrial =

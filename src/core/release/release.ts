@@ -111,3 +111,6 @@ export function parseIsoTime(value: unknown): number | undefined {
   const same = Number.isFinite(time) && new Date(time).toISOString().startsWith(match?.[1] ?? ' ');
   return same ? time : undefined;
 }
+
+/** What tells one release from every other. */
+export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'serial' | 'manifest'>;

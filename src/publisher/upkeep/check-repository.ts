@@ -1,32 +1,13 @@
 // `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
-import type { ErrorCode } from '../../core/errors.js';
 import { isWritError } from '../../core/errors.js';
-import type { ArchiveLimits } from '../../core/limits.js';
-import type { Clock } from '../../platform/time/clock.js';
 import { type CheckedRelease, checkArchive } from '../archive/check-archive.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isWaiting, readRepositoryState } from '../repository/repository-state.js';
 import { type CheckedRoles, checkRoles, checkRoots, type RoleCount } from './check-roles.js';
+import type { CheckOptions, CheckProblem, Findings } from './finding.js';
 import { refreshAsNewHost } from './new-host.js';
-
-export interface CheckProblem {
-  readonly code: ErrorCode;
-  /** The file, below the repository. */
-  readonly where: string;
-  readonly message: string;
-}
-
-export interface CheckOptions {
-  readonly repository: string;
-  /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
-  readonly keysDirectory?: string;
-  readonly limits: ArchiveLimits;
-  readonly clock: Clock;
-  readonly report: { begin(step: string, text?: string): void };
-  readonly signal?: AbortSignal;
-}
 
 export interface CheckReport {
   readonly problems: readonly CheckProblem[];
@@ -41,13 +22,6 @@ export interface CheckReport {
 }
 
 const maxProblems = 500;
-
-export interface Findings {
-  /** Runs a check; what it refuses becomes a problem of `where`. @returns undefined then */
-  attempt<T>(where: string, act: () => T): T | undefined;
-  attemptLater<T>(where: string, act: () => Promise<T>): Promise<T | undefined>;
-  note(text: string): void;
-}
 
 /** @throws WritError DISK_* when the disk itself fails; everything else is in the report */
 export async function checkRepository(options: CheckOptions): Promise<CheckReport> {

@@ -27,7 +27,7 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { anchorName } from '../repository/repository-state.js';
-import type { CheckOptions, Findings } from './check-repository.js';
+import type { CheckOptions, Findings } from './finding.js';
 
 export interface CheckedRoots {
   /** What everything was verified from. */

@@ -1,10 +1,9 @@
 // The mirrors of one repository: which is asked first, when the next one is, and what is remembered of them while
 // the process lives. Owns order and deadlines; knows no role, key or digest: who asks judges what a mirror brings.
-import type { ErrorCode } from '../../core/errors.js';
-import { WritError } from '../../core/errors.js';
+import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { startDeadline } from '../../platform/time/deadline.js';
-import type { RepositorySource } from '../sources/repository-source.js';
+import type { RepositorySource } from '../sources/source.js';
 import { allFailed, canAnotherMend, failureOf, type MirrorFailure, quietMsOf } from './mirror-failures.js';
 
 export interface AttemptOptions {

@@ -5,7 +5,7 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { exactLength, targetMissing, tooLarge, truncated } from './exact-length.js';
-import type { FetchVerdict, RepositorySource, StreamOptions } from './repository-source.js';
+import type { FetchVerdict, RepositorySource, StreamOptions } from './source.js';
 import { decodePath } from './source-path.js';
 
 const chunkBytes = 65_536;

@@ -8,7 +8,7 @@ import {
   openHttpDoor,
 } from '../../platform/net/http-client.js';
 import { exactLength, readBounded, targetMissing, tooLarge, truncated } from './exact-length.js';
-import type { FetchOptions, FetchVerdict, RepositorySource, StreamOptions } from './repository-source.js';
+import type { FetchOptions, FetchVerdict, RepositorySource, StreamOptions } from './source.js';
 import { decodePath } from './source-path.js';
 
 /** @param baseUrl ends in a slash */

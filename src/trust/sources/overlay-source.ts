@@ -1,7 +1,7 @@
 // A source with some files laid over it: the publisher looks at its next repository through the eyes of a
 // client before the timestamp goes live.
 import { exactLength, readBounded } from './exact-length.js';
-import type { RepositorySource } from './repository-source.js';
+import type { RepositorySource } from './source.js';
 
 /** @param files by repository path, as `metadata/timestamp.json`; they hide those of the base */
 export function overlaySource(

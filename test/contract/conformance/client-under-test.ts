@@ -8,7 +8,8 @@ import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { downloadTarget } from '../../../src/trust/download-target.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
-import { openRepositorySource, type RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore, type TrustStore } from '../../../src/trust/store/trust-store.js';
 
 const flags = {

@@ -1,17 +1,18 @@
 // One process of the crash matrix: a command without an agent from its lock to its last report, in this process, under
 // an observer, with a worker that outlives it. Does what src/agent/control/without-agent does, in its order.
 
-import { newCycleId, runRollback, runSync } from '../../../src/agent/cycle/run-cycle.js';
-import type { CycleEnd } from '../../../src/agent/cycle/sync-cycle.js';
+import { createCollector } from '../../../src/agent/cycle/collector.js';
+import { runRollback, runSync } from '../../../src/agent/cycle/run-cycle.js';
 import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
-import { createCollector } from '../../../src/agent/generations/collector.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { readStatusFile, writeStatusFile } from '../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { closeHost, type HostOptions, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
+import { closeHost, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
-import type { Host } from '../../../src/agent/state/host.js';
+import type { Host, HostOptions } from '../../../src/agent/state/host.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import type { AgentConfig } from '../../../src/core/config/config.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';

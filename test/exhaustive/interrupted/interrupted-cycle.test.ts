@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { recoverHost } from '../../../src/agent/startup/recover-host.js';
 import { type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { isWritError } from '../../../src/core/errors.js';
 import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import type { RepositoryClient } from '../../../src/trust/repository-client.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { RepositorySimulator } from '../../kit/repository/repository-simulator.js';
 import { simulatedSource } from '../../kit/repository/simulated-source.js';

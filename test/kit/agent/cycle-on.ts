@@ -1,7 +1,6 @@
 // One cycle on a host that a test opened itself, as after a restart or with another configuration.
-
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 

@@ -1,9 +1,8 @@
 // Tells due workers apart from a cycle, as the agent's timer does, at once.
-
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
-import { tellIds } from '../../../src/agent/job/progress.js';
+import { newCycleId, tellIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
-import { type SettleOptions, type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
+import type { SettleOptions } from '../../../src/agent/notify/notify-context.js';
+import { type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
 import type { Host } from '../../../src/agent/state/host.js';
 
 export async function settleNow(host: Host, more: Partial<SettleOptions> = {}): Promise<SettleResult> {

@@ -1,7 +1,8 @@
 // A host whose first version everybody was told, and what settles who is due on it apart from any cycle.
 import { tellIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
-import { type SettleOptions, type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
+import type { SettleOptions } from '../../../src/agent/notify/notify-context.js';
+import { type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { type TestHost, testHost } from '../host/test-host.js';

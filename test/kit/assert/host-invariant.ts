@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
-import { type CycleEnd, syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { closeHost } from '../../../src/agent/startup/open-host.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';

@@ -2,9 +2,10 @@
 // memory, scripted workers, and cycles that run in this process. Owns set-up only; assertions are the tests'.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
-import { type CycleEnd, syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { createSandbox } from '../../../src/agent/hooks/sandbox.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { openLedger } from '../../../src/agent/state/ledger.js';
@@ -29,7 +30,7 @@ import { silentLog } from '../../../src/platform/telemetry/log.js';
 import { packBundle } from '../../../src/publisher/archive/build-bundle.js';
 import { readSourceTree } from '../../../src/publisher/archive/source-tree.js';
 import { openRepositoryClient } from '../../../src/trust/repository-client.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';

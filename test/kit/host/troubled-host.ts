@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { WritError } from '../../../src/core/errors.js';
 import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { type Story, strike, type Trouble } from '../assert/step-story.js';
 import { type LivingDriver, livingDriver, told } from '../workers/living-workers.js';
 import { confirms, refuses, unreachable } from '../workers/scripted-driver.js';

@@ -2,7 +2,8 @@
 // can do: drip, stop, never end.
 import type { ServerResponse } from 'node:http';
 import { defaultTransportLimits, type TransportLimits } from '../../../src/core/limits.js';
-import { openRepositorySource, type RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import { httpFixture } from './http-fixture.js';
 

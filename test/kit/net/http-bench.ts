@@ -1,7 +1,8 @@
 // A server that answers as a test wants and the HTTP source in front of it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { defaultTransportLimits, type TransportLimits } from '../../../src/core/limits.js';
-import { openRepositorySource, type RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
 

@@ -8,7 +8,7 @@ import type {
   RoleKeys,
   TopLevelRole,
 } from '../../../src/core/tuf/tuf-metadata.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { encodePath } from '../../../src/trust/sources/source-path.js';
 import { makeKeys, makeSuccessor, type SimulatedKey, signWith } from './simulated-keys.js';
 import {

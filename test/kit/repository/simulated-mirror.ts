@@ -1,6 +1,6 @@
 // A further place of a simulated repository: with files of its own, a name, and faults as a test says.
 import { WritError } from '../../../src/core/errors.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { simulatedSource } from './simulated-source.js';
 
 export interface SimulatedMirror extends RepositorySource {

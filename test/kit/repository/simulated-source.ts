@@ -1,7 +1,7 @@
 // A repository source over files in memory that notes what it was asked. ETags are digests of the content.
 import { createHash } from 'node:crypto';
 import { exactLength, tooLarge } from '../../../src/trust/sources/exact-length.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 
 /**
  * @param files what is served, by percent-encoded path; looked at on every request

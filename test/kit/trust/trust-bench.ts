@@ -8,7 +8,7 @@ import type { ErrorCode } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
 import type { MetadataLimits } from '../../../src/core/limits.js';
 import type { RepositoryClient } from '../../../src/trust/repository-client.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
 import { tempDir } from '../disk/temp-dir.js';
 import { RepositorySimulator, type SimulatorOptions } from '../repository/repository-simulator.js';

@@ -6,7 +6,7 @@ import { defaultMetadataLimits, type MetadataLimits } from '../../../src/core/li
 import { createDurableFs, type OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import type { Clock } from '../../../src/platform/time/clock.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import { type TempDir, tempDir } from '../disk/temp-dir.js';

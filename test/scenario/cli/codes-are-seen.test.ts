@@ -3,10 +3,11 @@
 // the catalogue itself, so that a new one is held to this too. That each is raised where it must be is held elsewhere.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
-import { type CycleEnd, syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { readHistory } from '../../../src/agent/job/history.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { readStatusFile, writeStatusFile } from '../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
@@ -18,7 +19,7 @@ import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
 import { troubleOf } from '../../../src/core/status/freshness.js';
 import { judgeHealth } from '../../../src/core/status/host-health.js';
-import type { RepositorySource } from '../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
 import { logLines } from '../../kit/assert/log-lines.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';

@@ -2,12 +2,12 @@
 // tried again after its time, after a boot, under another configuration and by force; never for the host's own fault.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { outcomeOf, problemOf } from '../../../src/agent/job/progress.js';
-import type { Selection } from '../../../src/agent/select/select-releases.js';
+import { rememberRefusedBundles } from '../../../src/agent/select/select-releases.js';
+import type { Selection } from '../../../src/agent/select/selection.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import { rememberRefusedBundles } from '../../../src/agent/state/refusals.js';
 import { configDigest } from '../../../src/core/config/config-digest.js';
+import { outcomeOf, problemOf } from '../../../src/core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';

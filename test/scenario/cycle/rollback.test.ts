@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { resume } from '../../../src/agent/select/resume.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { promoteRelease } from '../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';

@@ -2,10 +2,10 @@
 // active is in the history, once, whatever was killed. Operations come from a run, so a new one gets its cases by itself.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newCycleId } from '../../../src/agent/cycle/run-cycle.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { activeGenerationNumber } from '../../../src/agent/generations/generations.js';
 import { readHistory } from '../../../src/agent/job/history.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { runStartedCanary } from '../../../../src/agent/checks/started-canary.js';
-import type { HookReport } from '../../../../src/agent/hooks/run-hook.js';
+import type { HookReport } from '../../../../src/agent/hooks/hook.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';

@@ -1,5 +1,6 @@
 import { describe, it } from 'node:test';
-import { boxOf, type Means } from '../../../../src/agent/hooks/confine.js';
+import { boxOf } from '../../../../src/agent/hooks/confine.js';
+import type { Means } from '../../../../src/agent/state/host.js';
 import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type CandidateView, confinedTo, viewMounts } from '../../../../src/agent/hooks/policy-view.js';
+import { confinedTo } from '../../../../src/agent/hooks/hook.js';
+import { type CandidateView, viewMounts } from '../../../../src/agent/hooks/policy-view.js';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import { silentLog } from '../../../../src/platform/telemetry/log.js';
 

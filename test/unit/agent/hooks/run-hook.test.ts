@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { type HookPlaces, type HookReport, runHook } from '../../../../src/agent/hooks/run-hook.js';
+import type { HookPlaces, HookReport } from '../../../../src/agent/hooks/hook.js';
+import { runHook } from '../../../../src/agent/hooks/run-hook.js';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import type { HookConfig } from '../../../../src/core/config/config.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';

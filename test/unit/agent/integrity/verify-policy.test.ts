@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { exclusiveAlone } from '../../../../src/agent/cycle/cycle-runner.js';
 import { verifyPolicy } from '../../../../src/agent/integrity/verify-policy.js';
+import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
 

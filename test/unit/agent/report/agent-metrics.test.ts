@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { CycleEnd } from '../../../../src/agent/cycle/sync-cycle.js';
+import type { CycleEnd } from '../../../../src/agent/job/cycle-result.js';
 import { openStory } from '../../../../src/agent/job/progress.js';
 import { type AgentMetrics, createAgentMetrics } from '../../../../src/agent/report/agent-metrics.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';

@@ -4,9 +4,9 @@ import {
   type AgeFacts,
   type AgeVerdict,
   judgeAge,
-  maxAcceptedSerials,
   rememberAccepted,
 } from '../../../../src/agent/select/age-rules.js';
+import { maxAcceptedSerials } from '../../../../src/agent/state/ledger.js';
 import { type Digest, digestFromHex } from '../../../../src/core/names.js';
 import type { ReleaseInfo } from '../../../../src/core/release/release.js';
 

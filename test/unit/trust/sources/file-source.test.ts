@@ -4,10 +4,8 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { overlaySource } from '../../../../src/trust/sources/overlay-source.js';
-import {
-  openRepositorySource,
-  type RepositorySource,
-} from '../../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';

@@ -8,10 +8,8 @@ import { gzipSync } from 'node:zlib';
 import type { ErrorCode } from '../../../../src/core/errors.js';
 import { defaultTransportLimits } from '../../../../src/core/limits.js';
 import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
-import {
-  openRepositorySource,
-  type RepositorySource,
-} from '../../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';

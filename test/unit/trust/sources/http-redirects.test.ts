@@ -5,10 +5,8 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { defaultTransportLimits } from '../../../../src/core/limits.js';
-import {
-  openRepositorySource,
-  type RepositorySource,
-} from '../../../../src/trust/sources/repository-source.js';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';

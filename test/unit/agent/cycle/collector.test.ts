@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { createCollector, heldNow } from '../../../../src/agent/cycle/collector.js';
 import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
-import { createCollector, heldNow } from '../../../../src/agent/generations/collector.js';
 import { listGenerations } from '../../../../src/agent/generations/generations.js';
 import type { Holder } from '../../../../src/core/status/mount-table.js';
 import type { FileOperation } from '../../../../src/platform/disk/durable-fs.js';

@@ -1,15 +1,15 @@
 // When a host collects apart from its commits: at a start, when a grace has run out, and again some time after a
 // removal that failed or was kept off by a holder. Never throws: a collection that fails is a warning.
 import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import { findHolders } from '../../platform/process/find-processes.js';
-import { newCycleId } from '../cycle/run-cycle.js';
-import { problemOf } from '../job/progress.js';
+import { collectGarbage } from '../generations/collect-garbage.js';
+import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
+import { newCycleId } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';
-import { collectGarbage } from './collect-garbage.js';
-import { type CollectableView, type FindHolders, lookForCollectable } from './collectable.js';
 
 export interface Collector {
   /**

@@ -1,9 +1,9 @@
 // Whether everybody is known to use what is active: by the ledger, and not while a move is on its way, for workers that it
 // has not told yet may be in no ledger. Reads only.
 import { isWritError } from '../../core/errors.js';
-import type { Host } from '../state/host.js';
-import { readJournal } from '../state/journal.js';
-import { isConfirmed } from './worker-ledger.js';
+import type { Host } from './host.js';
+import { readJournal } from './journal.js';
+import type { Ledger } from './ledger.js';
 
 /** @returns true when everybody who is there proved what it is to use */
 export function isProven({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): boolean {
@@ -18,4 +18,10 @@ function isOnItsWay(paths: Host['paths']): boolean {
     if (!isWritError(error)) throw error;
     return true;
   }
+}
+
+/** True when everybody who is there proved what it is to use. Who is gone uses nothing; of a set that nobody can read nothing is known. */
+export function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
+  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
+  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
 }

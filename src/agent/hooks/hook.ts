@@ -1,0 +1,93 @@
+// What a command of the user is given, what came of it, and what one that judges a candidate is shown. run-hook.ts runs it.
+import { join } from 'node:path';
+import type { HookConfig } from '../../core/config/config.js';
+import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
+import type { ErrorCode } from '../../core/errors.js';
+import type { DiskGuardOptions } from '../../platform/disk/disk-guard.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Sandbox } from '../state/host.js';
+import { generationLink } from '../state/paths.js';
+import type { ConfineOptions } from './confine.js';
+import { type CandidateView, nothingActive } from './policy-view.js';
+
+/** What a command is shown. */
+export interface HookPlaces {
+  /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
+  readonly generation?: string;
+  /** For `{candidate}`. */
+  readonly candidate?: string;
+  /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
+  readonly current?: string;
+  /** For `{bundle}` and WRIT_BUNDLE_DIR; left out where there is not one bundle alone. */
+  readonly bundle?: string;
+}
+
+/** How a command is to be confined. */
+export interface HookSandbox extends Omit<ConfineOptions, 'hook'> {
+  readonly sandbox: Sandbox;
+  /** Paths that hold inside of it (confinedTo makes them); left out: the same as outside. */
+  readonly places?: HookPlaces;
+}
+
+export interface HookOptions {
+  readonly hook: HookConfig;
+  /** As they are on the host: for a command that is not confined. */
+  readonly places: HookPlaces;
+  /**
+   * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
+   * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
+   */
+  readonly confine?: HookSandbox;
+  /** An existing private directory; what the command gets in it is removed afterwards. */
+  readonly scratchRoot: string;
+  readonly durable: DurableFs;
+  /** An existing directory in place of a private one, for commands that must meet; its maker removes it. */
+  readonly scratch?: string;
+  /** Beside the places. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Of the disk that a confined command writes to; left out: as statfs says. */
+  readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
+}
+
+export interface HookReport {
+  readonly verdict: HookVerdict;
+  /** Output of both streams, bounded, without control characters. */
+  readonly text: string;
+  readonly durationMs: number;
+  /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
+  readonly code?: ErrorCode;
+  /** What a person may want to change. */
+  readonly hint?: string;
+}
+
+/** For commands that judge a candidate. */
+export interface CandidateSandbox extends Omit<HookSandbox, 'places'> {
+  readonly view: CandidateView;
+}
+
+/** @returns the part of a hook's options that confines it; nothing where no sandbox is given */
+export function confinedTo(
+  confine: CandidateSandbox | undefined,
+  bundle: string | undefined,
+): Pick<HookOptions, 'confine'> {
+  if (confine === undefined) return {};
+  return { confine: { ...confine, places: candidatePlaces(confine.paths.policy, confine.view, bundle) } };
+}
+
+/**
+ * What a command is shown of a candidate, as paths that hold inside of the sandbox.
+ * @param policy path of the policy directory as configured
+ * @param bundle whose tree is `{bundle}`
+ */
+export function candidatePlaces(policy: string, view: CandidateView, bundle?: string): HookPlaces {
+  const { candidate, active } = view;
+  const path = join(policy, generationLink(candidate.generation));
+  const tree = candidate.trees.find((one) => one.bundle === bundle);
+  return {
+    generation: path,
+    candidate: path,
+    current: active === undefined ? nothingActive(policy) : join(policy, generationLink(active.generation)),
+    ...(tree === undefined ? {} : { bundle: join(policy, 'bundles', tree.bundle, tree.directory) }),
+  };
+}

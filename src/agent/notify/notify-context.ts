@@ -1,0 +1,52 @@
+// What it takes to notify the workers of one generation: the target, who is asked, and how. Types alone.
+
+import type { WritError } from '../../core/errors.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { HookSandbox } from '../hooks/hook.js';
+import type { WorkerGroup } from '../state/host.js';
+import type { SetsOptions } from './membership.js';
+import type { TellOptions } from './notify-group.js';
+
+/** The generation that workers are moved to. */
+export interface TellTarget {
+  readonly generation: number;
+  /** Real path of the generation directory. */
+  readonly path: string;
+}
+
+/** What a move asks of its telling; a tell apart from it asks for nothing. */
+export interface TellManner
+  extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
+  /** `told`: who appears while the others are told is told behind them, once. */
+  readonly newcomers?: 'told';
+  /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
+  readonly proofs?: 'last';
+}
+
+export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
+  readonly groups: readonly WorkerGroup[];
+  readonly target: TellTarget;
+  /** The cycle's staging directory, for scratch directories. */
+  readonly staging: string;
+  readonly durable: DurableFs;
+  /** For loaders and probes: they find the live policy, for they run after the swap. */
+  readonly confine: Omit<HookSandbox, 'view' | 'places'>;
+  readonly signal: AbortSignal;
+  readonly manner?: TellManner;
+}
+
+export interface SettleOptions {
+  /** Makes the directory for scratch when a probe needs it. */
+  readonly staging: () => string;
+  readonly signal: AbortSignal;
+  /** Names each tell. */
+  readonly nextTell: () => string;
+  /** `all`: also those whose next try is later, since a person asked. */
+  readonly who: 'all' | 'whose-turn-it-is';
+  /** Groups whose sets are read anew; all of them when it is left out. */
+  readonly groups?: readonly WorkerGroup[];
+  /** As readSets; `the-answered` when it is left out. */
+  readonly doubt?: SetsOptions['doubt'];
+  /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
+  readonly onRefused?: (refusal: WritError) => Promise<void>;
+}

@@ -1,0 +1,55 @@
+// What a cycle may swap in: bundles that were kept and bundles that are new, whole. Plain values; reads and writes nothing.
+import type { Manifest } from '../../core/release/manifest.js';
+import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
+import type { Selection } from '../select/selection.js';
+import type { StagedBundle } from './stage-bundle.js';
+
+/** One bundle of the candidate generation: staged now, or active already. */
+export interface CandidateBundle {
+  readonly selection: Selection;
+  readonly treePath: string;
+  readonly manifest: Manifest;
+  readonly staged?: StagedBundle;
+}
+
+export interface StagingOptions {
+  readonly staging: string;
+  readonly active: ReadonlyMap<string, ActiveBundle>;
+  readonly mtimeSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface CandidateOptions extends StagingOptions {
+  /** The number that the candidate will have. */
+  readonly generation: number;
+}
+
+/** @returns the bundles of a candidate generation: what is staged, and what is active already */
+export function assembleCandidate(
+  selections: readonly Selection[],
+  staged: ReadonlyMap<string, StagedBundle>,
+  active: ReadonlyMap<string, ActiveBundle>,
+): CandidateBundle[] {
+  return selections.flatMap((selection): CandidateBundle[] => {
+    const tree = selection.kind === 'take' ? staged.get(selection.bundle.name) : undefined;
+    if (tree !== undefined)
+      return [{ selection, treePath: tree.treePath, manifest: tree.manifest, staged: tree }];
+    const old = active.get(selection.bundle.name);
+    return old === undefined ? [] : [{ selection, treePath: old.entry.treePath, manifest: old.manifest }];
+  });
+}
+
+/** Same bundles, same releases: activating it would change nothing that a worker can see. */
+export function sameContent(
+  candidate: readonly CandidateBundle[],
+  active: ActivePolicy | undefined,
+): boolean {
+  if (active === undefined) return candidate.length === 0;
+  if (candidate.length !== active.bundles.size) return false;
+  return candidate.every(({ selection, staged }) => {
+    const old = active.bundles.get(selection.bundle.name)?.record.release;
+    if (old === undefined) return false;
+    const { serial, manifest } = staged?.release ?? old;
+    return serial === old.serial && manifest.digest === old.manifest.digest;
+  });
+}
