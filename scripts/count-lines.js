@@ -1,0 +1,19 @@
+// Counts the lines of src that are neither blank nor comment, room by room: the measure of how much there is to read.
+// Changes nothing. `npm run lines`, or `npm run lines -- FOLDER` for another checkout's src.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const root = process.argv[2] ?? 'src';
+const counts = new Map();
+for (const name of readdirSync(root, { recursive: true }).filter((one) => one.endsWith('.ts'))) {
+  const lines = countLines(readFileSync(join(root, name), 'utf8'));
+  const room = dirname(name);
+  counts.set(room, (counts.get(room) ?? 0) + lines);
+}
+for (const [room, lines] of [...counts].sort()) console.log(`${String(lines).padStart(6)}  ${room}`);
+console.log(`${String([...counts.values()].reduce((a, b) => a + b, 0)).padStart(6)}  in all`);
+
+/** Every comment of ours begins its line, or ends one that has code. */
+function countLines(text) {
+  return text.split('\n').filter((line) => !/^\s*($|\/\/|\/\*|\*)/.test(line)).length;
+}
