@@ -1,6 +1,6 @@
 // From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
 // the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
-// place is finished or undone; the way back is put-back's.
+// place is finished or undone; the way back is restore.ts's.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -19,49 +19,46 @@ import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
+import { targetAt } from '../state/paths.js';
 import { forgetReleases } from '../state/refusals.js';
 import { committedLedger } from './commit-ledger.js';
-import { contextOf, journalOf, type Move, type MoveProgress, resetText, targetOf } from './move.js';
-import { putBack } from './restore.js';
+import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
+import { restorePrevious } from './restore.js';
 
 /** Performs a move from the swap on; the machine of the story is at `swap`. */
-export async function performMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+export async function activate(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
     await story.step('swap', () => swap(host, story, move, progress));
     return await tellAndCommit(host, story, move, progress);
   } catch (error) {
-    return putBack(host, story, move, { error: blamed(error, move), progress });
+    return restorePrevious(host, story, move, { error: blamed(error, move), progress });
   }
 }
 
-/** As performMove for a swap that a crash left behind its link; the machine of the story is at `load`. */
-export async function finishMove(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+/** As activate for a swap that a crash left behind its link; the machine of the story is at `load`. */
+export async function finishActivation(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
-    announceActive(host.groups, targetOf(move.to));
+    announceActive(host.groups, targetAt(host.paths, move.to));
     return await tellAndCommit(host, story, move, progress);
   } catch (error) {
     // Who was told before the crash, and how, nobody knows: the way back tells everybody.
-    return putBack(host, story, move, { error: blamed(error, move) });
+    return restorePrevious(host, story, move, { error: blamed(error, move) });
   }
 }
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
   const { workers: before } = host.ledger.read();
-  const verbs = { to: to.generation, ...(from === undefined ? {} : { from: from.generation }) };
-  return {
-    alive: await aliveWorkers(groups),
-    before,
-    verbOf: verbsTo(host, { ...verbs, workers: before }),
-  };
+  const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
+  return { alive: await aliveWorkers(groups), before, verbOf: verbsTo(host, verbs) };
 }
 
 /** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
 function blamed(error: unknown, { signal, to }: Move): WritError {
   const known = toWritError(error);
   if (!signal.aborted || known.kind === 'rolled-back') return known;
-  return new WritError('INTERRUPTED', `the move to generation ${to.generation} was ended`, { cause: error });
+  return new WritError('INTERRUPTED', `the move to generation ${to} was ended`, { cause: error });
 }
 
 function swap(
@@ -71,15 +68,15 @@ function swap(
   { verbOf }: MoveProgress,
 ): { value: undefined; text: string } {
   const { paths, durable } = host;
-  const change = { left: move.from?.generation, current: move.to.generation };
-  const noted = noteLinks(paths, move.ledger(host.ledger.read()), move.to.generation);
-  const ledger = withRetired(host, noted, change);
-  const { generation } = move.to;
+  const { from, to: generation } = move;
+  const before = host.ledger.read();
+  const noted = noteLinks(paths, move.ledger?.(before) ?? before, generation);
+  const ledger = withRetired(host, noted, { left: from, current: generation });
   host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
   writeJournal(paths, durable, journalOf(host, story, move));
-  pointCurrentAt(paths, durable, { generation: move.to.generation, cycle: story.cycle });
-  announceActive(host.groups, targetOf(move.to));
-  return { value: undefined, text: `generation ${move.from?.generation ?? 'none'} -> ${move.to.generation}` };
+  pointCurrentAt(paths, durable, { generation, cycle: story.cycle });
+  announceActive(host.groups, targetAt(host.paths, move.to));
+  return { value: undefined, text: `generation ${from ?? 'none'} -> ${generation}` };
 }
 
 async function tellAndCommit(
@@ -108,7 +105,7 @@ async function tellAndCommit(
     noteUnread(host, report.unread);
     return {
       value: report,
-      text: resetText(report.results, move.to.generation),
+      text: resetText(report.results, move.to),
       verdict: report.problems.length > 0 ? 'warn' : 'ok',
     };
   });

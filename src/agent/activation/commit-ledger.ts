@@ -14,10 +14,10 @@ import type { Move } from './move.js';
 export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
   const known = withoutWaits(host.ledger.read(), move.releases);
   const { previous: before, ...ledger } = withoutSuspects(host, known, move);
-  const to = move.to.generation;
+  const { to } = move;
   // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
   // damaged one: after a repair that is what it was before.
-  const from = { update: move.from?.generation, repair: before, rollback: undefined }[move.kind];
+  const from = { update: move.from, repair: before, rollback: undefined }[move.kind];
   return {
     ...ledger,
     lastKnownGood: to,
@@ -31,8 +31,8 @@ export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
 
 /** A release that comes back by a rollback is active since then, whenever its tree was made. */
 function activatedAtCommit({ paths, clock }: Host, { activatedAtMs = {} }: Ledger, move: Move): Times {
-  const before = move.from && releaseNamesIn(paths, move.from.generation);
-  const times = [...releaseNamesIn(paths, move.to.generation)].flatMap(([bundle, name]) => {
+  const before = move.from === undefined ? undefined : releaseNamesIn(paths, move.from);
+  const times = [...releaseNamesIn(paths, move.to)].flatMap(([bundle, name]) => {
     const atMs = before?.get(bundle) === name ? activatedAtMs[bundle] : clock.nowMs();
     return atMs === undefined ? [] : [[bundle, atMs] as const];
   });
@@ -47,7 +47,7 @@ function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {
   if (crashes === undefined && blocked === undefined) return ledger;
   const commit = {
     configured: host.config.bundles.map((one) => one.name),
-    active: digestsOf(releasesNamedBy(host.paths, move.to.generation)),
+    active: digestsOf(releasesNamedBy(host.paths, move.to)),
     changed: move.releases.map((one) => one.bundle),
   };
   const counted = crashes && stillSuspect(crashes.manifestDigests, commit);

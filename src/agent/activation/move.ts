@@ -5,20 +5,21 @@ import type { NewRelease } from '../../core/release/release.js';
 import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import { confineOn } from '../hooks/host-sandbox.js';
 import type { CycleStory } from '../job/progress.js';
-import type { TellContext, TellTarget } from '../notify/notify-context.js';
+import type { TellContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/notify-verbs.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
+import { targetAt } from '../state/paths.js';
 import type { Journal } from '../state/recovery-rules.js';
 
 /** One move of `current` and all that follows from it. */
 export interface Move {
   readonly kind: Journal['kind'];
-  /** Absent at a first activation. */
-  readonly from?: TellTarget;
-  readonly to: TellTarget;
-  /** The groups that the difference concerns, or that are due. */
+  /** Generation; undefined at a first activation. */
+  readonly from?: number | undefined;
+  readonly to: number;
+  /** The groups that the difference affects, or that have a worker behind. */
   readonly groups: readonly WorkerGroup[];
   /** The releases that are new with it: what a block keeps out, and what is refused no more at the commit. */
   readonly releases: readonly NewRelease[];
@@ -27,9 +28,12 @@ export interface Move {
   /** The cycle that the journal names where it is another one: that of the swap which a recovery finishes. */
   readonly swapCycle?: string;
   /** What the ledger must hold before the link moves, beside the move itself. */
-  readonly ledger: (ledger: Ledger) => Ledger;
-  /** Called with the refusal before the link goes back, so that a crash cannot make it forgotten. */
-  readonly onRefused?: (error: WritError, groups: readonly string[]) => void;
+  readonly ledger?: (ledger: Ledger) => Ledger;
+  /**
+   * Called with the refusal before the link goes back, so that a crash cannot make it forgotten.
+   * @returns names of the bundles that it falls on
+   */
+  readonly onRefused?: (error: WritError, groups: readonly string[]) => readonly string[];
 }
 
 /** What a move has done so far, and how it was before: what its way back must know. */
@@ -49,26 +53,22 @@ export function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Mo
   return {
     writ: 1,
     cycle: story.cycle,
-    ...(move.from ? { from: move.from.generation } : {}),
-    to: move.to.generation,
+    ...(move.from === undefined ? {} : { from: move.from }),
+    to: move.to,
     direction: 'forward',
     startedAtMs: host.clock.nowMs(),
     kind: move.kind,
   };
 }
 
-/** As drivers are told it. */
-export function targetOf(target: TellTarget): { generation: number; path: string } {
-  return { generation: target.generation, path: target.path };
-}
-
 export function contextOf(
   host: Host,
   { nextTell }: Pick<CycleStory, 'nextTell'>,
   { groups, staging, signal }: Move,
-  target: TellTarget,
+  generation: number,
 ): TellContext {
-  const { durable } = host;
+  const { durable, paths } = host;
+  const target = targetAt(paths, generation);
   return { groups, target, staging, durable, signal, nextTell, confine: confineOn(host) };
 }
 

@@ -7,7 +7,7 @@ import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
-import type { TellContext, TellTarget } from '../notify/notify-context.js';
+import type { TellContext } from '../notify/notify-context.js';
 import { judgeProof, runLoaders, tellWorkers, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
 import { type VerbOf, verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
@@ -19,7 +19,7 @@ import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { contextOf, type Move, type MoveProgress } from './move.js';
 
-export type MoveBack = Move & { readonly from: TellTarget };
+export type MoveBack = Move & { readonly from: number };
 
 /**
  * @param progress of the move; left out where nobody knows it: everybody is told
@@ -31,7 +31,7 @@ export async function tellBack(
   move: MoveBack,
   progress: MoveProgress | undefined,
 ): Promise<Pick<MoveResult, 'workers' | 'problems' | 'warnings'>> {
-  const { groups, from } = move;
+  const { groups } = move;
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
   await loadBack(host, context);
@@ -41,7 +41,7 @@ export async function tellBack(
   noteUnread(host, unreadOf(tellings));
   const living = await lookAfter(groups, told, { clock, signal: context.signal });
   noteWorkers(host, living);
-  const revived = await revive(living, { groups, target: from, clock });
+  const revived = await revive(living, { groups, target: context.target, clock });
   const proof = await proveBack(host, context, revived);
   noteWorkers(host, proof.results);
   const { problems, warnings } = whoIsMissing(tellings, proof.results);
@@ -105,7 +105,7 @@ function contextBack(
 
 /** As on the way there; what a worker confirmed before says nothing about what it has read since. */
 function verbsBack(host: Host, { from, to }: MoveBack, progress: MoveProgress | undefined): VerbOf {
-  const verbs = verbsTo(host, { to: from.generation, from: to.generation });
+  const verbs = verbsTo(host, { to: from, from: to });
   return (group, worker) => progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
 }
 
@@ -126,8 +126,7 @@ export function wantBack(
   move: MoveBack,
   progress: MoveProgress | undefined,
 ): Ledger {
-  const { groups } = move;
-  const { generation } = move.from;
+  const { groups, from: generation } = move;
   const verbOf = verbsBack(host, move, progress);
   const wanted = wantGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
   const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>

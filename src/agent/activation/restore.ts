@@ -5,7 +5,7 @@ import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { withRetired } from '../generations/retired.js';
-import { touchTrees } from '../generations/touch-trees.js';
+import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
@@ -14,9 +14,10 @@ import { noteVain } from '../select/pacing.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { blockOf } from '../state/ledger.js';
+import { targetAt } from '../state/paths.js';
 import { rememberIfPossible } from '../state/refusals.js';
 import { digestsOf } from './commit-ledger.js';
-import { journalOf, type Move, type MoveProgress, resetText, targetOf } from './move.js';
+import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { tellBack, wantBack } from './notify-restored.js';
 
 /**
@@ -24,7 +25,7 @@ import { tellBack, wantBack } from './notify-restored.js';
  * told again, the refusing one too.
  * @param no.progress of the move until then; left out where nobody knows: everybody is told
  */
-export async function putBack(
+export async function restorePrevious(
   host: Host,
   story: CycleStory,
   move: Move,
@@ -35,11 +36,14 @@ export async function putBack(
   story.note({ type: 'stopped', outcome });
   const error = outcome === 'rolled-back' ? no : triedInVain(host, move, no);
   try {
-    if (outcome === 'rolled-back') rememberIfPossible(host, () => move.onRefused?.(error, groupsIn(error)));
-    const how = progress === undefined ? {} : { progress };
-    const back = await story.restore(() => restore(host, story, move, { tell: 'yes', ...how }));
-    const problems = [problemOf(error), ...back.problems];
-    return { ...back, outcome, confirmed: false, problems, refusal: error };
+    let blamed: readonly string[] = [];
+    if (outcome === 'rolled-back') {
+      rememberIfPossible(host, () => {
+        blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
+      });
+    }
+    const back = await story.restore(() => restoreLink(host, story, move, { tell: 'yes', progress }));
+    return { ...back, outcome, confirmed: false, problems: [problemOf(error), ...back.problems], blamed };
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
@@ -69,14 +73,14 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
 export interface RestoreOptions {
   /** `no`: the workers stay due and are told apart, for the telling is what did not come to its end. */
   readonly tell: 'yes' | 'no';
-  readonly progress?: MoveProgress;
+  readonly progress?: MoveProgress | undefined;
 }
 
 /** What a way back leaves: it is complete even so, for nobody says no. */
 export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
 
 /** Puts the link back and tells the workers; also the undo of a recovery. */
-export async function restore(
+export async function restoreLink(
   host: Host,
   story: Pick<CycleStory, 'cycle' | 'nextTell'>,
   move: Move,
@@ -85,46 +89,34 @@ export async function restore(
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
   const { from, to } = move;
-  const back = { left: to.generation, current: from?.generation };
+  const back = { left: to, current: from };
   if (from === undefined) {
     removeCurrent(paths, durable);
     const { settled: _, ...rest } = withRetired(host, host.ledger.read(), back);
     host.ledger.write(rest);
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
-    return { value: nobody, text: `generation ${to.generation} -> none`, verdict: 'ok' };
+    return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
   }
-  await makeNewer(host, from.generation, to.generation);
-  pointCurrentAt(paths, durable, { generation: from.generation, cycle: story.cycle });
-  announceActive(host.groups, targetOf(from));
+  await touchIfPossible(host, { comingBack: from, inUse: to });
+  pointCurrentAt(paths, durable, { generation: from, cycle: story.cycle });
+  announceActive(host.groups, targetAt(paths, from));
   // Not always the one before the swap: where that is damaged, another one takes its place.
-  const good = { settled: from.generation, lastKnownGood: from.generation };
+  const good = { settled: from, lastKnownGood: from };
   const ledger = { ...withRetired(host, host.ledger.read(), back), ...good };
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
-  const moved = `generation ${to.generation} -> ${from.generation}`;
+  const moved = `generation ${to} -> ${from}`;
   if (tell === 'no') {
     clearJournal(paths, durable);
     return { value: nobody, text: `${moved}; workers are told later`, verdict: 'warn' };
   }
   const value = await tellBack(host, story, { ...move, from }, progress);
   clearJournal(paths, durable);
-  const text = `${moved}; ${resetText(value.workers, from.generation)}`;
+  const text = `${moved}; ${resetText(value.workers, from)}`;
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
 }
 
 const nobody: Restored = { workers: [], problems: [], warnings: [] };
-
-/**
- * Without a newer time a worker as BIND would keep what was just refused. Best effort: an old policy with an old
- * time is better than the new one.
- */
-async function makeNewer(host: Host, comingBack: number, inUse: number): Promise<void> {
-  try {
-    await touchTrees(host, { comingBack, inUse });
-  } catch (error) {
-    host.log.warn({ err: error }, 'the files of the generation that comes back keep their time');
-  }
-}
 
 /** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
 function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
@@ -135,5 +127,5 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
   const blocked = blockOf(reason, host.clock.nowMs(), digestsOf(move.releases));
   host.ledger.write({ ...host.ledger.read(), blocked });
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
-  return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [], refusal: error };
+  return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [] };
 }

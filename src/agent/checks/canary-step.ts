@@ -2,10 +2,9 @@
 // the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
 import type { WritError } from '../../core/errors.js';
 import { concernsGroup } from '../../core/release/affected-groups.js';
-import { changedBy } from '../activation/place-candidate.js';
 import type { StepAnswer } from '../job/progress.js';
 import { holdBack, taken } from '../select/selection.js';
-import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
+import { assembleCandidate, type CandidateBundle, changedBy } from '../staging/candidate.js';
 import { failuresOr, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateGround } from './candidate-context.js';
@@ -43,12 +42,8 @@ async function askOnce(
 ): Promise<ReadonlyMap<string, WritError>> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
   const changed = changedBy(options.active, bundles);
-  const fresh = taken(selections).map((one) => one.bundle.name);
-  const groups = host.config.workers.filter(
-    (group) =>
-      concernsGroup(group, changed) ||
-      (options.force === 'yes' && group.uses.some((name) => fresh.includes(name))),
-  );
+  const fresh = options.force === 'yes' ? taken(selections).map((one) => one.bundle.name) : [];
+  const groups = host.config.workers.filter((group) => concernsGroup(group, changed, fresh));
   if (groups.every((one) => one.canary === undefined)) return new Map();
   const ground = candidateGround(host, candidatePath, bundles, options);
   const watch = await watchCandidate({

@@ -15,7 +15,8 @@ import { loadConfig } from '../config/load-config.js';
 import { afterExit } from '../cycle/after-exit-rules.js';
 import { afterRepair } from '../cycle/after-repair-rules.js';
 import { createCollector } from '../cycle/collector.js';
-import { runRollback, runSync } from '../cycle/run-cycle.js';
+import { rollBack } from '../cycle/rollback.js';
+import { runSync } from '../cycle/sync-cycle.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { contactIn, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
@@ -147,7 +148,7 @@ export function rollbackAlone(
 ): Promise<CycleResult> {
   return withHost(options, 'rollback', async (host) => {
     await awaitWorkers(host, options.signal);
-    const end = await runRollback(host, options);
+    const end = await rollBack(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
     publishStatus(host, { version: options.version, contact: lastContact(host), last: end.result });

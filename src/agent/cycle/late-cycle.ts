@@ -1,14 +1,15 @@
 // The cycle of its own in which a generation is left that a worker refuses long after it became active. Owns the cycle, its
 // story and its result; what is left and where it goes is late-refusal's.
 import type { WritError } from '../../core/errors.js';
-import { type CycleEnd, emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { newCycleId, openStory } from '../job/progress.js';
-import { openStagingArea } from '../job/staging-area.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import { endOf, withJob } from '../job/job.js';
+import { newCycleId } from '../job/progress.js';
 import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { workerKey } from '../notify/worker-groups.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { leaveRefused } from './late-refusal.js';
+import { noteLeft } from './reconcile-in-cycle.js';
 
 /**
  * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.
@@ -37,17 +38,13 @@ function situationOf(host: Host, refusal: WritError): string {
   return JSON.stringify([...now, refusal.code, groupsIn(refusal), noes]);
 }
 
-async function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
-  const story = openStory({ cycle: newCycleId(), trigger: 'due', clock: host.clock, firstStep: 'reset' });
-  const area = openStagingArea(host.paths, host.durable, story.cycle);
-  try {
-    const left = await leaveRefused(host, story, { refusal, staging: () => area.path(), force: 'no' });
+function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
+  const options = { cycle: newCycleId(), trigger: 'due', firstStep: 'reset' } as const;
+  return withJob(host, options, async (job) => {
+    const left = await leaveRefused(job, { refusal, force: 'no' });
     if (left === undefined) return undefined;
-    const findings = emptyFindings(left.from);
-    findings.moves.push(left.moved);
-    for (const bundle of left.bundles) findings.bundles.set(bundle.bundle, bundle);
-    return { result: finishCycle(host, story, findings), story };
-  } finally {
-    area.remove(host.log);
-  }
+    job.record.fromGeneration = left.from;
+    noteLeft(job, left);
+    return endOf(job);
+  });
 }

@@ -4,15 +4,13 @@
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
-import type { Move } from '../activation/move.js';
-import { putBack } from '../activation/restore.js';
+import { restorePrevious } from '../activation/restore.js';
 import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
 import { releasesBrought } from '../generations/generation-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
-import type { MoveResult } from '../job/cycle-result.js';
-import type { CycleStory } from '../job/progress.js';
+import { bundleBefore, bundleMoved, type MoveResult } from '../job/cycle-result.js';
+import type { Job } from '../job/job.js';
 import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { workerKey } from '../notify/worker-groups.js';
 import { groupOf } from '../notify/worker-ledger.js';
@@ -33,11 +31,9 @@ export interface Left {
  * @returns undefined where it stays: paused, blocked, nothing to go back to, or a worker that has used it before
  */
 export async function leaveRefused(
-  host: Host,
-  story: CycleStory,
-  options: { readonly refusal: WritError; readonly staging: () => string; readonly force: 'yes' | 'no' },
+  { host, story, area }: Job,
+  { refusal, force }: { readonly refusal: WritError; readonly force: 'yes' | 'no' },
 ): Promise<Left | undefined> {
-  const { refusal, force } = options;
   const active = readActivePolicy(host.paths);
   if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
   // As it is in a pause, the policy stays: what is to be done about the worker is a person's.
@@ -54,13 +50,35 @@ export async function leaveRefused(
     host.config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses),
   );
   if (!releases.some((one) => uses.has(one.bundle))) return undefined;
-  const move = moveFrom(host, { active, target, releases, groups, staging: options.staging() });
-  const moved = await putBack(host, story, move, { error: refusal });
+  const changed = changedPaths(target.bundles, active.bundles);
+  const moved = await restorePrevious(
+    host,
+    story,
+    {
+      kind: 'update',
+      from: target.generation.number,
+      to: active.generation.number,
+      groups: host.groups.filter(
+        ({ config }) => groups.includes(config.name) || concernsGroup(config, changed),
+      ),
+      releases,
+      staging: area.path(),
+      signal: new AbortController().signal,
+      onRefused: (error, refusing) => rememberBlamed(host, releases, error, refusing),
+    },
+    { error: refusal },
+  );
   forgetPrevious(host, target.generation.number);
-  return { from: active.generation.number, moved, bundles: resultsOf({ target, releases, moved }) };
+  const bundles = releases.map((one) =>
+    bundleMoved(bundleBefore(one, target.bundles.get(one.bundle)?.record.release.serial), moved),
+  );
+  return { from: active.generation.number, moved, bundles };
 }
 
-/** Who has used it before and says no now has a trouble of its own; so has a group of which somebody uses it. */
+/**
+ * A worker that confirmed this generation before has a fault of its own: going back would not help. Of a whole group one
+ * such worker is enough.
+ */
 function hasUsedIt(host: Host, refusal: WritError, generation: number): boolean {
   const refused = resultsIn(refusal)
     .filter((one) => one.state === 'refused' || one.state === 'unreachable')
@@ -83,51 +101,9 @@ async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePol
   }
 }
 
-interface Leaving {
-  readonly active: ActivePolicy;
-  readonly target: ActivePolicy;
-  readonly releases: readonly ReleaseInfo[];
-  /** Those that say no. */
-  readonly groups: readonly string[];
-  readonly staging: string;
-}
-
-function moveFrom(host: Host, { active, target, releases, groups, staging }: Leaving): Move {
-  const changed = changedPaths(target.bundles, active.bundles);
-  return {
-    kind: 'update',
-    from: { generation: target.generation.number, path: target.generation.path },
-    to: { generation: active.generation.number, path: active.generation.path },
-    groups: host.groups.filter(
-      ({ config }) => groups.includes(config.name) || concernsGroup(config, changed),
-    ),
-    releases,
-    staging,
-    signal: new AbortController().signal,
-    ledger: (ledger) => ledger,
-    onRefused: (error, refusing) => void rememberBlamed(host, releases, error, refusing),
-  };
-}
-
 /** A backup of itself is none. */
 function forgetPrevious(host: Host, generation: number): void {
   const { previous, ...ledger } = host.ledger.read();
   // A way back that failed before its link has left everything as it was.
   if (previous === generation && activeGenerationNumber(host.paths) === generation) host.ledger.write(ledger);
-}
-
-function resultsOf({
-  target,
-  releases,
-  moved,
-}: Pick<Leaving, 'target' | 'releases'> & { readonly moved: MoveResult }): BundleResult[] {
-  const [problem] = moved.problems;
-  return releases.map(({ bundle, channel, serial, revision }) => {
-    const fromSerial = target.bundles.get(bundle)?.record.release.serial;
-    return {
-      ...{ bundle, channel, outcome: moved.outcome, toSerial: serial, revision },
-      ...(fromSerial === undefined ? {} : { fromSerial }),
-      ...(problem === undefined ? {} : { problem }),
-    };
-  });
 }

@@ -1,34 +1,27 @@
-// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet.
+// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet. Owns what a
+// cycle says of mirrors that failed while another one did not: a mirror that lies is an alarm even though nothing came of
+// it; the outcome stays what it is.
 
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { CycleFindings } from '../job/cycle-result.js';
-import type { CycleStory } from '../job/progress.js';
+import { type MirrorFailure, mirrorWarning } from '../../trust/mirrors/mirror-failures.js';
+import type { Job } from '../job/job.js';
 import type { Host } from '../state/host.js';
-import { mirrorText, noteMirrorFailures } from './note-mirrors.js';
-
-export interface RefreshRequest {
-  readonly force: 'yes' | 'no';
-  readonly signal: AbortSignal;
-}
+import type { CycleRequest } from './cycle-request.js';
 
 /** @throws WritError every code of trust and transport */
-export async function refreshTrust(
-  host: Host,
-  story: CycleStory,
-  request: RefreshRequest,
-  findings: CycleFindings,
-): Promise<void> {
+export async function refreshTrust(job: Job, { force, signal }: CycleRequest): Promise<void> {
+  const { host, story, record } = job;
   await story.step('refresh', async () => {
-    const conditional = request.force === 'yes' ? 'no' : 'yes';
+    const conditional = force === 'yes' ? 'no' : 'yes';
     try {
-      const refreshed = await host.client.refresh({ conditional, signal: request.signal });
+      const refreshed = await host.client.refresh({ conditional, signal });
       const { roles, warnings, changed, mirror, failures } = refreshed;
-      noteMirrorFailures({ host, story, findings }, failures);
-      findings.warnings.push(
+      noteMirrorFailures(job, failures);
+      record.warnings.push(
         ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
       );
-      findings.refresh = { atMs: host.clock.nowMs() };
+      record.refresh = { atMs: host.clock.nowMs() };
       const from = mirrorText(mirror, host.config.repository.length);
       const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}${from}`;
       return { value: undefined, text, verdict: warnings.length + failures.length > 0 ? 'warn' : 'ok' };
@@ -36,7 +29,7 @@ export async function refreshTrust(
       noteRetryAfter(host, error);
       // Ended by us, before or after the server was reached: nothing new is known about it.
       if (isWritError(error) && error.code !== 'INTERRUPTED')
-        findings.refresh = { atMs: host.clock.nowMs(), error };
+        record.refresh = { atMs: host.clock.nowMs(), error };
       throw error;
     }
   });
@@ -49,4 +42,18 @@ function noteRetryAfter(host: Host, error: unknown): void {
   if (typeof retryAfterMs !== 'number') return;
   const retryAfterUntilMs = host.clock.nowMs() + retryAfterMs;
   host.ledger.write({ ...host.ledger.read(), retryAfterUntilMs });
+}
+
+/** Makes a warning of each mirror that failed, for the result of the cycle and the log. */
+export function noteMirrorFailures({ host, story, record }: Job, failures: readonly MirrorFailure[]): void {
+  for (const failure of failures) {
+    const warning = problemOf(mirrorWarning(failure));
+    record.warnings.push(warning);
+    host.log.warn({ cycle: story.cycle, mirror: failure.mirror, problem: warning }, 'a mirror failed');
+  }
+}
+
+/** @returns words for the end of a step, where there is more than one mirror to choose from */
+function mirrorText(mirror: string, configured: number): string {
+  return configured > 1 ? ` from ${mirror}` : '';
 }

@@ -6,7 +6,7 @@ import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
-import { runRollback } from './run-cycle.js';
+import { rollBack } from './rollback.js';
 
 export interface UntrustedExit {
   /**
@@ -30,7 +30,7 @@ export function createUntrustedExit(): UntrustedExit {
       const generation = await whereTo(host);
       if (generation === undefined) return undefined;
       const reason = alarm.message.slice(0, 200);
-      return runRollback(host, { generation, by: 'writ', reason, signal, onEvent: () => undefined });
+      return rollBack(host, { generation, by: 'writ', reason, signal, onEvent: () => undefined });
     },
   };
 }

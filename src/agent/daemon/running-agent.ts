@@ -15,7 +15,8 @@ import { afterExit } from '../cycle/after-exit-rules.js';
 import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-cycle.js';
-import { runRollback, runSync } from '../cycle/run-cycle.js';
+import { rollBack } from '../cycle/rollback.js';
+import { runSync } from '../cycle/sync-cycle.js';
 import { createUntrustedExit, type UntrustedExit } from '../cycle/untrusted-exit.js';
 import { type ContactKeeper, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch, type StaleWatch } from '../freshness/stale-watch.js';
@@ -220,7 +221,7 @@ export class RunningAgent {
     onEvent: (answer: ControlAnswer) => void,
   ): Promise<CycleResult> {
     this.#refuseWhenStopping();
-    const end = await runRollback(this.#host, { ...request, signal: this.#options.stop, onEvent });
+    const end = await rollBack(this.#host, { ...request, signal: this.#options.stop, onEvent });
     const { by, reason } = request;
     this.#note(end, { by, ...(reason === undefined ? {} : { reason }) });
     return end.result;

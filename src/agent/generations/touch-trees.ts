@@ -29,6 +29,18 @@ export async function touchTrees(
   }
 }
 
+/**
+ * As touchTrees before a policy comes back: without a newer time a worker as BIND would keep what was just refused. Best
+ * effort: an old policy with an old time is better than the new one.
+ */
+export async function touchIfPossible(host: Host, options: Parameters<typeof touchTrees>[1]): Promise<void> {
+  try {
+    await touchTrees(host, options);
+  } catch (error) {
+    host.log.warn({ err: error }, 'the files of the generation that comes back keep their time');
+  }
+}
+
 function treesOf(generation: Generation): string[] {
   return generation.entries.map((entry) => entry.treePath);
 }

@@ -5,13 +5,13 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import { placeCandidate } from '../activation/place-candidate.js';
+import { placeCandidate } from '../activation/place.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { reserveGeneration } from '../generations/reserve-generation.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import type { Hear } from '../job/exclusive.js';
-import { newCycleId, openStory } from '../job/progress.js';
-import { openStagingArea } from '../job/staging-area.js';
+import { type Job, withJob } from '../job/job.js';
+import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { examineGeneration } from './examine.js';
@@ -31,43 +31,44 @@ export async function repairBackup(
   generation: number,
   { signal, onEvent }: { readonly signal: AbortSignal; readonly onEvent: Hear },
 ): Promise<BackupEnd> {
-  const { clock } = host;
-  const story = openStory({ cycle: newCycleId(), trigger: 'repair', clock, firstStep: 'fetch', onEvent });
-  const area = openStagingArea(host.paths, host.durable, story.cycle);
+  const job = { cycle: newCycleId(), trigger: 'repair', firstStep: 'fetch', onEvent } as const;
   try {
-    const wanted = await examineGeneration(host, generation, {
-      contents: 'digests',
-      pace: unboundedPace(signal),
-    });
-    const parts = partsOf(host, wanted);
-    const reserved = reserveGeneration(host);
-    const staging = area.directory(String(reserved.generation));
-    const options = { cycle: story.cycle, download: 'yes', signal } as const;
-    const made = await stageDamaged({ host, story, options, staging, ...reserved }, parts);
-    const failures = failuresIn(made.selections);
-    const [problem] = failures;
-    if (problem !== undefined) {
-      host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
-      if (!(await isLostForGood(host, generation, { failures, signal })))
-        return { kind: 'kept', generation, problem };
-      giveUp(host, generation);
-      return { kind: 'given-up', problem };
-    }
-    const { candidate, records, replaced } = await repairCandidate(host, parts, made);
-    keepRecords(host, records, staging);
-    if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
-    await placeCandidate(host, candidate, { staging, generation: reserved.generation });
-    const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
-    host.ledger.write(noteLinks(host.paths, named, reserved.generation));
-    host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
-    return { kind: 'made', generation: reserved.generation };
+    return await withJob(host, job, (opened) => remakeBackup(opened, generation, signal));
   } catch (error) {
     if (!isWritError(error) || error.code === 'INTERRUPTED') throw error;
     host.log.warn({ err: error, generation }, 'a damaged backup could not be made anew');
     return { kind: 'kept', generation, problem: problemOf(error) };
-  } finally {
-    area.remove(host.log);
   }
+}
+
+async function remakeBackup(job: Job, generation: number, signal: AbortSignal): Promise<BackupEnd> {
+  const { host, area } = job;
+  const wanted = await examineGeneration(host, generation, {
+    contents: 'digests',
+    pace: unboundedPace(signal),
+  });
+  const parts = partsOf(host, wanted);
+  const reserved = reserveGeneration(host);
+  const staging = area.directory(String(reserved.generation));
+  const options = { download: 'yes', signal } as const;
+  const made = await stageDamaged(job, { options, staging, ...reserved }, parts);
+  const failures = failuresIn(made.selections);
+  const [problem] = failures;
+  if (problem !== undefined) {
+    host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
+    if (!(await isLostForGood(host, generation, { failures, signal })))
+      return { kind: 'kept', generation, problem };
+    giveUp(host, generation);
+    return { kind: 'given-up', problem };
+  }
+  const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+  keepRecords(host, records, staging);
+  if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
+  await placeCandidate(host, candidate, { staging, generation: reserved.generation });
+  const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
+  host.ledger.write(noteLinks(host.paths, named, reserved.generation));
+  host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
+  return { kind: 'made', generation: reserved.generation };
 }
 
 /** Under each of the names that the old one has. */

@@ -1,18 +1,18 @@
 // The last resort of a repair: an older generation that is whole, vouched for and not withdrawn takes the damaged one's
 // place. No hold is put on what is left: as soon as its release can be had again, a cycle brings it back.
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
-import { isActivation } from '../../core/cycle/sync-machine.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import { performMove } from '../activation/activate.js';
+import { activate } from '../activation/activate.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
-import type { MoveResult } from '../job/cycle-result.js';
+import { bundleBefore, bundleMoved, type MoveResult } from '../job/cycle-result.js';
 import { type CycleStory, skipSteps } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
 import type { ExaminedActive } from './examine-active.js';
-import { planRepair } from './repair-plan.js';
+import { moveToRepaired } from './repair-plan.js';
 
 export interface GoingBack {
   readonly host: Host;
@@ -36,18 +36,16 @@ export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
   const { host, story, active, failures, staging, signal } = back;
   const target = await choose(back);
   await skipSteps(story, ['verify', 'check', 'canary', 'flush']);
-  const { number, path } = target.generation;
-  await makeNewer(host, { comingBack: number, inUse: active.current });
+  const to = target.generation.number;
+  await makeNewer(host, { comingBack: to, inUse: active.current });
   const replaced = [...target.bundles.keys()];
-  const to = { generation: number, path };
-  const moved = await performMove(host, story, planRepair(host, { active, to, replaced, staging, signal }));
+  const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
   const error = new WritError(
     'REPAIRED_BY_PREVIOUS',
-    `generation ${number} took the place of the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,
-    { facts: { generation: number, damaged: active.wanted.generation } },
+    `generation ${to} took the place of the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,
+    { facts: { generation: to, damaged: active.wanted.generation } },
   );
-  const { code, message, hint, facts } = error;
-  return { moved, bundles: resultsOf(active, target, moved), problem: { code, message, hint, facts } };
+  return { moved, bundles: resultsOf(active, target, moved), problem: problemOf(error) };
 }
 
 async function choose({ host, active, failures }: GoingBack): Promise<ActivePolicy> {
@@ -77,24 +75,11 @@ async function makeNewer(host: Host, move: Parameters<typeof touchTrees>[1]): Pr
   }
 }
 
-function resultsOf(
-  active: ExaminedActive,
-  target: ActivePolicy,
-  { outcome, problems }: MoveResult,
-): BundleResult[] {
-  const [problem] = isActivation(outcome) ? [] : problems;
-  return [...target.bundles].map(([bundle, { entry, record }]): BundleResult => {
+function resultsOf(active: ExaminedActive, target: ActivePolicy, moved: MoveResult): BundleResult[] {
+  return [...target.bundles].map(([bundle, { entry, record }]) => {
     const before = active.wanted.bundles.find((one) => one.bundle === bundle);
     const fromSerial = parseTreeName(before?.treeDirectory ?? '')?.serial;
-    const { channel, serial, revision } = record.release;
-    return {
-      bundle,
-      channel,
-      outcome: before?.treeDirectory === entry.treeDirectory ? 'unchanged' : outcome,
-      ...(fromSerial === undefined ? {} : { fromSerial }),
-      toSerial: serial,
-      revision,
-      ...(problem === undefined ? {} : { problem }),
-    };
+    const result = bundleMoved(bundleBefore(record.release, fromSerial), moved);
+    return before?.treeDirectory === entry.treeDirectory ? { ...result, outcome: 'unchanged' } : result;
   });
 }

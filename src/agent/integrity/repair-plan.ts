@@ -3,18 +3,15 @@
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
-import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import { isOfLinks } from '../../core/status/scrub-state.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
+import { affectedGroups } from '../activation/affected-groups.js';
 import type { Move } from '../activation/move.js';
 import { targetToRepair } from '../generations/recorded-target.js';
 import { keepRelease } from '../generations/release-records.js';
 import { rightsOf, verifyTree } from '../generations/verify-tree.js';
-import type { MoveResult } from '../job/cycle-result.js';
-import type { TellTarget } from '../notify/notify-context.js';
-import { dueGroups } from '../notify/worker-ledger.js';
 import type { Selection } from '../select/selection.js';
 import type { CandidateBundle } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
@@ -172,7 +169,7 @@ export function keepRecords(host: Host, records: readonly StagedBundle[], stagin
 
 export interface RepairMove {
   readonly active: ExaminedActive;
-  readonly to: TellTarget;
+  readonly to: number;
   /** Names of the bundles that get another tree. */
   readonly replaced: readonly string[];
   readonly staging: string;
@@ -180,48 +177,14 @@ export interface RepairMove {
 }
 
 /**
- * The move to what takes the damaged generation's place. Nothing is remembered when a worker says no: the release is
- * the one that it uses already.
+ * The move to what takes the damaged generation's place, for whoever may have read what was damaged; `when` is not asked,
+ * for nobody knows what they have read. Nothing is remembered when a worker refuses: the release is the one that it uses
+ * already.
  */
-export function planRepair(host: Host, { active, to, replaced, staging, signal }: RepairMove): Move {
-  const { current } = active;
-  return {
-    kind: 'repair',
-    ...(current === undefined
-      ? {}
-      : { from: { generation: current, path: `${host.paths.generations}/${current}` } }),
-    to,
-    groups: concernedGroups(host, active, replaced),
-    releases: [],
-    staging,
-    signal,
-    ledger: (ledger) => ledger,
-  };
-}
-
-/** Whoever may have read what was damaged; `when` is not asked, for nobody knows what they have read. */
-function concernedGroups(
-  host: Host,
-  { damage }: ExaminedActive,
-  replaced: readonly string[],
-): Move['groups'] {
-  const links = damage.filter(isOfLinks);
-  if (links.some(({ bundle }) => bundle === undefined)) return host.groups;
-  const names = new Set([...replaced, ...links.flatMap(({ bundle = '' }) => bundle)]);
-  const due = dueGroups(host.ledger.read());
-  return host.groups.filter(
-    ({ config }) => config.uses.some((name) => names.has(name)) || due.has(config.name),
-  );
-}
-
-/** @returns the result of each bundle that the move replaced */
-export function movedResults(
-  selections: readonly Selection[],
-  replaced: readonly string[],
-  { outcome, problems }: MoveResult,
-): BundleResult[] {
-  const [problem] = isActivation(outcome) ? [] : problems;
-  return selections.map(({ result }) =>
-    replaced.includes(result.bundle) ? { ...result, outcome, ...(problem ? { problem } : {}) } : result,
-  );
+export function moveToRepaired(host: Host, { active, to, replaced, staging, signal }: RepairMove): Move {
+  const links = active.damage.filter(isOfLinks);
+  const bundles = [...replaced, ...links.flatMap(({ bundle = '' }) => bundle)];
+  const isAnybodys = links.some(({ bundle }) => bundle === undefined);
+  const groups = isAnybodys ? host.groups : affectedGroups(host, { bundles });
+  return { kind: 'repair', from: active.current, to, groups, releases: [], staging, signal };
 }

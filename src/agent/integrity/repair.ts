@@ -8,19 +8,18 @@ import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import { performMove } from '../activation/activate.js';
-import { placeCandidate } from '../activation/place-candidate.js';
+import { activate } from '../activation/activate.js';
+import { placeCandidate } from '../activation/place.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { reserveGeneration } from '../generations/reserve-generation.js';
-import { touchTrees } from '../generations/touch-trees.js';
-import { type CycleEnd, type CycleFindings, emptyFindings, finishCycle } from '../job/cycle-result.js';
-import { type CycleStory, openStory, skipSteps } from '../job/progress.js';
-import { openStagingArea } from '../job/staging-area.js';
+import { touchIfPossible } from '../generations/touch-trees.js';
+import { bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
+import { type Job, runJob } from '../job/job.js';
+import { skipSteps } from '../job/progress.js';
 import type { Selection } from '../select/selection.js';
 import type { StagingOptions } from '../staging/candidate.js';
-import { fetchAll, stageAll } from '../staging/fetch-and-stage.js';
+import { fetchAll, type StagedTrees, stageAll } from '../staging/fetch-and-stage.js';
 import { keptFirst } from '../staging/kept-archives.js';
-import type { StagedBundle } from '../staging/stage-bundle.js';
 import { countText } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
@@ -28,10 +27,9 @@ import { goBackToWhole } from './repair-by-previous.js';
 import {
   failuresIn,
   keepRecords,
-  movedResults,
+  moveToRepaired,
   type PolicyPart,
   partsOf,
-  planRepair,
   repairCandidate,
   selectDamaged,
 } from './repair-plan.js';
@@ -58,24 +56,21 @@ export interface RepairEnd extends CycleEnd {
 export async function repairActive(host: Host, options: RepairOptions): Promise<RepairEnd | undefined> {
   const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(options.signal) });
   if (active === undefined || active.damage.length === 0) return undefined;
-  const story = openStory({ ...options, trigger: 'repair', clock: host.clock, firstStep: 'fetch' });
-  const findings = emptyFindings(active.current);
-  findings.warnings.push(damageWarning(active.damage));
-  const area = openStagingArea(host.paths, host.durable, story.cycle);
-  try {
+  const onError = (error: unknown, { story }: Job): WritError => {
+    host.log.error({ cycle: story.cycle, err: error }, 'the damaged policy could not be repaired');
+    return repairError(error, active.damage);
+  };
+  const job = { ...options, trigger: 'repair', firstStep: 'fetch', type: 'repair.result', onError } as const;
+  const end = await runJob(host, job, async (opened) => {
+    opened.record.fromGeneration = active.current;
+    opened.record.warnings.push(damageWarning(active.damage));
     // A link that Writ did not make is never replaced, and never followed.
     activeGenerationNumber(host.paths);
     const reserved = reserveGeneration(host);
-    const staging = area.directory(String(reserved.generation));
-    await mend({ host, story, findings, active, options, ...reserved, staging });
-  } catch (error) {
-    findings.error = repairError(error, active.damage);
-    host.log.error({ cycle: story.cycle, err: error }, 'the damaged policy could not be repaired');
-  } finally {
-    area.remove(host.log);
-  }
-  const result = finishCycle(host, story, findings, 'repair.result');
-  return { result, story, damage: active.damage };
+    const staging = opened.area.directory(String(reserved.generation));
+    await mend(opened, { active, options, ...reserved, staging });
+  });
+  return { ...end, damage: active.damage };
 }
 
 /** Said of what was found: the result's problems are what is wrong still. */
@@ -93,56 +88,60 @@ function repairError(error: unknown, damage: readonly DamageFound[]): WritError 
 }
 
 export interface Repair {
-  readonly host: Host;
-  readonly story: CycleStory;
-  readonly findings: CycleFindings;
   readonly active: ExaminedActive;
-  readonly options: RepairOptions;
+  readonly options: Pick<RepairOptions, 'download' | 'signal'>;
   readonly generation: number;
   readonly mtimeSeconds: number;
   readonly staging: string;
 }
 
-async function mend(repair: Repair): Promise<void> {
-  const { host, story, findings, active, options, staging } = repair;
+async function mend(job: Job, repair: Repair): Promise<void> {
+  const { host, story, record } = job;
+  const { active, options, staging } = repair;
   const { signal } = options;
   const parts = partsOf(host, active.wanted);
-  const made = await stageDamaged(repair, parts);
+  const made = await stageDamaged(job, repair, parts);
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the repair was ended before its swap');
   const failures = failuresIn(made.selections);
   if (failures.length > 0) {
     const back = await goBackToWhole({ host, story, active, failures, staging, signal });
-    findings.moves.push(back.moved);
-    if (isActivation(back.moved.outcome)) findings.problems.push(back.problem);
-    for (const result of back.bundles) findings.bundles.set(result.bundle, result);
-    return;
+    record.moves.push(back.moved);
+    if (isActivation(back.moved.outcome)) record.problems.push(back.problem);
+    return noteBundles(record, back.bundles);
   }
   const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+  const results = made.selections.map((one) => one.result);
   await skipSteps(story, ['verify', 'check', 'canary']);
   if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
     keepRecords(host, records, staging);
-    for (const { result } of made.selections) findings.bundles.set(result.bundle, result);
     story.note({ type: 'nothing', outcome: 'unchanged' });
-    return;
+    return noteBundles(record, results);
   }
-  const to = await story.step('flush', async () => {
+  const to = repair.generation;
+  await story.step('flush', async () => {
     makePlaces(host);
-    const value = await placeCandidate(host, candidate, repair);
+    await placeCandidate(host, candidate, repair);
     keepRecords(host, records, staging);
-    return { value, text: `generation ${repair.generation}` };
+    return { value: undefined, text: `generation ${to}` };
   });
-  await makeNewer(host, active);
-  const moved = await performMove(host, story, planRepair(host, { active, to, replaced, staging, signal }));
-  findings.moves.push(moved);
-  for (const result of movedResults(made.selections, replaced, moved))
-    findings.bundles.set(result.bundle, result);
+  const { current, wanted } = active;
+  // Trees that the link does not lead to just now come back with a newer time, as after a rollback.
+  if (current !== undefined && current !== wanted.generation)
+    await touchIfPossible(host, { comingBack: wanted.generation, inUse: current });
+  const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
+  record.moves.push(moved);
+  noteBundles(
+    record,
+    results.map((one) => (replaced.includes(one.bundle) ? bundleMoved(one, moved) : one)),
+  );
 }
 
 /** The steps fetch and stage, each release from this host if it can be. */
 export async function stageDamaged(
-  { host, story, options, staging, mtimeSeconds }: Omit<Repair, 'findings' | 'active'>,
+  { host, story }: Pick<Job, 'host' | 'story'>,
+  { options, staging, mtimeSeconds }: Omit<Repair, 'active'>,
   parts: readonly PolicyPart[],
-): Promise<{ selections: readonly Selection[]; staged: ReadonlyMap<string, StagedBundle> }> {
+): Promise<StagedTrees> {
   const { signal, download } = options;
   const stagingOptions: StagingOptions = { staging, mtimeSeconds, signal, active: new Map() };
   const fetched = await story.step('fetch', async () => {
@@ -159,7 +158,7 @@ export async function stageDamaged(
 }
 
 /** A release whose record is lost is known from fresh metadata alone. */
-async function refreshIfAllowed(host: Host, { download, signal }: RepairOptions): Promise<void> {
+async function refreshIfAllowed(host: Host, { download, signal }: Repair['options']): Promise<void> {
   if (download === 'no') return;
   try {
     await host.client.refresh({ signal });
@@ -177,14 +176,4 @@ function verdictOf(selections: readonly Selection[]): 'ok' | 'fail' {
 function makePlaces({ paths, durable }: Host): void {
   durable.ensureDirectory('repair.bundles', paths.bundles, 0o755);
   durable.ensureDirectory('repair.generations', paths.generations, 0o755);
-}
-
-/** Trees that the link does not lead to just now come back with a newer time, as after a rollback. Best effort. */
-async function makeNewer(host: Host, { current, wanted }: ExaminedActive): Promise<void> {
-  if (current === undefined || current === wanted.generation) return;
-  try {
-    await touchTrees(host, { comingBack: wanted.generation, inUse: current });
-  } catch (error) {
-    host.log.warn({ err: error }, 'the trees of the repaired generation keep their time');
-  }
 }

@@ -2,20 +2,24 @@
 // outcome is never better than the worst part.
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
-import { exitCodeOfOutcome, type Outcome, worstOutcome } from '../../core/cycle/sync-machine.js';
+import {
+  exitCodeOfOutcome,
+  isActivation,
+  type Outcome,
+  worstOutcome,
+} from '../../core/cycle/sync-machine.js';
 import { errorCodes } from '../../core/error-codes.js';
-import { exitCodeOfKind, isSystemError, type WritError } from '../../core/errors.js';
+import { type ErrorCode, exitCodeOfKind, isSystemError, type WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Attempt } from '../../core/status/freshness.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { isProven } from '../state/proven.js';
 import type { CycleStory } from './progress.js';
 
-/** Gathered while the cycle runs. */
-export interface CycleFindings {
+/** What a job finds on its way. */
+export interface CycleRecord {
   readonly bundles: Map<string, BundleResult>;
-  /** One line a check. */
-  readonly checks: string[];
   readonly moves: MoveResult[];
   readonly workers: WorkerResult[];
   readonly problems: Problem[];
@@ -28,29 +32,44 @@ export interface CycleFindings {
   refresh?: Attempt;
 }
 
-export function emptyFindings(fromGeneration?: number): CycleFindings {
-  return {
-    bundles: new Map(),
-    checks: [],
-    moves: [],
-    workers: [],
-    problems: [],
-    warnings: [],
-    ...(fromGeneration === undefined ? {} : { fromGeneration }),
-  };
+export function emptyRecord(fromGeneration?: number): CycleRecord {
+  return { bundles: new Map(), moves: [], workers: [], problems: [], warnings: [], fromGeneration };
+}
+
+/** Notes the results of bundles, each in the place of what was said of it before. */
+export function noteBundles(
+  { bundles }: Pick<CycleRecord, 'bundles'>,
+  results: readonly BundleResult[],
+): void {
+  for (const result of results) bundles.set(result.bundle, result);
+}
+
+/** What a move means for a bundle that it changed. @param bundle its result before the move */
+export function bundleMoved(bundle: BundleResult, { outcome, problems }: MoveResult): BundleResult {
+  const problem = isActivation(outcome) ? undefined : problems[0];
+  return { ...bundle, outcome, ...(problem === undefined ? {} : { problem }) };
+}
+
+/** What a job says of a release before its move. @param fromSerial of the release in use; undefined where there is none */
+export function bundleBefore(
+  { bundle, channel, serial, revision }: Pick<ReleaseInfo, 'bundle' | 'channel' | 'serial' | 'revision'>,
+  fromSerial: number | undefined,
+): BundleResult {
+  const known = fromSerial === undefined ? {} : { fromSerial };
+  return { bundle, channel, outcome: 'unchanged', ...known, toSerial: serial, revision };
 }
 
 /** @param type which command's result it is */
 export function finishCycle(
   host: Host,
   story: CycleStory,
-  findings: CycleFindings,
+  record: CycleRecord,
   type: CycleResult['type'] = 'pull.result',
 ): CycleResult {
-  const outcome = overallOutcome(findings);
+  const outcome = overallOutcome(record);
   const generation = readGenerationNumber(host);
-  const problems = allProblems(findings);
-  const { fromGeneration, moves } = findings;
+  const problems = allProblems(record);
+  const { fromGeneration, moves } = record;
   const last = moves.at(-1);
   return {
     schema: 1,
@@ -64,10 +83,10 @@ export function finishCycle(
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),
-    bundles: [...findings.bundles.values()],
-    workers: [...(last?.workers ?? []), ...findings.workers],
+    bundles: [...record.bundles.values()],
+    workers: [...(last?.workers ?? []), ...record.workers],
     problems,
-    warnings: [...findings.warnings, ...moves.flatMap((one) => one.warnings)],
+    warnings: [...record.warnings, ...moves.flatMap((one) => one.warnings)],
     startedAtMs: story.startedAtMs,
     durationMs: story.durationMs(),
   };
@@ -81,21 +100,21 @@ function exitCodeOf(outcome: Outcome, problems: readonly Problem[]): number {
   return outcome === 'failed' && isAsked ? exitCodeOfKind[kind] : exitCodeOfOutcome[outcome];
 }
 
-function overallOutcome(findings: CycleFindings): Outcome {
-  const parts: Outcome[] = [...findings.bundles.values()].map((one) => one.outcome);
-  parts.push(...findings.moves.map((one) => one.outcome));
-  if (findings.problems.length > 0) parts.push('degraded');
-  if (findings.error !== undefined) parts.push(outcomeOf(findings.error));
+function overallOutcome(record: CycleRecord): Outcome {
+  const parts: Outcome[] = [...record.bundles.values()].map((one) => one.outcome);
+  parts.push(...record.moves.map((one) => one.outcome));
+  if (record.problems.length > 0) parts.push('degraded');
+  if (record.error !== undefined) parts.push(outcomeOf(record.error));
   return worstOutcome(parts);
 }
 
 /** Each problem once: a move's refusal is also its bundles' problem. */
-function allProblems(findings: CycleFindings): Problem[] {
+function allProblems(record: CycleRecord): Problem[] {
   const all = [
-    ...(findings.error === undefined ? [] : [problemOf(findings.error)]),
-    ...[...findings.bundles.values()].flatMap((one) => (one.problem === undefined ? [] : [one.problem])),
-    ...findings.moves.flatMap((one) => one.problems),
-    ...findings.problems,
+    ...(record.error === undefined ? [] : [problemOf(record.error)]),
+    ...[...record.bundles.values()].flatMap((one) => (one.problem === undefined ? [] : [one.problem])),
+    ...record.moves.flatMap((one) => one.problems),
+    ...record.problems,
   ];
   return all.filter(
     (one, index) =>
@@ -122,8 +141,8 @@ export interface MoveResult {
   readonly workers: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Why the previous generation is back. */
-  readonly refusal?: WritError;
+  /** Bundles that a worker's refusal falls on; left out where nobody refused. */
+  readonly blamed?: readonly string[];
 }
 
 export interface CycleEnd {
@@ -133,4 +152,18 @@ export interface CycleEnd {
   readonly refresh?: Attempt;
   /** The interrupted cycle whose swap a recovery finished or undid. */
   readonly recovers?: string;
+}
+
+/**
+ * How the refresh of a cycle ended. A delegated role is asked for when a bundle is selected: its refusal is one of
+ * metadata all the same.
+ */
+export function attemptOf({ refresh, bundles }: CycleRecord): Attempt | undefined {
+  if (refresh === undefined || refresh.error !== undefined) return refresh;
+  const error = [...bundles.values()].find((one) => isMetadataTrouble(one.problem?.code))?.problem;
+  return error === undefined ? refresh : { ...refresh, error };
+}
+
+function isMetadataTrouble(code: ErrorCode | undefined): boolean {
+  return code !== undefined && /^(METADATA|SIGNATURE|DELEGATION)_/.test(code);
 }

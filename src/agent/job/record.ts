@@ -3,7 +3,7 @@
 import type { Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
-import { type CycleEnd, emptyFindings, finishCycle } from './cycle-result.js';
+import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
 import { appendHistory } from './history.js';
 import { newCycleId, openStory } from './progress.js';
 
@@ -26,10 +26,10 @@ export function recordEvent(host: Host, event: HostEvent): void {
   const { problems, reason, trigger, by, workers = [], cycle = newCycleId() } = event;
   try {
     const story = openStory({ cycle, trigger, clock: host.clock });
-    const findings = emptyFindings(activeGenerationNumber(host.paths));
-    findings.problems.push(...problems);
-    findings.workers.push(...workers);
-    const result = finishCycle(host, story, findings);
+    const record = emptyRecord(activeGenerationNumber(host.paths));
+    record.problems.push(...problems);
+    record.workers.push(...workers);
+    const result = finishCycle(host, story, record);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
     const asked = { reason, ...(by === undefined ? {} : { by }) };
     const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: [] } as const;

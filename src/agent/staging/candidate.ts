@@ -1,4 +1,5 @@
 // What a cycle may swap in: bundles that were kept and bundles that are new, whole. Plain values; reads and writes nothing.
+import { changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Selection } from '../select/selection.js';
@@ -52,4 +53,9 @@ export function sameContent(
     const { serial, manifest } = staged?.release ?? old;
     return serial === old.serial && manifest.digest === old.manifest.digest;
   });
+}
+
+/** @returns paths that a candidate changes, as changedPaths */
+export function changedBy(active: PolicyFiles, candidate: readonly CandidateBundle[]): string[] {
+  return changedPaths(active, new Map(candidate.map((one) => [one.selection.bundle.name, one])));
 }

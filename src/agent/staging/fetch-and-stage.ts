@@ -53,13 +53,20 @@ export async function fetchAll(
   return { selections: holdBackSets(tried, host.config.together), archives, mirrorFailures };
 }
 
+export interface StagedTrees {
+  /** Those that failed are held back. */
+  readonly selections: Selection[];
+  /** By bundle. */
+  readonly staged: ReadonlyMap<string, StagedBundle>;
+}
+
 /** The `stage` step: unpacks and verifies each archive into a tree of its own. */
 export async function stageAll(
   host: Host,
   selections: readonly Selection[],
   archives: ReadonlyMap<string, VerifiedArchive>,
   options: StagingOptions,
-): Promise<{ selections: Selection[]; staged: ReadonlyMap<string, StagedBundle> }> {
+): Promise<StagedTrees> {
   const staged = new Map<string, StagedBundle>();
   const tried = await tryEach(selections, async ({ bundle }) => {
     const archive = archives.get(bundle.name);

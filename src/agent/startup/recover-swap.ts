@@ -3,15 +3,14 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
-import { finishMove } from '../activation/activate.js';
+import { finishActivation } from '../activation/activate.js';
 import type { Move } from '../activation/move.js';
-import { type Restored, restore } from '../activation/restore.js';
+import { type Restored, restoreLink } from '../activation/restore.js';
 import { releasesBrought } from '../generations/generation-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { type CycleEnd, emptyFindings, finishCycle, type MoveResult } from '../job/cycle-result.js';
-import { type CycleStory, openStory } from '../job/progress.js';
-import { openStagingArea } from '../job/staging-area.js';
-import type { TellTarget } from '../notify/notify-context.js';
+import type { CycleEnd, MoveResult } from '../job/cycle-result.js';
+import { endOf, withJob } from '../job/job.js';
+import type { CycleStory } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
 import type { Journal, WayBack } from '../state/recovery-rules.js';
@@ -28,7 +27,7 @@ export interface SwapLeft {
 
 /** Tells the workers (again), then commits. */
 export function finishSwap(host: Host, left: SwapLeft): Promise<CycleEnd> {
-  return underStory(host, left, 'load', finishMove);
+  return inJob(host, left, 'load', finishActivation);
 }
 
 export interface Undo extends SwapLeft {
@@ -38,35 +37,31 @@ export interface Undo extends SwapLeft {
 
 /** Puts the link to `back`, and tells the workers. */
 export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
-  return underStory(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
+  return inJob(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
 }
 
 /** Leaves the link, for nothing else is whole: what is to be done is said, and the start goes on. */
 export function stayBehindSwap(host: Host, left: SwapLeft & Pick<Undo, 'block'>): Promise<CycleEnd> {
-  return underStory(host, left, 'swap', async () => {
+  return inJob(host, left, 'swap', async () => {
     clearJournal(host.paths, host.durable);
     const damage = problemOf(nothingWhole(left.journal));
     const problems = left.block === 'yes' ? [blockedBy(host, left), damage] : [damage];
-    return { ...endOf(left.block), workers: [], problems, warnings: [] };
+    return { ...outcomeIf(left.block), workers: [], problems, warnings: [] };
   });
 }
 
-async function underStory(
+async function inJob(
   host: Host,
   left: SwapLeft,
   firstStep: 'load' | 'swap',
   act: (host: Host, story: CycleStory, move: Move) => Promise<MoveResult>,
 ): Promise<CycleEnd> {
-  const { cycle } = left;
-  const story = openStory({ cycle, trigger: 'recovery', clock: host.clock, firstStep });
-  const area = openStagingArea(host.paths, host.durable, cycle);
-  const findings = emptyFindings(activeGenerationNumber(host.paths));
-  try {
-    findings.moves.push(await act(host, story, moveOf(host, left, area.path())));
-  } finally {
-    area.remove(host.log);
-  }
-  return { result: finishCycle(host, story, findings), story, recovers: left.journal.cycle };
+  return withJob(host, { cycle: left.cycle, trigger: 'recovery', firstStep }, async (job) => {
+    const { story, record, area } = job;
+    record.fromGeneration = activeGenerationNumber(host.paths);
+    record.moves.push(await act(host, story, moveOf(host, left, area.path())));
+    return { ...endOf(job), recovers: left.journal.cycle };
+  });
 }
 
 /** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
@@ -77,15 +72,15 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const restored = await story.restore(() => restore(host, story, move, { tell }));
+    const restored = await story.restore(() => restoreLink(host, story, move, { tell }));
     if (isToldAgain(undo)) return toldAgain(host, restored);
-    return { ...restored, ...endOf(block), problems: [...problems, ...restored.problems] };
+    return { ...restored, ...outcomeIf(block), problems: [...problems, ...restored.problems] };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
     clearJournal(host.paths, host.durable);
     const text = `generation ${back} is back, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
-    return { ...endOf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
+    return { ...outcomeIf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
   }
 }
 
@@ -102,7 +97,7 @@ function toldAgain(host: Host, told: Restored): MoveResult {
   return { ...told, outcome: isWell ? 'activated' : 'degraded', confirmed };
 }
 
-function endOf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed'> {
+function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed'> {
   return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false };
 }
 
@@ -110,24 +105,19 @@ function moveOf(host: Host, { journal, back, signal }: SwapLeft, staging: string
   const releases = releasesBrought(host.paths, journal);
   return {
     kind: journal.kind,
-    ...(typeof back === 'number' ? { from: targetOf(host, back) } : {}),
-    to: targetOf(host, journal.to),
+    from: typeof back === 'number' ? back : undefined,
+    to: journal.to,
     // Nobody knows who had been told when the crash came: everybody is told again.
     groups: host.groups,
     releases,
     staging,
     signal,
     swapCycle: journal.cycle,
-    ledger: (ledger) => ledger,
     // As in the cycle that crashed.
     ...(journal.kind === 'update'
-      ? { onRefused: (error, groups) => void rememberBlamed(host, releases, error, groups) }
+      ? { onRefused: (error, groups) => rememberBlamed(host, releases, error, groups) }
       : {}),
   };
-}
-
-function targetOf({ paths }: Host, generation: number): TellTarget {
-  return { generation, path: `${paths.generations}/${generation}` };
 }
 
 function interrupted({ journal: { from, to }, back }: Undo): WritError {

@@ -98,3 +98,11 @@ export function parseBundleLink(bundle: string, text: string): TreeName | undefi
   const prefix = `../../bundles/${bundle}/`;
   return text.startsWith(prefix) ? parseTreeName(text.slice(prefix.length)) : undefined;
 }
+
+/** A generation as workers are told of it. @returns its number, and the real path of its directory */
+export function targetAt(
+  { generations }: Pick<HostPaths, 'generations'>,
+  generation: number,
+): { readonly generation: number; readonly path: string } {
+  return { generation, path: join(generations, String(generation)) };
+}

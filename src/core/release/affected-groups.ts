@@ -19,12 +19,15 @@ export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] 
 
 /**
  * @param changed paths as changedPaths gives them
+ * @param bundles names of those that count as changed whatever `when` says
  * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
  */
 export function concernsGroup(
   group: Pick<WorkerGroupConfig, 'uses' | 'when' | 'restartWhen'>,
   changed: readonly string[],
+  bundles: readonly string[] = [],
 ): boolean {
+  if (group.uses.some((name) => bundles.includes(name))) return true;
   const used = changed.filter((path) => group.uses.includes(bundleOf(path)));
   if (group.when.length === 0) return used.length > 0;
   return matchesOne(used, [...group.when, ...(group.restartWhen ?? [])], group.uses);

@@ -2,8 +2,8 @@
 // without a word to anybody. A list and no re-exporting file, which would load the whole room for one of its parts.
 export const faces: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
-  'agent/activation': ['activate', 'commit-ledger', 'move', 'place-candidate', 'restore'],
-  'agent/checks': ['canary-step', 'check-candidate'],
+  'agent/activation': ['activate', 'affected-groups', 'commit-ledger', 'move', 'place', 'restore'],
+  'agent/checks': ['canary-step', 'candidate-context', 'check-candidate'],
   'agent/config': ['agent-places', 'config-file', 'load-config'],
   'agent/control': [
     'answer-request',
@@ -20,7 +20,8 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'collector',
     'cycle-runner',
     'late-cycle',
-    'run-cycle',
+    'rollback',
+    'sync-cycle',
     'untrusted-exit',
   ],
   'agent/daemon': ['agent-options', 'running-agent'],
@@ -47,7 +48,16 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/hooks': ['hook', 'hook-retries', 'host-sandbox', 'policy-view', 'run-hook', 'sandbox'],
   'agent/integrity': ['repair-by-force', 'repair-plan', 'scrub', 'standing-damage', 'verify-policy'],
-  'agent/job': ['cycle-result', 'exclusive', 'history', 'progress', 'record', 'record-cycle', 'staging-area'],
+  'agent/job': [
+    'cycle-result',
+    'exclusive',
+    'history',
+    'job',
+    'progress',
+    'record',
+    'record-cycle',
+    'staging-area',
+  ],
   'agent/notify': [
     'await-workers',
     'boot-loaders',

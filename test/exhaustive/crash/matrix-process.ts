@@ -2,7 +2,8 @@
 // an observer, with a worker that outlives it. Does what src/agent/control/without-agent does, in its order.
 
 import { createCollector } from '../../../src/agent/cycle/collector.js';
-import { runRollback, runSync } from '../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
@@ -83,7 +84,7 @@ async function perform(host: Host, command: Command): Promise<CycleResult | unde
 
 function runCommand(host: Host, command: 'pull' | 'rollback', signal: AbortSignal): Promise<CycleEnd> {
   const common = { by: 'test', signal, onEvent: () => undefined };
-  if (command === 'rollback') return runRollback(host, common);
+  if (command === 'rollback') return rollBack(host, common);
   return runSync(host, { trigger: 'pull', ...common });
 }
 

@@ -6,7 +6,8 @@ import { type spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { loadConfig } from '../../../src/agent/config/load-config.js';
-import { runRollback, runSync } from '../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { closeHost, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
@@ -96,7 +97,7 @@ async function runCycle(options: CutOptions): Promise<Cut[]> {
   const end =
     options.command === 'pull'
       ? await runSync(host, { trigger: 'pull', ...asked })
-      : await runRollback(host, asked);
+      : await rollBack(host, asked);
   createRecorder().record(host, end, { by: 'test' });
   if (end.result.exitCode !== 0) throw new Error(JSON.stringify(end.result));
   cut({ op: acknowledgedOp, path: '' });

@@ -3,7 +3,7 @@
 // say, and the exit code. A step can be made to fail, or the process to die in it.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { runSync } from '../../../src/agent/cycle/run-cycle.js';
+import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { writeStatusFile } from '../../../src/agent/report/status-file.js';

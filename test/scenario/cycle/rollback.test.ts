@@ -4,7 +4,6 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
-import { newCycleId } from '../../../src/agent/job/progress.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { resume } from '../../../src/agent/select/resume.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
@@ -13,7 +12,6 @@ import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-dr
 
 async function goBack(test: TestHost, generation?: number): Promise<CycleResult> {
   const { result } = await rollBack(test.host, {
-    cycle: newCycleId(),
     by: 'anna',
     reason: 'views broke',
     signal: new AbortController().signal,

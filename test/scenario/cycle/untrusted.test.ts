@@ -7,7 +7,6 @@ import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createUntrustedExit } from '../../../src/agent/cycle/untrusted-exit.js';
 import { readHistory } from '../../../src/agent/job/history.js';
-import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../src/agent/job/record-cycle.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { showStatus, statusWord } from '../../../src/cli/show/show-status.js';
@@ -22,8 +21,8 @@ function codes(result: CycleResult): string[] {
   return result.problems.map((one) => one.code);
 }
 
-async function back(test: TestHost, wish: { generation?: number; force?: 'yes' } = {}): Promise<CycleResult> {
-  const request = { cycle: newCycleId(), by: 'anna', reason: 'r', signal, ...wish };
+async function back(test: TestHost, wish: { generation?: number; force?: true } = {}): Promise<CycleResult> {
+  const request = { by: 'anna', reason: 'r', signal, ...wish };
   return (await rollBack(test.host, request)).result;
 }
 
@@ -198,7 +197,7 @@ describe('a rollback', () => {
     test.repository.targets.targets = listed;
     test.repository.publish();
     await test.pull();
-    for (const wish of [{}, { generation: 1 }, { generation: 1, force: 'yes' } as const]) {
+    for (const wish of [{}, { generation: 1 }, { generation: 1, force: true } as const]) {
       const result = await back(test, wish);
       assert.deepEqual([codes(result)[0], result.changed], ['RELEASE_UNTRUSTED', false]);
     }
@@ -215,7 +214,7 @@ describe('a rollback', () => {
     await test.pull();
     assert.deepEqual(codes(await back(test)), ['RELEASE_WITHDRAWN']);
     assert.deepEqual(codes(await back(test, { generation: 1 })), ['RELEASE_WITHDRAWN']);
-    assert.equal((await back(test, { force: 'yes' })).outcome, 'activated');
+    assert.equal((await back(test, { force: true })).outcome, 'activated');
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 

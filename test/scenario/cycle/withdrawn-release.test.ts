@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
-import { newCycleId } from '../../../src/agent/job/progress.js';
 import { promoteRelease } from '../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -99,7 +98,6 @@ describe('a rollback on a host', () => {
     await withdraw(published, 2);
     await pulled(published);
     const request = {
-      cycle: newCycleId(),
       generation: 1,
       by: 'anna',
       reason: 'test',
@@ -108,7 +106,7 @@ describe('a rollback on a host', () => {
     const refused = await rollBack(host, request);
     assert.equal(refused.result.problems[0]?.code, 'RELEASE_WITHDRAWN');
     assert.equal(published.host.read(`${bundle}/policy`), 'one');
-    const forced = await rollBack(host, { ...request, cycle: newCycleId(), force: 'yes' });
+    const forced = await rollBack(host, { ...request, force: true });
     assert.deepEqual([forced.result.problems, published.host.read(`${bundle}/policy`)], [[], 'two']);
   });
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runRollback } from '../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
@@ -226,7 +226,7 @@ describe('a rollback that does not concern a group', () => {
     await test.publish('two', { f: '2' }, { serial: 2 });
     await test.pull();
     const { signal } = new AbortController();
-    const { result } = await runRollback(test.host, { by: 'kim', signal, onEvent: () => undefined });
+    const { result } = await rollBack(test.host, { by: 'kim', signal, onEvent: () => undefined });
     assert.deepEqual(
       [result.outcome, result.exitCode, codes(result)],
       ['degraded', 4, ['WORKER_UNREACHABLE']],
@@ -246,7 +246,7 @@ describe('a rollback to the generation that a worker last proved', () => {
     assert.equal(confirmed, false, 'a restart proves nothing');
     driver.told.length = 0;
     const { signal } = new AbortController();
-    await runRollback(test.host, { by: 'kim', signal, onEvent: () => undefined });
+    await rollBack(test.host, { by: 'kim', signal, onEvent: () => undefined });
     assert.deepEqual(driver.told, ['restart a 1']);
   });
 });

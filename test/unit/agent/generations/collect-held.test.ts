@@ -40,7 +40,6 @@ describe('the grace of a generation', () => {
     using test = await generations(3);
     await test.clock.advance(86_400_000);
     await rollBack(test.host, {
-      cycle: 'c-1',
       generation: 1,
       by: 'anna',
       reason: '',

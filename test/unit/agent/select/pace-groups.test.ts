@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
-import { runRollback } from '../../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
@@ -221,7 +221,7 @@ describe('a group with a least time between two moves', () => {
     await test.clock.advance(minuteMs);
     assert.equal((await test.pull()).outcome, 'activated');
     const { signal } = new AbortController();
-    const back = await runRollback(test.host, { by: 'anna', signal, onEvent: () => undefined });
+    const back = await rollBack(test.host, { by: 'anna', signal, onEvent: () => undefined });
     assert.equal(back.result.outcome, 'activated');
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver, orderPause, orderResume } from '../../../../src/agent/control/operator-requests.js';
-import { runRollback } from '../../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { createUntrustedExit } from '../../../../src/agent/cycle/untrusted-exit.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { readStatusFile, writeStatusFile } from '../../../../src/agent/report/status-file.js';
@@ -143,7 +143,7 @@ describe('a paused host', () => {
     await test.pull();
     pause(test.host, order);
     const { signal } = new AbortController();
-    const back = await runRollback(test.host, { by: 'anna', signal, onEvent: () => undefined });
+    const back = await rollBack(test.host, { by: 'anna', signal, onEvent: () => undefined });
     assert.deepEqual([back.result.outcome, back.result.generation], ['activated', 1]);
   });
 });

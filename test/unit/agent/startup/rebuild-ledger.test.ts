@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runRollback } from '../../../../src/agent/cycle/run-cycle.js';
+import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { newCycleId } from '../../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../../src/agent/job/record-cycle.js';
@@ -28,8 +28,8 @@ async function standing(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
   return { test, driver };
 }
 
-async function rollBack(test: TestHost, by: string): Promise<void> {
-  const end = await runRollback(test.host, { by, reason: 'it is bad', signal, onEvent: () => undefined });
+async function goBack(test: TestHost, by: string): Promise<void> {
+  const end = await rollBack(test.host, { by, reason: 'it is bad', signal, onEvent: () => undefined });
   createRecorder().record(test.host, end, { by, reason: 'it is bad' });
   assert.equal(end.result.outcome, 'activated');
 }
@@ -146,7 +146,7 @@ describe('a ledger that is', () => {
   it('lost keeps a release out that somebody rolled back from, as the history tells', async () => {
     const { test } = await standing();
     using _ = test;
-    await rollBack(test, 'anna');
+    await goBack(test, 'anna');
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
     await start(host);
@@ -162,7 +162,7 @@ describe('a ledger that is', () => {
   it('lost holds nothing that came back since', async () => {
     const { test } = await standing();
     using _ = test;
-    await rollBack(test, 'anna');
+    await goBack(test, 'anna');
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();

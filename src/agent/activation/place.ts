@@ -1,0 +1,80 @@
+// The `flush` step: staged trees get their final names, durably, the generation last. Nothing that workers can see points
+// at them yet, and what cannot be placed goes back into staging.
+import * as fs from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { isWritError } from '../../core/errors.js';
+import { placeGeneration } from '../generations/generations.js';
+import { keepRelease } from '../generations/release-records.js';
+import type { CandidateBundle } from '../staging/candidate.js';
+import type { Host } from '../state/host.js';
+import { treeName } from '../state/paths.js';
+
+export interface PlaceOptions {
+  /** The attempt's directory in staging. */
+  readonly staging: string;
+  readonly generation: number;
+}
+
+/** Flushes everything staged by one `sync -f`, then renames it into place. @throws WritError DISK_* */
+export async function placeCandidate(
+  host: Host,
+  candidate: readonly CandidateBundle[],
+  options: PlaceOptions,
+): Promise<void> {
+  const { paths, durable } = host;
+  const { staging, generation } = options;
+  // Never a second time: a flush that failed may succeed when it is repeated, without the data.
+  await durable.flushTree('flush.tree', staging);
+  const placed: string[] = [];
+  try {
+    const trees = placeTrees(host, candidate, { ...options, onPlaced: (path) => placed.push(path) });
+    durable.flushDirectory('flush.bundles', paths.bundles);
+    durable.flushDirectory('flush.archives', paths.archives);
+    placeGeneration(paths, durable, { number: generation, staging, trees });
+  } catch (error) {
+    takeBack(host, placed, staging);
+    throw error;
+  }
+}
+
+/** @returns the directory of each bundle's tree in the new generation */
+function placeTrees(
+  { paths, durable, clock }: Host,
+  candidate: readonly CandidateBundle[],
+  options: PlaceOptions & { readonly onPlaced: (path: string) => void },
+): ReadonlyMap<string, string> {
+  const { staging, generation } = options;
+  const trees = new Map<string, string>();
+  for (const { selection, treePath, staged } of candidate) {
+    const { name } = selection.bundle;
+    trees.set(name, basename(treePath));
+    if (staged === undefined) continue;
+    const { serial, manifest } = staged.release;
+    const place = join(paths.bundles, name, treeName(serial, manifest.digest, generation));
+    durable.ensureDirectory('flush.bundle', dirname(place), 0o755);
+    options.onPlaced(place);
+    durable.rename('flush.place', staged.treePath, place);
+    trees.set(name, basename(place));
+    keepRelease(paths, durable, {
+      target: staged.target,
+      archivePath: staged.archivePath,
+      manifestBytes: staged.manifestBytes,
+      staging,
+      stagedAtMs: clock.nowMs(),
+    });
+  }
+  return trees;
+}
+
+/** Into staging, which goes when the cycle ends; no generation has named them. What stays is swept at the next start. */
+function takeBack({ durable, paths, log }: Host, placed: readonly string[], staging: string): void {
+  for (const path of placed.filter((one) => fs.existsSync(one))) {
+    try {
+      const bundle = basename(dirname(path));
+      durable.rename('flush.take-back', path, join(staging, `unused-${bundle}-${basename(path)}`));
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      log.warn({ err: error, path, policy: paths.policy }, 'a tree that nothing names stays');
+    }
+  }
+}

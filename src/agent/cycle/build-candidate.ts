@@ -1,0 +1,156 @@
+// The steps of a cycle up to the canary, each one call: what is taken, fetched, staged, checked and asked about. They work
+// in the cycle's staging directory alone; sync-cycle.ts has their order.
+import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { sizeText } from '../../core/size-text.js';
+import { canaryStep } from '../checks/canary-step.js';
+import type { CheckAllOptions } from '../checks/candidate-context.js';
+import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
+import { type ActivePolicy, bundlesToKeep, type PolicyLeft } from '../generations/generation-contents.js';
+import { reserveGeneration } from '../generations/reserve-generation.js';
+import { noteBundles } from '../job/cycle-result.js';
+import type { Job } from '../job/job.js';
+import { pausedError } from '../select/pause.js';
+import { selectReleases } from '../select/select-releases.js';
+import { type Selection, taken } from '../select/selection.js';
+import type { CandidateOptions } from '../staging/candidate.js';
+import { type FetchedArchives, fetchAll, type StagedTrees, stageAll } from '../staging/fetch-and-stage.js';
+import { keptFirst } from '../staging/kept-archives.js';
+import { countText, failuresOr, selectText, stepVerdict } from '../staging/step-text.js';
+import type { Host } from '../state/host.js';
+import type { CycleRequest } from './cycle-request.js';
+import { noteMirrorFailures } from './refresh-trust.js';
+
+export interface SelectFacts {
+  readonly active: ActivePolicy | undefined;
+  /** Bundles that a worker refused earlier in this cycle, with their results. */
+  readonly refused: ReadonlyMap<string, BundleResult>;
+}
+
+export function select(
+  job: Job,
+  { force, signal }: CycleRequest,
+  { active, refused: refusedNow }: SelectFacts,
+): Promise<Selection[]> {
+  return job.story.step('select', async () => {
+    const value = await selectReleases(job.host, {
+      ...{ active: active?.bundles ?? new Map(), force, refusedNow, signal },
+      onMirrorFailed: (failure) => noteMirrorFailures(job, [failure]),
+    });
+    noteSelections(job, value);
+    return { value, text: selectText(value) };
+  });
+}
+
+/**
+ * True where no release is taken and no bundle leaves. One that left the configuration leaves the policy with the next
+ * generation: in a pause there is none, and the result says so.
+ */
+export function isNothingToDo(
+  { host, record }: Job,
+  { force }: CycleRequest,
+  {
+    active,
+    selected,
+  }: { readonly active: ActivePolicy | undefined; readonly selected: readonly Selection[] },
+): boolean {
+  if (taken(selected).length > 0) return false;
+  if (keepsItsBundles(host, active)) return true;
+  const paused = force === 'yes' ? undefined : pausedError(host, 'a bundle that is not configured any more');
+  if (paused !== undefined) record.error = paused;
+  return paused !== undefined;
+}
+
+/** The configuration still names every bundle that is active. */
+function keepsItsBundles(host: Host, active: ActivePolicy | undefined): boolean {
+  const names = host.config.bundles.map((one) => one.name);
+  return [...(active?.bundles.keys() ?? [])].every((name) => names.includes(name));
+}
+
+/** A generation that is being made: its number, its place, and what it stands on. */
+export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current'> {
+  readonly force: 'yes' | 'no';
+  /** What is in use; undefined before a first activation. */
+  readonly policy: ActivePolicy | undefined;
+  readonly client: Host['client'];
+}
+
+/** Takes the next number, and a directory for it in staging. */
+export function openDraft({ host, area }: Job, { force, signal }: CycleRequest, active: PolicyLeft): Draft {
+  const { policy, lost } = active;
+  const { generation, mtimeSeconds } = reserveGeneration(host);
+  // What is lost may lie here still; `--force` fetches everything again.
+  const keptHelps = lost.length > 0 && force === 'no';
+  return {
+    ...{ generation, mtimeSeconds, force, signal, policy },
+    staging: area.directory(String(generation)),
+    active: bundlesToKeep(host, active),
+    client: keptHelps ? keptFirst(host, { download: 'yes' }) : host.client,
+    ...(policy === undefined ? {} : { current: policy.generation }),
+  };
+}
+
+export function fetchArchives(
+  job: Job,
+  draft: Draft,
+  before: readonly Selection[],
+): Promise<FetchedArchives> {
+  const { host, story } = job;
+  return story.step('fetch', async () => {
+    const value = await fetchAll({ ...host, client: draft.client }, story, before, draft);
+    noteMirrorFailures(job, value.mirrorFailures);
+    const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
+    const change = { before, after: value.selections };
+    return { value, text: failuresOr(change, sizeText(bytes)), verdict: stepVerdict(change) };
+  });
+}
+
+export function stageTrees(
+  { host, story }: Job,
+  draft: Draft,
+  { selections: before, archives }: FetchedArchives,
+): Promise<StagedTrees> {
+  return story.step('stage', async () => {
+    const value = await stageAll(host, before, archives, draft);
+    const change = { before, after: value.selections };
+    const text = `${countText(value.staged.size, 'bundle')} unpacked`;
+    return { value, text: failuresOr(change, text), verdict: stepVerdict(change) };
+  });
+}
+
+/** Staging has verified every file while it wrote it; this step says so. */
+export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise<void> {
+  return story.step('verify', () => {
+    const files = [...staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
+    const text = `${countText(files, 'file')} ${files === 1 ? 'matches' : 'match'} the signed manifest`;
+    return { value: undefined, text, verdict: files > 0 ? 'ok' : 'skip' };
+  });
+}
+
+export function check(
+  { host, story }: Job,
+  draft: CheckAllOptions,
+  before: readonly Selection[],
+): Promise<CheckedCandidate> {
+  return story.step('check', async () => {
+    const value = await checkAll(host, before, draft);
+    const verdict = stepVerdict({ before, after: value.selections });
+    return { value, ...checkStep(value.checks, verdict) };
+  });
+}
+
+export async function askCanaries(
+  job: Job,
+  draft: CheckAllOptions & Pick<Draft, 'force'>,
+  checked: CheckedCandidate,
+): Promise<CheckedCandidate> {
+  const asked = await job.story.step('canary', () => canaryStep(job.host, checked, draft));
+  noteSelections(job, asked.selections);
+  return asked;
+}
+
+function noteSelections({ record }: Job, selections: readonly Selection[]): void {
+  noteBundles(
+    record,
+    selections.map((one) => one.result),
+  );
+}

@@ -1,0 +1,74 @@
+// What follows from a candidate that its checks let through: an update, a repair, or nothing; and the move that brings it.
+// Decides and writes nothing: what of a damaged policy is replaced is integrity's.
+
+import { affectedGroups } from '../activation/affected-groups.js';
+import type { Move } from '../activation/move.js';
+import type { ActivePolicy } from '../generations/generation-contents.js';
+import { planForcedRepair } from '../integrity/repair-by-force.js';
+import { moveToRepaired } from '../integrity/repair-plan.js';
+import { type CandidateBundle, type CandidateOptions, changedBy, sameContent } from '../staging/candidate.js';
+import type { StagedBundle } from '../staging/stage-bundle.js';
+import type { Host } from '../state/host.js';
+import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
+import { rememberBlamed } from '../state/refusals.js';
+
+/** What to do with a candidate. `records`: releases whose tree is whole and of which what is kept is damaged. */
+export type SwapPlan = { readonly records: readonly StagedBundle[] } & (
+  | { readonly kind: 'none' }
+  | { readonly kind: 'swap'; readonly candidate: readonly CandidateBundle[]; readonly move: Move }
+);
+
+export interface SwapFacts extends CandidateOptions {
+  /** What is in use; undefined before a first activation. */
+  readonly policy: ActivePolicy | undefined;
+  readonly candidate: readonly CandidateBundle[];
+  readonly force: 'yes' | 'no';
+}
+
+/** @throws WritError INTERRUPTED, DISK_* */
+export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> {
+  const { policy, candidate, force, generation, staging, signal } = facts;
+  const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;
+  const records = repair?.records ?? [];
+  // Damage is no reason to swap to a generation without a bundle.
+  if (candidate.length === 0) return { kind: 'none', records };
+  if (!sameContent(candidate, policy))
+    return { kind: 'swap', records: [], candidate, move: moveTo(host, facts, repair?.replaced ?? []) };
+  if (repair?.needsSwap !== 'yes') return { kind: 'none', records };
+  const move = moveToRepaired(host, { ...repair, to: generation, staging, signal });
+  return { kind: 'swap', records, candidate: repair.candidate, move };
+}
+
+/** @param damaged bundles whose active tree is damaged: whoever uses them may have read that */
+function moveTo(
+  host: Host,
+  { policy, candidate, generation, staging, signal }: SwapFacts,
+  damaged: readonly string[],
+): Move {
+  const releases = candidate.flatMap(({ staged }) => (staged ? [staged.release] : []));
+  const paths = changedBy(policy?.bundles ?? new Map(), candidate);
+  return {
+    kind: 'update',
+    from: policy?.generation.number,
+    to: generation,
+    groups: affectedGroups(host, { paths, bundles: damaged }),
+    releases,
+    staging,
+    signal,
+    ledger: (ledger) => acceptAll(ledger, candidate),
+    onRefused: (error, groups) => rememberBlamed(host, releases, error, groups),
+  };
+}
+
+function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledger {
+  return candidate.reduce((all, { staged, selection }) => {
+    if (staged === undefined) return all;
+    const { bundle, channel, serial, manifest } = staged.release;
+    const accepted = withAccepted(all, channelKey(bundle, channel), {
+      serial,
+      manifestDigest: manifest.digest,
+    });
+    const holds = accepted.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
+    return { ...accepted, holds, channels: { ...accepted.channels, [selection.bundle.name]: channel } };
+  }, ledger);
+}

@@ -1,0 +1,35 @@
+// What a cycle does that brings nothing new: workers that could not be notified are notified now, and a generation that one
+// of them refuses is left within the cycle that learns of it. Never fetches and never stages.
+import { noteBundles } from '../job/cycle-result.js';
+import type { Job } from '../job/job.js';
+import { settleDue } from '../notify/reconcile.js';
+import type { CycleRequest } from './cycle-request.js';
+import { type Left, leaveRefused } from './late-refusal.js';
+
+/** @throws WritError DISK_*, STATE_DAMAGED */
+export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
+  const { host, story, record, area } = job;
+  let left: Left | undefined;
+  const pending = await settleDue(host, {
+    ...{ staging: () => area.path(), signal, nextTell: story.nextTell },
+    // A person is told how it is now; a poll leaves each worker its time.
+    who: trigger === 'poll' ? 'whose-turn-it-is' : 'all',
+    onRefused: async (refusal) => {
+      left = await leaveRefused(job, { refusal, force });
+    },
+  });
+  if (left !== undefined) {
+    noteLeft(job, left);
+    return 'ended';
+  }
+  record.workers.push(...pending.results);
+  record.problems.push(...pending.problems);
+  story.note({ type: 'nothing', outcome: 'unchanged' });
+  return 'ended';
+}
+
+/** A worker refused what was active: this job has left it. */
+export function noteLeft({ record }: Job, { moved, bundles }: Left): void {
+  record.moves.push(moved);
+  noteBundles(record, bundles);
+}
