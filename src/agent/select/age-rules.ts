@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../core/error-codes.js';
 import { maxCreatedAheadMs } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import { maxAcceptedSerials } from '../state/ledger.js';
+import { maxAcceptedSerials } from '../../core/release/release.js';
 
 /** A release this host knows: its serial, and the manifest that stands for its content. */
 export interface KnownRelease {

@@ -1,8 +1,10 @@
 // What outlives a cycle: numbers never used again, serials accepted, holds, what
 // each worker is to use. Written before the act that it protects. Holds no policy and no trust.
+
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
+import { maxAcceptedSerials } from '../../core/release/release.js';
 import type { ScrubState } from '../../core/status/scrub-state.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { CrashCount, ReleaseDigests } from './crash-rules.js';
@@ -208,6 +210,3 @@ export function isBlocked(block: Block | undefined, bundle: string, manifestDige
   if (block.releases !== undefined) return block.releases[bundle] === manifestDigest;
   return block.manifestDigests.includes(manifestDigest);
 }
-
-/** How many accepted serials a ledger keeps per bundle and channel; older ones are forgotten. */
-export const maxAcceptedSerials = 1000;

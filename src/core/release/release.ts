@@ -3,6 +3,9 @@
 import { WritError } from '../errors.js';
 import { type Digest, digestFromHex, isName } from '../names.js';
 
+/** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
+export const maxAcceptedSerials = 1000;
+
 export interface ReleaseInfo {
   readonly bundle: string;
   readonly channel: string;

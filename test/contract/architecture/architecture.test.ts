@@ -53,22 +53,36 @@ describe('direction of imports', () => {
   });
 });
 
-describe('core', () => {
-  const allowed = new Set(['ajv', 'yaml', 'picomatch', 'node:crypto']);
+/** What decides about a host is pure wherever it stands: in core, and in the rules beside the one room that uses them. */
+const isPure = ({ path }: { readonly path: string }): boolean =>
+  layerOf(path) === 'core' || /^(?:agent|platform)\/.*-rules\.ts$/.test(path);
 
-  it('imports nothing that reads, writes, waits or asks', () => {
-    const foreign = sources
-      .filter(({ path }) => layerOf(path) === 'core')
+/** The file and all that it loads: types load nothing. */
+function loadedBy(path: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(path)) return seen;
+  seen.add(path);
+  const { imports = [] } = sources.find((one) => one.path === path) ?? {};
+  for (const { file, names } of imports) {
+    if (file !== undefined && !/^type\b/.test(names)) loadedBy(file, seen);
+  }
+  return seen;
+}
+
+describe('core, and the rules of a room', () => {
+  const allowed = new Set(['ajv', 'yaml', 'picomatch', 'node:crypto']);
+  const pure = new Set(sources.filter(isPure).flatMap(({ path }) => [...loadedBy(path)]));
+  const loaded = sources.filter(({ path }) => pure.has(path));
+
+  it('import nothing that reads, writes, waits or asks', () => {
+    const foreign = loaded
       .flatMap(({ path, imports }) => imports.map((line) => ({ path, ...line })))
       .filter(({ file, specifier }) => file === undefined && !allowed.has(packageOf(specifier)))
       .map(({ path, specifier }) => `${path} imports ${specifier}`);
     hold(foreign, 'a verdict is a function of its arguments, and is tested without a disk or a network');
   });
 
-  it('does not ask the process', () => {
-    const asking = sources.filter(
-      ({ path, code }) => layerOf(path) === 'core' && /\bprocess\s*\./.test(code),
-    );
+  it('do not ask the process', () => {
+    const asking = loaded.filter(({ code }) => /\bprocess\s*\./.test(code));
     hold(
       asking.map(({ path }) => path),
       'environment and platform are arguments, or a verdict depends on where it is given',

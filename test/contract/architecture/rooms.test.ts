@@ -1,13 +1,13 @@
 // Holds the sources and the tests to rooms with doors: arrows go one way, others enter by the face, and no folder is a
 // drawer for everything.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { projectRoot, readSources, sourceFile } from '../../kit/sources/source-files.js';
 import { faces } from './faces.js';
 import { hold } from './layers.js';
-import { fileGraph, fullFolders, onCircles, pastFaces, roomGraph, unusedFaces } from './rooms.js';
+import { fileGraph, fullFolders, onCircles, pastFaces, roomGraph, roomOf, unusedFaces } from './rooms.js';
 
 const sources = readSources();
 
@@ -15,6 +15,15 @@ function codeIn(folder: string): string[] {
   return readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => join(folder, name));
+}
+
+/** Short, under the name of the room, and with a file to begin with that is there. */
+function saysWhereToBegin(room: string): boolean {
+  const files = readdirSync(join(projectRoot, 'src', room));
+  if (!files.includes('README.md')) return false;
+  const text = readFileSync(join(projectRoot, 'src', room, 'README.md'), 'utf8');
+  const begin = /Begin\s+with\s+\[[\w.-]+\]\(([\w.-]+)\)/.exec(text)?.[1] ?? '';
+  return text.startsWith(`# ${room}\n`) && files.includes(begin) && text.trimEnd().split('\n').length <= 12;
 }
 
 describe('rooms', () => {
@@ -33,6 +42,13 @@ describe('rooms', () => {
 
   it('show in their face nothing that nobody uses', () => {
     hold(unusedFaces(sources, faces), 'a face that is wider than its use tells a reader nothing');
+  });
+
+  it('say in a README what they are, what they may touch, and where to begin', () => {
+    const silent = [...new Set(sources.map(({ path }) => roomOf(path)))].filter(
+      (room) => !saysWhereToBegin(room),
+    );
+    hold(silent, 'whoever opens a folder has a question, and it is the same each time');
   });
 
   it('have at most 20 files, in src and in test', () => {

@@ -6,9 +6,9 @@ import {
   judgeAge,
   rememberAccepted,
 } from '../../../../src/agent/select/age-rules.js';
-import { maxAcceptedSerials } from '../../../../src/agent/state/ledger.js';
 import { type Digest, digestFromHex } from '../../../../src/core/names.js';
 import type { ReleaseInfo } from '../../../../src/core/release/release.js';
+import { maxAcceptedSerials } from '../../../../src/core/release/release.js';
 
 const nowMs = Date.UTC(2026, 10, 1);
 
