@@ -24,519 +24,412 @@ export interface ErrorRow {
   readonly hint: string;
 }
 
-function row(kind: ErrorKind, meaning: string, hint: string): ErrorRow {
-  return { kind, meaning, hint };
-}
+type Row = (meaning: string, hint: string) => ErrorRow;
+const rowOf =
+  (kind: ErrorKind): Row =>
+  (meaning, hint) => ({ kind, meaning, hint });
+const usage = rowOf('usage');
+const config = rowOf('config');
+const failed = rowOf('failed');
+const rejected = rowOf('rejected');
+const degraded = rowOf('degraded');
+const rolledBack = rowOf('rolled-back');
+const blocked = rowOf('blocked');
+const deferred = rowOf('deferred');
 
 export const errorCodes = {
   // usage and configuration
-  USAGE: row('usage', 'The command line was not understood.', 'Run the command with --help.'),
-  CONFIG_UNREADABLE: row(
-    'config',
-    'The configuration file cannot be read.',
-    'Check the path and its permissions.',
-  ),
-  CONFIG_SYNTAX: row('config', 'The configuration is not valid YAML.', 'Mend the line that is named.'),
-  CONFIG_INVALID: row('config', 'The configuration breaks its schema.', 'Mend every line that is named.'),
-  PATH_UNSAFE: row(
-    'config',
+  USAGE: usage('The command line was not understood.', 'Run the command with --help.'),
+  CONFIG_UNREADABLE: config('The configuration file cannot be read.', 'Check the path and its permissions.'),
+  CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Mend the line that is named.'),
+  CONFIG_INVALID: config('The configuration breaks its schema.', 'Mend every line that is named.'),
+  PATH_UNSAFE: config(
     'A part of the state or policy path can be changed by somebody other than root or the agent.',
     'Give the directory to root or the agent and take write permission from others.',
   ),
-  PATH_CROSS_DEVICE: row(
-    'config',
+  PATH_CROSS_DEVICE: config(
     'Staging, archives and policy are on different file systems or mounts, so that a rename cannot be atomic.',
     'Put `state` and `policy` on one file system, and mount nothing on their directories.',
   ),
-  SOCKET_PATH_TOO_LONG: row(
-    'config',
+  SOCKET_PATH_TOO_LONG: config(
     'A socket path is longer than 107 bytes, the limit of the kernel.',
     'Configure a shorter socket path.',
   ),
-  ROOT_MISSING: row(
-    'config',
+  ROOT_MISSING: config(
     'The bootstrap root file cannot be read.',
     'Copy metadata/1.root.json of the repository to the path that `root` names.',
   ),
-  ROOT_NOT_LINKED: row(
-    'config',
+  ROOT_NOT_LINKED: config(
     'The configured root is neither in the trusted history nor linked to it; trust is never dropped silently.',
     'Configure the root of this repository, or use a new state directory for another repository.',
   ),
 
   // trust: TUF metadata
-  METADATA_MALFORMED: row(
-    'failed',
+  METADATA_MALFORMED: failed(
     'A metadata file is not what its role must be.',
     'Tell the publisher; check for a proxy in between.',
   ),
-  SIGNATURE_THRESHOLD: row(
-    'failed',
+  SIGNATURE_THRESHOLD: failed(
     'Fewer valid signatures than the role needs: changed bytes, a signer missing, or an attack.',
     'Compare the repository and its keys with the root this host trusts.',
   ),
-  SIGNATURE_WRONG_KEY: row(
-    'failed',
+  SIGNATURE_WRONG_KEY: failed(
     'A metadata file is signed, but by no key of its role: another repository, revoked keys, or an attack.',
     'Compare the repository URL and its keys with the root this host trusts.',
   ),
-  SIGNATURE_DUPLICATE: row(
-    'failed',
+  SIGNATURE_DUPLICATE: failed(
     'One key id signs a metadata file twice.',
     'Tell the publisher: no honest tool writes this.',
   ),
-  METADATA_ROLLBACK: row(
-    'failed',
+  METADATA_ROLLBACK: failed(
     'A metadata version is older than one this host has already accepted: a replay or a restored backup.',
     'Restore the newest repository on the server.',
   ),
-  METADATA_EXPIRED: row(
-    'failed',
+  METADATA_EXPIRED: failed(
     'A role has expired: the publisher is asleep, the server is cut off, or somebody freezes this host.',
     'Sign the role anew: `writ refresh`, for targets and teams `writ sign --role`, for the root `writ root rotate`.',
   ),
-  METADATA_MIX: row(
-    'failed',
+  METADATA_MIX: failed(
     'Metadata files do not belong together (mix-and-match, or a publish that was not written in order).',
     'Run `writ refresh`, or publish again.',
   ),
-  METADATA_MISSING: row(
-    'failed',
+  METADATA_MISSING: failed(
     'The server has no such metadata file.',
     'Check the repository URL and its upload.',
   ),
-  DELEGATION_LIMIT: row(
-    'failed',
+  DELEGATION_LIMIT: failed(
     'Too many delegated roles would have to be asked for one bundle; whether it is listed is not known.',
     'Let fewer delegations match the path of the bundle, or put its own first and make it terminating.',
   ),
-  ROOT_CHAIN_TOO_LONG: row(
-    'failed',
+  ROOT_CHAIN_TOO_LONG: failed(
     'More new roots than one refresh follows; those followed so far are kept.',
     'Run again: the next refresh goes on from there.',
   ),
-  TRUST_STORE_DAMAGED: row(
-    'failed',
+  TRUST_STORE_DAMAGED: failed(
     'The trust store cannot be used and cannot heal itself.',
     'Restore trust/ from a backup, or use a new state directory with the bootstrap root.',
   ),
-  TARGET_UNKNOWN: row(
-    'failed',
+  TARGET_UNKNOWN: failed(
     'The signed targets do not list this bundle and channel.',
     'Publish it, or correct the name in the configuration.',
   ),
-  TARGET_MISSING: row(
-    'failed',
+  TARGET_MISSING: failed(
     'The server does not have an archive that the signed targets list.',
     'Upload the repository again, archives before metadata.',
   ),
-  TARGET_MALFORMED: row(
-    'failed',
-    'The signed target entry lacks what Writ needs.',
-    'Publish with `writ publish`.',
-  ),
+  TARGET_MALFORMED: failed('The signed target entry lacks what Writ needs.', 'Publish with `writ publish`.'),
 
-  CLOCK_BEHIND: row(
-    'degraded',
+  CLOCK_BEHIND: degraded(
     'The clock of this host is behind the newest time that the repository has signed; that time is used for expiry.',
     'Set the clock (`timedatectl set-ntp true`).',
   ),
 
-  UNTRUSTED_ACTIVE: row(
-    'degraded',
+  UNTRUSTED_ACTIVE: degraded(
     "The active release is no longer vouched for: its keys were taken out of trust, and today's metadata does not list it.",
     'Publish the bundle again with the keys of today, or `writ rollback`; `untrusted: rollback` does so by itself.',
   ),
-  RELEASE_UNTRUSTED: row(
-    'usage',
+  RELEASE_UNTRUSTED: usage(
     'No rollback goes to a release that keys of today do not vouch for.',
     'Choose another generation (`writ history`), or publish again.',
   ),
-  RELEASE_WITHDRAWN: row(
-    'usage',
+  RELEASE_WITHDRAWN: usage(
     'The publisher has withdrawn this release.',
     'Choose another generation, or `writ rollback --force`.',
   ),
-  POLICY_STALE: row(
-    'degraded',
+  POLICY_STALE: degraded(
     'Policy could not be proven current for longer than `maxStale`; the last good policy stays.',
     'Read in `writ status` since when and why; the repository must be reached and verified again.',
   ),
-  STALE_COMMAND_FAILED: row(
-    'failed',
+  STALE_COMMAND_FAILED: failed(
     'The command of `onStale` or `onFresh` did not exit with 0; it is run again later.',
     'Read its output in `writ history`.',
   ),
 
   // transport
-  SERVER_UNREACHABLE: row('failed', 'The server cannot be reached.', 'Check the network and the server.'),
-  SERVER_ERROR: row('failed', 'The server answered with an error.', 'Look into the log of the server.'),
-  SERVER_BUSY: row(
-    'failed',
+  SERVER_UNREACHABLE: failed('The server cannot be reached.', 'Check the network and the server.'),
+  SERVER_ERROR: failed('The server answered with an error.', 'Look into the log of the server.'),
+  SERVER_BUSY: failed(
     'The server asks to come back later (Retry-After).',
     'Wait; the agent does so by itself.',
   ),
-  REDIRECT_REFUSED: row(
-    'failed',
+  REDIRECT_REFUSED: failed(
     'The server redirects to another scheme or host, to no place, or without end.',
     'Configure the final URL, or name its host in `redirects` of this repository.',
   ),
-  DOWNLOAD_TOO_LARGE: row(
-    'failed',
+  DOWNLOAD_TOO_LARGE: failed(
     'A body is longer than its bound: endless data.',
     'Check the server for a proxy that answers in its place.',
   ),
-  DOWNLOAD_TRUNCATED: row(
-    'failed',
+  DOWNLOAD_TRUNCATED: failed(
     'A body ended before its signed length.',
     'Upload the file again, or run again.',
   ),
-  DOWNLOAD_DIGEST: row(
-    'failed',
+  DOWNLOAD_DIGEST: failed(
     'A body has not the signed digest: tampered, or a mixed upload.',
     'Upload the repository again.',
   ),
-  DOWNLOAD_TIMEOUT: row('failed', 'A body came too slowly.', 'Check the network and the server.'),
+  DOWNLOAD_TIMEOUT: failed('A body came too slowly.', 'Check the network and the server.'),
 
   // staging: verdicts on authentic bytes
-  ARCHIVE_MALFORMED: row(
-    'rejected',
+  ARCHIVE_MALFORMED: rejected(
     'The archive is not a strict tar of regular files.',
     'Publish with `writ publish`.',
   ),
-  ENTRY_REFUSED: row(
-    'rejected',
+  ENTRY_REFUSED: rejected(
     'The archive has an entry that the entry rules refuse.',
     'Remove the file from SOURCE and publish again.',
   ),
-  ARCHIVE_LIMIT: row(
-    'rejected',
+  ARCHIVE_LIMIT: rejected(
     'The archive breaks a limit of size, count, depth or ratio.',
     'Publish less, or raise the limit on purpose.',
   ),
-  MANIFEST_MALFORMED: row(
-    'rejected',
-    'The manifest of the archive is not valid.',
-    'Publish with `writ publish`.',
-  ),
-  MANIFEST_DIGEST: row(
-    'rejected',
+  MANIFEST_MALFORMED: rejected('The manifest of the archive is not valid.', 'Publish with `writ publish`.'),
+  MANIFEST_DIGEST: rejected(
     'The manifest has not the digest that was signed.',
     'Publish again from a clean tree.',
   ),
-  MANIFEST_MISMATCH: row('rejected', 'Files and manifest differ.', 'Publish again from a clean tree.'),
+  MANIFEST_MISMATCH: rejected('Files and manifest differ.', 'Publish again from a clean tree.'),
 
   // age
-  SERIAL_ROLLBACK: row(
-    'rejected',
+  SERIAL_ROLLBACK: rejected(
     'The release is older than one this host has accepted, and that one was not withdrawn.',
     'Publish the older tree again: it gets a new serial.',
   ),
-  SERIAL_REUSED: row(
-    'rejected',
+  SERIAL_REUSED: rejected(
     'The same serial came with other content.',
     'Publish again: every content needs a serial of its own.',
   ),
-  CREATED_IN_FUTURE: row(
-    'rejected',
+  CREATED_IN_FUTURE: rejected(
     'The release was made later than this host believes it is now.',
     'Set the clock of the host or of the publisher.',
   ),
 
   // checks
-  CHECK_FAILED: row(
-    'rejected',
-    'A check refused the candidate.',
-    'Mend what the check names and publish again.',
-  ),
-  CHECK_BROKEN: row(
-    'failed',
+  CHECK_FAILED: rejected('A check refused the candidate.', 'Mend what the check names and publish again.'),
+  CHECK_BROKEN: failed(
     'A check could not give a verdict: program missing, time over, or killed.',
     'Install the program or raise its timeout; the release is tried again.',
   ),
-  CHECK_DEFERRED: row(
-    'deferred',
-    'A check said "not now" (exit 75).',
-    'Nothing: the release is tried again.',
-  ),
-  CANARY_FAILED: row(
-    'rejected',
+  CHECK_DEFERRED: deferred('A check said "not now" (exit 75).', 'Nothing: the release is tried again.'),
+  CANARY_FAILED: rejected(
     'A canary refused the candidate; nothing that workers can see was touched.',
     'Mend what it names and publish again.',
   ),
-  CANARY_BROKEN: row(
-    'failed',
+  CANARY_BROKEN: failed(
     'A canary could not give a verdict: program missing, time over, or killed.',
     'Install the program or raise its timeout; the release is tried again.',
   ),
-  CANARY_DEFERRED: row(
-    'deferred',
-    'A canary said "not now" (exit 75).',
-    'Nothing: the release is tried again.',
-  ),
-  SANDBOX_MISSING: row(
-    'failed',
+  CANARY_DEFERRED: deferred('A canary said "not now" (exit 75).', 'Nothing: the release is tried again.'),
+  SANDBOX_MISSING: failed(
     'Commands must run in a sandbox, and its programs are not installed.',
     'Install bubblewrap and util-linux (`apt-get install bubblewrap`); `sandbox: auto` does without.',
   ),
-  SANDBOX_BROKEN: row(
-    'failed',
+  SANDBOX_BROKEN: failed(
     'The sandbox of a command cannot be set up: a path or user that is not there, or a kernel or container that refuses.',
     'Mend what is named; in a container allow user namespaces (docs/sandbox.md).',
   ),
-  CANDIDATE_CHANGED: row(
-    'failed',
+  CANDIDATE_CHANGED: failed(
     'A check changed the candidate it was asked to judge.',
     'Let the check write to {scratch} only.',
   ),
-  REMEMBERED_REFUSAL: row(
-    'rejected',
+  REMEMBERED_REFUSAL: rejected(
     'This release was refused before and has not changed.',
     'Publish a new one, or `writ pull --force`.',
   ),
 
   // activation
-  LOADER_FAILED: row(
-    'rolled-back',
+  LOADER_FAILED: rolledBack(
     'The loader command refused the new generation.',
     'Read its output in `writ history`.',
   ),
-  LOADER_BROKEN: row(
-    'failed',
+  LOADER_BROKEN: failed(
     'The loader could not be run to a verdict; the previous generation is active again.',
     'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
   ),
-  LOADER_DEFERRED: row(
-    'deferred',
+  LOADER_DEFERRED: deferred(
     'The loader command said "not now"; the previous generation is active again.',
     'Nothing: it is asked again in a minute, at last every hour. `writ pull --force` asks it now.',
   ),
-  WORKER_REFUSED: row(
-    'rolled-back',
-    'A worker refused the new generation.',
-    'Read its answer in `writ history`.',
-  ),
-  WORKER_DIED: row(
-    'rolled-back',
+  WORKER_REFUSED: rolledBack('A worker refused the new generation.', 'Read its answer in `writ history`.'),
+  WORKER_DIED: rolledBack(
     'A worker that lived before did not survive the new generation, or did not come up with it.',
     'Read its own log, and its answer in `writ history`.',
   ),
-  LOADER_DUE: row(
-    'degraded',
+  LOADER_DUE: degraded(
     'A loader has not run to a good end since the machine booted; its workers may be without policy.',
     'Read its output in the log; it is run again, later and later.',
   ),
-  PROBE_FAILED: row(
-    'rolled-back',
+  PROBE_FAILED: rolledBack(
     'A probe does not see the new generation.',
     'Ask the worker yourself; read `writ history`.',
   ),
-  PROBE_BROKEN: row(
-    'failed',
+  PROBE_BROKEN: failed(
     'A probe could not be run to a verdict; the previous generation is active again.',
     'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
   ),
-  WORKER_UNREACHABLE: row(
-    'degraded',
+  WORKER_UNREACHABLE: degraded(
     'A worker cannot be reached; it may answer from an older generation.',
     'Look whether the worker runs; it is told again.',
   ),
-  WORKERS_MISSING: row('degraded', 'Fewer workers than `min` exist.', 'Start the workers of this group.'),
-  WORKER_UNCONFIRMED: row(
-    'degraded',
+  WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
+  WORKER_UNCONFIRMED: degraded(
     '`confirm: required`, and the worker did not prove that it uses the generation.',
     'Add a probe to this group.',
   ),
-  ACTIVATION_BLOCKED: row(
-    'blocked',
+  ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures; the last good policy stays.',
     'Mend the cause, then `writ resume`.',
   ),
-  NO_PREVIOUS: row('usage', 'There is no such generation to roll back to.', 'See `writ history`.'),
-  ACTIVATION_PAUSED: row(
-    'deferred',
+  NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
+  ACTIVATION_PAUSED: deferred(
     'This host is paused: what is active stays, and new releases wait.',
     '`writ resume`, or `writ pull --force`; see `writ status` for who paused it, and until when.',
   ),
-  ACTIVATION_PACED: row(
-    'deferred',
+  ACTIVATION_PACED: deferred(
     'A worker group is not to be told yet: its changes settle, or it was told a short while ago.',
     'Nothing: the newest release is taken then. `writ pull --force` does not wait.',
   ),
-  RELEASE_HELD: row('deferred', 'A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
+  RELEASE_HELD: deferred('A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
 
   // our own side of the host
-  DISK_FULL: row(
-    'failed',
+  DISK_FULL: failed(
     'The disk or its inodes are full, or would be with this release.',
     'Free space on the file system that is named; the agent tries again when there is enough.',
   ),
-  DISK_QUOTA: row(
-    'failed',
+  DISK_QUOTA: failed(
     'The quota of the agent on this file system is used up.',
     'Raise the quota (`quota`, `repquota`), or remove files that count against it; the agent tries again.',
   ),
-  DISK_READ_ONLY: row('failed', 'The file system is read-only.', 'Look into the kernel log; remount it.'),
-  DISK_DENIED: row(
-    'failed',
+  DISK_READ_ONLY: failed('The file system is read-only.', 'Look into the kernel log; remount it.'),
+  DISK_DENIED: failed(
     'The operating system denied a file operation.',
     'Check owner and mode of what is named, and who you are.',
   ),
-  DISK_FAILED: row(
-    'failed',
-    'A file operation failed; the candidate is discarded.',
-    'Look into the kernel log.',
-  ),
-  TOO_MANY_FILES: row(
-    'failed',
+  DISK_FAILED: failed('A file operation failed; the candidate is discarded.', 'Look into the kernel log.'),
+  TOO_MANY_FILES: failed(
     'The process or the host has no file descriptor left.',
     'Look for who holds them (`lsof`, fs.file-nr), or raise LimitNOFILE; the agent tries again.',
   ),
-  PATH_MOUNTED: row(
-    'failed',
+  PATH_MOUNTED: failed(
     'Something is mounted inside a directory that Writ is to remove, and would be removed with it.',
     'Unmount what is named; what is left there is removed at the next start.',
   ),
-  LOCK_HELD: row(
-    'blocked',
+  LOCK_HELD: blocked(
     'Another process has the lock of this state directory.',
     'Wait for the process that is named, or end it.',
   ),
-  STATE_DAMAGED: row(
-    'failed',
+  STATE_DAMAGED: failed(
     'What lies in the state or policy directory is not what Writ left there.',
     'A damaged policy is mended by `writ verify --repair`; restore any other file that is named from a backup.',
   ),
-  REPAIR_FAILED: row(
-    'failed',
+  REPAIR_FAILED: failed(
     'The policy on disk is damaged, and could not be made anew: neither from what is kept, nor from the repository, nor from an older generation.',
     'Mend what is named (disk, repository, worker), then `writ verify --repair`.',
   ),
-  REPAIRED_BY_PREVIOUS: row(
-    'degraded',
+  REPAIRED_BY_PREVIOUS: degraded(
     'A damaged release could not be made anew, so that an older generation is active in its place.',
     'Let the host reach the repository: the next poll, or `writ pull`, brings the release back.',
   ),
-  STATE_REBUILT: row(
-    'degraded',
+  STATE_REBUILT: degraded(
     'A file of the state directory was damaged or lost, and was made anew from what lies on the disk.',
     'Read what is lost in `writ history`; the damaged file is kept beside it as FILE.damaged.',
   ),
-  AGENT_UNREACHABLE: row('failed', 'The agent does not answer on its socket.', 'systemctl status writ-agent'),
-  AGENT_STOPPING: row('deferred', 'The agent is shutting down.', 'Start it again.'),
-  AGENT_BUSY: row('blocked', 'Too many watch the agent already.', 'End a `writ status --watch`.'),
-  INTERRUPTED: row('failed', 'The command was interrupted.', 'Run it again.'),
+  AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
+  AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),
+  AGENT_BUSY: blocked('Too many watch the agent already.', 'End a `writ status --watch`.'),
+  INTERRUPTED: failed('The command was interrupted.', 'Run it again.'),
 
   // publisher
-  KEY_UNREADABLE: row('failed', 'A key file cannot be used.', 'Check the path; restore it from its backup.'),
-  KEY_EXISTS: row(
-    'usage',
+  KEY_UNREADABLE: failed('A key file cannot be used.', 'Check the path; restore it from its backup.'),
+  KEY_EXISTS: usage(
     'A key file exists already and is never overwritten.',
     'Choose another name, or another directory.',
   ),
-  PASSPHRASE_WRONG: row('failed', 'The passphrase does not open the key.', 'Try again.'),
-  PASSPHRASE_NEEDED: row(
-    'usage',
+  PASSPHRASE_WRONG: failed('The passphrase does not open the key.', 'Try again.'),
+  PASSPHRASE_NEEDED: usage(
     'A passphrase is needed and nobody can be asked.',
     'Give --passphrase-file F, or set WRIT_PASSPHRASE.',
   ),
-  KEYS_MISSING: row(
-    'failed',
+  KEYS_MISSING: failed(
     'Keys to sign a role are missing.',
     'Bring the key files that are named, or let their holder sign.',
   ),
-  REPOSITORY_EXISTS: row('usage', 'The directory holds a repository already.', 'Choose another directory.'),
-  REPOSITORY_INVALID: row(
-    'failed',
+  REPOSITORY_EXISTS: usage('The directory holds a repository already.', 'Choose another directory.'),
+  REPOSITORY_INVALID: failed(
     'The repository does not verify as a client would verify it; nothing went live.',
     'Run `writ repo check`; restore what it names from another copy of the repository.',
   ),
-  REPOSITORY_LOCKED: row('blocked', 'Another process writes this repository.', 'Wait for it to end.'),
-  SOURCE_REFUSED: row(
-    'usage',
+  REPOSITORY_LOCKED: blocked('Another process writes this repository.', 'Wait for it to end.'),
+  SOURCE_REFUSED: usage(
     'SOURCE holds something that cannot be published.',
     'Remove it, or publish another directory.',
   ),
-  RELEASE_UNKNOWN: row(
-    'usage',
+  RELEASE_UNKNOWN: usage(
     'The repository never listed this release.',
     'See `writ repo status` for bundles, channels and serials.',
   ),
-  RELEASE_UNAVAILABLE: row(
-    'usage',
+  RELEASE_UNAVAILABLE: usage(
     'There is no release left that the channel could point at, or its archive is gone.',
     'Publish a good tree first: it gets the next serial. Then withdraw.',
   ),
-  RELEASE_REFUSED: row(
-    'usage',
+  RELEASE_REFUSED: usage(
     'Hosts would refuse this release on this channel, so it is not signed.',
     'Publish the tree again: it gets the next serial.',
   ),
-  ROLE_UNKNOWN: row('usage', 'The repository has no such role.', 'See `writ repo status` for its roles.'),
-  DELEGATION_REFUSED: row(
-    'usage',
+  ROLE_UNKNOWN: usage('The repository has no such role.', 'See `writ repo status` for its roles.'),
+  DELEGATION_REFUSED: usage(
     'This delegation would let two roles speak for one path, hide what is published, or mean nothing.',
     'Change what is named; give each team paths that no other role has.',
   ),
-  SIGNATURE_DISAGREEMENT: row(
-    'failed',
+  SIGNATURE_DISAGREEMENT: failed(
     'The two implementations of Ed25519 disagree about a signature; nothing was published.',
     'Do not use this machine to sign; report it.',
   ),
 
-  SIGNER_FAILED: row(
-    'failed',
+  SIGNER_FAILED: failed(
     'The command of an external signer gave no signature; nothing was written.',
     'Run it by hand; it reads the bytes on stdin and as the file WRIT_SIGN_FILE.',
   ),
-  SIGNER_WRONG: row(
-    'failed',
+  SIGNER_WRONG: failed(
     'What an external signer wrote verifies under no key of the role; nothing was written.',
     'Let it write the raw signature or its hex, made with a key that the role lists.',
   ),
 
   // root ceremonies
-  ROOT_CHANGE_REFUSED: row(
-    'usage',
+  ROOT_CHANGE_REFUSED: usage(
     'The change of the root would be a mistake.',
     'Read the reason; what is only dangerous can be said on purpose with --yes.',
   ),
-  PROPOSAL_MALFORMED: row(
-    'failed',
+  PROPOSAL_MALFORMED: failed(
     'The file is not a proposal of a root, or hides something in it.',
     'Ask whoever proposed for the file again, and compare the code by voice.',
   ),
-  PROPOSAL_BASE: row(
-    'failed',
+  PROPOSAL_BASE: failed(
     'The proposal is not based on the root that is trusted here.',
     'Compare the roots by voice before anybody signs; a proposal on an older root has to be made anew.',
   ),
-  PROPOSAL_CODE: row(
-    'failed',
+  PROPOSAL_CODE: failed(
     'The code is not that of this proposal: a typing mistake, or another file than the one you were told about.',
     'Do not sign it. Ask whoever proposed for the code by voice, and for the file again.',
   ),
 
   // server
-  LISTEN_FAILED: row('failed', 'The server cannot listen on this address.', 'Choose another --listen.'),
-  TLS_INVALID: row('config', 'The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
+  LISTEN_FAILED: failed('The server cannot listen on this address.', 'Choose another --listen.'),
+  TLS_INVALID: config('The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
 
   // sdk and sockets
-  MESSAGE_MALFORMED: row(
-    'failed',
+  MESSAGE_MALFORMED: failed(
     'A message on a socket is not one JSON object of at most 64 kB a line.',
     'Use the same version of Writ on both ends.',
   ),
 
-  SOCKET_IN_USE: row(
-    'blocked',
+  SOCKET_IN_USE: blocked(
     'Another process listens on this socket, or something that is no socket lies in its place.',
     'End the other process, or configure another socket path.',
   ),
 
   // always a bug
-  INTERNAL: row(
-    'failed',
+  INTERNAL: failed(
     'Writ met a state it should never be in.',
     'Report it with the log; the running policy is as the last line says.',
   ),

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import type { Schema } from '../../src/core/config/config-keys.js';
 import { commonResetKeys, configSchema } from '../../src/core/config/config-schema.js';
 import { defaultPlaces } from '../../src/core/config/config-values.js';
-import type { Schema } from '../../src/core/config/findings.js';
 import { parseConfig } from '../../src/core/config/parse-config.js';
 import { driverKinds } from '../../src/workers/registry.js';
 

@@ -2,7 +2,8 @@
 // the error that names them all. Never reads a file and never stops at the first mistake.
 import type { ErrorObject } from 'ajv';
 import { WritError } from '../errors.js';
-import type { ConfigCode, ConfigPath, Finding, Schema } from './findings.js';
+import type { Schema } from './config-keys.js';
+import type { ConfigCode, ConfigPath, Finding } from './findings.js';
 
 /** A mistake at a place in the file. */
 export interface ConfigMistake {

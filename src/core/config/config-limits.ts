@@ -1,82 +1,56 @@
 // The `limits` of the configuration file as numbers with units: bounds on archives and metadata, and deadlines of
 // the way to a server. Only called with what schema and rules have accepted.
-
-import {
-  type ArchiveLimits,
-  defaultArchiveLimits,
-  defaultMetadataLimits,
-  defaultTransportLimits,
-  type MetadataLimits,
-  type TransportLimits,
-} from '../limits.js';
+import { given } from '../given.js';
+import { defaultArchiveLimits, defaultMetadataLimits, defaultTransportLimits } from '../limits.js';
 import { durationMs, sizeBytes } from '../names.js';
 import type { AgentConfig } from './config.js';
-
-export type LimitsFile = Readonly<Partial<Record<'archive' | 'file' | 'tree', string>>> &
-  Readonly<Partial<Record<'entries' | 'depth' | 'ratio', number>>> & {
-    readonly metadata?: Readonly<Partial<Record<'root' | 'timestamp' | 'snapshot' | 'targets', string>>> & {
-      readonly rotations?: number;
-    };
-    readonly timeouts?: Readonly<
-      Partial<Record<'connect' | 'idle' | 'metadata' | 'refresh' | 'archive', string>>
-    >;
-  };
+import type { ConfigFile } from './config-schema.js';
 
 /** @returns the limits in bytes, milliseconds and counts, with the default of each that the file leaves out */
 export function buildLimits(
-  limits: LimitsFile = {},
+  limits: NonNullable<ConfigFile['limits']> = {},
 ): Pick<AgentConfig, 'limits' | 'metadataLimits' | 'transport'> {
+  const { metadata = {}, timeouts = {} } = limits;
   return {
-    limits: buildArchiveLimits(limits),
-    metadataLimits: buildMetadataLimits(limits.metadata ?? {}),
-    transport: buildTransport(limits.timeouts ?? {}),
+    limits: {
+      ...defaultArchiveLimits,
+      ...given({
+        maxArchiveBytes: bytes(limits.archive),
+        maxFileBytes: bytes(limits.file),
+        maxTreeBytes: bytes(limits.tree),
+        maxEntries: limits.entries,
+        maxDepth: limits.depth,
+        maxRatio: limits.ratio,
+      }),
+    },
+    metadataLimits: {
+      ...defaultMetadataLimits,
+      ...given({
+        maxRootBytes: bytes(metadata.root),
+        maxTimestampBytes: bytes(metadata.timestamp),
+        maxSnapshotBytes: bytes(metadata.snapshot),
+        maxTargetsBytes: bytes(metadata.targets),
+        maxRootRotations: metadata.rotations,
+      }),
+    },
+    transport: {
+      ...defaultTransportLimits,
+      ...given({
+        connectTimeoutMs: milliseconds(timeouts.connect),
+        idleTimeoutMs: milliseconds(timeouts.idle),
+        metadataTimeoutMs: milliseconds(timeouts.metadata),
+        refreshTimeoutMs: milliseconds(timeouts.refresh),
+        archiveTimeoutMs: milliseconds(timeouts.archive),
+      }),
+    },
   };
 }
 
-function buildArchiveLimits(limits: LimitsFile): ArchiveLimits {
-  const { archive, entries, file, tree, depth, ratio } = limits;
-  const defaults = defaultArchiveLimits;
-  return {
-    ...defaults,
-    maxArchiveBytes: sizeOr(archive, defaults.maxArchiveBytes),
-    maxFileBytes: sizeOr(file, defaults.maxFileBytes),
-    maxTreeBytes: sizeOr(tree, defaults.maxTreeBytes),
-    maxEntries: entries ?? defaults.maxEntries,
-    maxDepth: depth ?? defaults.maxDepth,
-    maxRatio: ratio ?? defaults.maxRatio,
-  };
+function bytes(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : sizeBytes(text);
 }
 
-function buildMetadataLimits(limits: NonNullable<LimitsFile['metadata']>): MetadataLimits {
-  const { root, timestamp, snapshot, targets, rotations } = limits;
-  const defaults = defaultMetadataLimits;
-  return {
-    ...defaults,
-    maxRootBytes: sizeOr(root, defaults.maxRootBytes),
-    maxTimestampBytes: sizeOr(timestamp, defaults.maxTimestampBytes),
-    maxSnapshotBytes: sizeOr(snapshot, defaults.maxSnapshotBytes),
-    maxTargetsBytes: sizeOr(targets, defaults.maxTargetsBytes),
-    maxRootRotations: rotations ?? defaults.maxRootRotations,
-  };
-}
-
-function buildTransport(timeouts: NonNullable<LimitsFile['timeouts']>): TransportLimits {
-  const { connect, idle, metadata, refresh, archive } = timeouts;
-  const defaults = defaultTransportLimits;
-  return {
-    ...defaults,
-    connectTimeoutMs: durationOr(connect, defaults.connectTimeoutMs),
-    idleTimeoutMs: durationOr(idle, defaults.idleTimeoutMs),
-    metadataTimeoutMs: durationOr(metadata, defaults.metadataTimeoutMs),
-    refreshTimeoutMs: durationOr(refresh, defaults.refreshTimeoutMs),
-    archiveTimeoutMs: durationOr(archive, defaults.archiveTimeoutMs),
-  };
-}
-
-function durationOr(text: string | undefined, defaultMs: number): number {
-  return text === undefined ? defaultMs : durationMs(text);
-}
-
-function sizeOr(text: string | undefined, defaultBytes: number): number {
-  return text === undefined ? defaultBytes : sizeBytes(text);
+/** @returns undefined for a key that the file leaves out */
+export function milliseconds(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : durationMs(text);
 }

@@ -2,10 +2,8 @@
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
 import { checkBounds, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
-import { reportRules } from './config-reports.js';
-import type { DriverSchema } from './config-schema.js';
-import { at, type Group, group, list, texts, valuesAt } from './config-walk.js';
-import type { ConfigPath, Finding } from './findings.js';
+import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
+import { at, type ConfigPath, type Finding, type Group, group, list, texts, valuesAt } from './findings.js';
 import { boxRules } from './hook-rules.js';
 
 export interface RuleOptions {
@@ -22,7 +20,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...repositoryRules(file),
     ...pathRules(file, options),
     ...pollRules(file, options),
-    ...checkBounds(file),
+    ...checkBounds(configSchema, data, []),
     ...staleRules(file),
     ...reportRules(file),
     ...bundleRules(file),
@@ -117,6 +115,16 @@ function* staleRules(file: Group): Generator<Finding> {
   }
 }
 
+function* reportRules({ metrics }: Group): Generator<Finding> {
+  if (metrics === undefined) return;
+  const { listen, socket } = group(metrics);
+  if ((listen === undefined) === (socket === undefined))
+    yield at(['metrics'], 'must have either listen or socket');
+  if (typeof listen === 'string' && Number(listen.slice(listen.lastIndexOf(':') + 1)) > 65_535)
+    yield at(['metrics', 'listen'], 'must have a port up to 65535');
+  if (typeof socket === 'string') yield* socketRule(socket, ['metrics', 'socket']);
+}
+
 function bundleNames(file: Group): string[] {
   const names = list(file['bundles']).map((one) => group(one)['name']);
   return names.filter((one) => typeof one === 'string');
@@ -124,7 +132,7 @@ function bundleNames(file: Group): string[] {
 
 function* bundleRules(file: Group): Generator<Finding> {
   yield* namedTwice(file, 'bundles');
-  for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'], [])) {
+  for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'])) {
     const { run, parse, schema } = group(value);
     if ((run === undefined) === (parse === undefined)) yield at(path, 'needs either `run` or `parse`');
     if (parse === undefined && schema !== undefined)
@@ -144,7 +152,7 @@ function* programRule(run: unknown, path: ConfigPath): Generator<Finding> {
 
 function* namedTwice(file: Group, key: 'bundles' | 'workers'): Generator<Finding> {
   const seen = new Set<string>();
-  for (const { path, value } of valuesAt(file, [key, '*', 'name'], [])) {
+  for (const { path, value } of valuesAt(file, [key, '*', 'name'])) {
     if (typeof value !== 'string') continue;
     if (seen.has(value)) yield at(path, `"${value}" is the name of an earlier one`);
     seen.add(value);
@@ -154,7 +162,7 @@ function* namedTwice(file: Group, key: 'bundles' | 'workers'): Generator<Finding
 function* togetherRules(file: Group): Generator<Finding> {
   const known = bundleNames(file);
   const seen = new Set<string>();
-  for (const { path, value } of valuesAt(file, ['together', '*', '*'], [])) {
+  for (const { path, value } of valuesAt(file, ['together', '*', '*'])) {
     if (typeof value !== 'string') continue;
     if (!known.includes(value)) yield at(path, unknownText('bundle', value, known));
     if (seen.has(value)) yield at(path, `"${value}" is in a set already`);
@@ -245,6 +253,7 @@ function* canaryRules(canary: unknown, path: ConfigPath): Generator<Finding> {
 
 function* resetRules(worker: Group, path: ConfigPath, file: Group, options: RuleOptions): Generator<Finding> {
   if (worker['reset'] === undefined || typeof worker['reset'] !== 'object') return;
+  yield* checkBounds({ properties: commonResetKeys }, worker['reset'], [...path, 'reset']);
   const names = options.drivers.map((driver) => driver.name);
   const named = driversOf(worker['reset'], options.drivers);
   if (named.length > 1) {

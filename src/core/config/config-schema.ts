@@ -1,10 +1,29 @@
-// The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds. A key
-// whose feature does not exist is not here, and so refused as unknown. What a schema cannot say is in
-// config-rules. Each `description` completes the sentence "must be ...".
-import { durationPattern, namePattern, sizePattern } from '../names.js';
-import { listenPattern } from './config-reports.js';
-import type { Schema } from './findings.js';
-import { boxKeys, rejectSchema } from './hook-box.js';
+// The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds, said here and
+// nowhere else. A key whose feature does not exist is not here, and so refused as unknown. What a schema cannot say
+// is in config-rules.
+import { durationPattern } from '../names.js';
+import {
+  absolutePath,
+  account,
+  boolean,
+  command,
+  durationFrom,
+  type GroupOf,
+  glob,
+  type Key,
+  type Keys,
+  list,
+  matching,
+  name,
+  object,
+  oneOf,
+  type Schema,
+  size,
+  sizeFrom,
+  text,
+  type ValueOf,
+  whole,
+} from './config-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
 export interface DriverSchema {
@@ -13,82 +32,65 @@ export interface DriverSchema {
   readonly required: readonly string[];
 }
 
-const name: Schema = {
-  type: 'string',
-  pattern: namePattern,
-  description: 'a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit',
-};
-const duration: Schema = {
-  type: 'string',
-  pattern: durationPattern,
-  description: 'a duration: a whole number with ms, s, m, h or d, as 5m',
-};
-const size: Schema = {
-  type: 'string',
-  pattern: sizePattern,
-  description: 'a size: a whole number with B, kB, MB or GB, as 256MB',
-};
-const absolutePath: Schema = {
-  type: 'string',
-  pattern: '^/[^\\u0000-\\u001f]*$',
-  maxLength: 4000,
-  description: 'an absolute path, as /var/lib/writ',
-};
-const url: Schema = { type: 'string', maxLength: 2000, description: 'a URL, as https://policy.example.net/' };
-const title: Schema = {
-  type: 'string',
-  pattern: '^[^\\u0000-\\u001f\\u007f]{1,80}$',
-  description: 'one line of 1 to 80 characters',
-};
-const glob: Schema = { type: 'string', minLength: 1, maxLength: 1000, description: 'a glob, as views/**' };
-const command: Schema = {
-  type: 'array',
-  minItems: 1,
-  maxItems: 256,
-  items: { type: 'string', maxLength: 10_000, description: 'a text (put it in quotes)' },
-  description: 'a list: a program and its arguments, as [kresd, -n]',
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+const timeout = durationFrom(1, hourMs);
+const memory = sizeFrom(1e6, 1e12);
+/** The trust store takes a metadata file of more than 16 MB for one that was never put there. */
+const metadataSize = sizeFrom(1000, 16e6);
+
+const paths: Key<readonly string[]> = {
+  ...list(
+    {
+      // Without `//`, `/./` and `/../`: what is compared with the state directory must be what is mounted.
+      ...matching(
+        '^(?!.*//)(?!.*/\\.{1,2}(/|$))/[^\\u0000-\\u001f]+$',
+        'an absolute path without . and .., as /run/knot-resolver',
+      ),
+      maxLength: 4000,
+    },
+    { min: 0, max: 100 },
+  ),
+  uniqueItems: true,
+  description: 'a list of 0 to 100 entries, each once',
 };
 
-function whole(minimum: number, maximum: number): Schema {
-  return { type: 'integer', minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` };
-}
-
-function list(items: Schema, bounds: { readonly min: number; readonly max: number }): Schema {
-  const { min, max } = bounds;
-  const description = `a list of ${min} to ${max} entries`;
-  return { type: 'array', minItems: min, maxItems: max, items, description };
-}
-
-function object(properties: Record<string, Schema>, required: readonly string[] = []): Schema {
-  const description = 'a group of keys, as {key: value}';
-  return { type: 'object', additionalProperties: false, required, properties, description };
-}
+/** Keys that only a sandbox can grant, beside `memory`. */
+export const boxKeys = {
+  user: account('the name or number of a user'),
+  network: boolean,
+  binds: paths,
+  writable: paths,
+  userNamespace: boolean,
+  processes: whole(1, 100_000),
+};
 
 /** What every command that judges a policy may have. */
-const judgeKeys: Record<string, Schema> = {
+const judgeKeys = {
   run: command,
-  timeout: duration,
-  memory: size,
-  reject: rejectSchema,
+  timeout,
+  memory,
+  // A pattern of more characters is a program.
+  reject: { ...text(1000, 'a regular expression of at most 1000 characters, as "^ERROR"'), minLength: 1 },
   retry: whole(0, 100),
   ...boxKeys,
 };
 /** Of commands that may also act on the host. */
-const groupHookKeys: Record<string, Schema> = {
-  ...judgeKeys,
-  sandbox: { type: 'string', enum: ['off'], description: 'off, or left out' },
-};
+const groupHookKeys = { ...judgeKeys, sandbox: oneOf(['off'], 'off, or left out') };
 
 const check = object(
   {
     ...judgeKeys,
-    name: title,
+    name: matching('^[^\\u0000-\\u001f\\u007f]{1,80}$', 'one line of 1 to 80 characters'),
     parse: list(glob, { min: 1, max: 100 }),
     schema: {
-      type: 'string',
-      pattern: '^(/|bundle:[^/])[^\\u0000-\\u001f]*$',
+      ...matching(
+        '^(/|bundle:[^/])[^\\u0000-\\u001f]*$',
+        'an absolute path, or bundle:PATH for a file of the bundle',
+      ),
       maxLength: 4000,
-      description: 'an absolute path, or bundle:PATH for a file of the bundle',
     },
   },
   ['name'],
@@ -99,139 +101,139 @@ const bundle = object(
     name,
     channel: name,
     checks: list(check, { min: 0, max: 100 }),
-    mode: {
-      type: 'string',
-      // Never executable, never writable by others than the owner: a worker must not be able to change policy.
-      pattern: '^0[46][04][04]$',
-      description: 'a file mode in quotes without write or execute for others, as "0644" or "0640"',
-    },
-    group: {
-      type: ['string', 'integer'],
-      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
-      minimum: 0,
-      maximum: 4_294_967_294,
-      description: 'the name or number of a group',
-    },
+    // Never executable, never writable by others than the owner: a worker must not be able to change policy.
+    mode: matching(
+      '^0[46][04][04]$',
+      'a file mode in quotes without write or execute for others, as "0644" or "0640"',
+    ),
+    group: account('the name or number of a group'),
   },
   ['name'],
 );
+
+const whenKeys = { reset: list(glob, { min: 1, max: 100 }), restart: list(glob, { min: 1, max: 100 }) };
+const when: Key<readonly string[] | GroupOf<typeof whenKeys>> = {
+  ...list(glob, { min: 0, max: 100 }),
+  type: ['array', 'object'],
+  description: 'a list of globs, or a group {reset: GLOBS, restart: GLOBS}',
+  additionalProperties: false,
+  properties: whenKeys,
+};
+
+/** Keys of `reset:` that every driver has. */
+export const commonResetKeys = {
+  timeout,
+  min: whole(0, 10_000),
+  retry: whole(0, 100),
+  deadline: timeout,
+};
+
+/** Judged by driverSchema: which keys it may have depends on the driver that it names. */
+const reset: Key<Readonly<Record<string, unknown>> & GroupOf<typeof commonResetKeys>> = {
+  type: 'object',
+  description: 'a group of keys that names a driver, as {signal: HUP}',
+};
 
 const worker = object(
   {
     name,
     uses: list(name, { min: 1, max: 256 }),
-    when: {
-      type: ['array', 'object'],
-      description: 'a list of globs, or a group {reset: GLOBS, restart: GLOBS}',
-      minItems: 0,
-      maxItems: 100,
-      items: glob,
-      additionalProperties: false,
-      properties: { reset: list(glob, { min: 1, max: 100 }), restart: list(glob, { min: 1, max: 100 }) },
-    },
+    when,
     rolling: whole(1, 10_000),
-    onDead: { type: 'string', enum: ['restart', 'report'], description: 'restart or report' },
+    onDead: oneOf(['restart', 'report'], 'restart or report'),
     canary: object({ ...judgeKeys, start: command, probe: command }),
     load: object(groupHookKeys, ['run']),
-    // Judged by driverSchema: which keys it may have depends on the driver that it names.
-    reset: { type: 'object', description: 'a group of keys that names a driver, as {signal: HUP}' },
-    confirm: { type: 'string', enum: ['required', 'optional'], description: 'required or optional' },
-    settle: duration,
-    minInterval: duration,
-    probe: object({ ...groupHookKeys, deadline: duration }, ['run']),
+    reset,
+    confirm: oneOf(['required', 'optional'], 'required or optional'),
+    settle: durationFrom(0, dayMs),
+    minInterval: durationFrom(0, 30 * dayMs),
+    probe: object({ ...groupHookKeys, deadline: timeout }, ['run']),
   },
   ['name', 'uses'],
 );
 
-const mirror: Schema = {
+const mirrorKeys = {
+  url: text(2000, 'a URL, as https://policy.example.net/'),
+  ca: absolutePath,
+  redirects: list(
+    matching(
+      '^([a-z0-9]([a-z0-9.-]{0,252})|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$',
+      'a host in small letters, with a port if it is not 443, as cdn.example.net:8443',
+    ),
+    { min: 0, max: 16 },
+  ),
+};
+const mirror: Key<string | GroupOf<typeof mirrorKeys, 'url'>> = {
+  ...object(mirrorKeys, ['url']),
   type: ['string', 'object'],
   description: 'a URL, or a group of keys as {url: URL, ca: FILE}',
   maxLength: 2000,
-  additionalProperties: false,
-  required: ['url'],
-  properties: {
-    url,
-    ca: absolutePath,
-    redirects: list(
-      {
-        type: 'string',
-        pattern: '^([a-z0-9]([a-z0-9.-]{0,252})|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$',
-        description: 'a host in small letters, with a port if it is not 443, as cdn.example.net:8443',
-      },
-      { min: 0, max: 16 },
-    ),
-  },
+};
+const repository: Key<ValueOf<typeof mirror> | readonly ValueOf<typeof mirror>[]> = {
+  ...mirror,
+  type: ['string', 'array', 'object'],
+  description: 'a URL, a group {url: URL, ca: FILE}, or a list of 1 to 16 of these',
+  items: mirror,
+  minItems: 1,
+  maxItems: 16,
 };
 
-const timeouts = object({
-  connect: duration,
-  idle: duration,
-  metadata: duration,
-  refresh: duration,
-  archive: duration,
-});
+const labels: Key<Readonly<Record<string, string>>> = {
+  type: 'object',
+  maxProperties: 64,
+  propertyNames: name,
+  additionalProperties: text(200, 'a text of at most 200 characters'),
+  description: 'a group of labels, as {site: fra1}',
+};
+
+const staleHook = object({ run: command, timeout }, ['run']);
 
 /** The whole file. */
-export const configSchema: Schema = object(
+export const configSchema = object(
   {
-    repository: {
-      ...mirror,
-      type: ['string', 'array', 'object'],
-      description: 'a URL, a group {url: URL, ca: FILE}, or a list of 1 to 16 of these',
-      items: mirror,
-      minItems: 1,
-      maxItems: 16,
-    },
+    repository,
     root: absolutePath,
     state: absolutePath,
     policy: absolutePath,
     run: absolutePath,
     socket: absolutePath,
     host: object({
-      id: {
-        type: 'string',
-        pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$',
-        description: 'a name of the host: up to 128 letters, digits and . _ : -',
-      },
-      labels: {
-        type: 'object',
-        maxProperties: 64,
-        propertyNames: name,
-        additionalProperties: {
-          type: 'string',
-          maxLength: 200,
-          description: 'a text of at most 200 characters',
-        },
-        description: 'a group of labels, as {site: fra1}',
-      },
+      id: matching(
+        '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$',
+        'a name of the host: up to 128 letters, digits and . _ : -',
+      ),
+      labels,
     }),
     poll: object({
-      every: duration,
-      cron: { type: 'string', maxLength: 200, description: 'a cron expression, as "*/5 * * * *"' },
-      timeZone: { type: 'string', maxLength: 64, description: 'a time zone, as Europe/Berlin' },
+      every: durationFrom(1000, 30 * dayMs),
+      cron: text(200, 'a cron expression, as "*/5 * * * *"'),
+      timeZone: text(64, 'a time zone, as Europe/Berlin'),
     }),
     bundles: list(bundle, { min: 1, max: 256 }),
     together: list(list(name, { min: 2, max: 256 }), { min: 0, max: 100 }),
     workers: list(worker, { min: 0, max: 256 }),
-    sandbox: { type: 'string', enum: ['required', 'auto', 'off'], description: 'required, auto or off' },
-    keep: object({ generations: whole(2, 1000), grace: duration }),
-    refusals: object({ retry: duration }),
+    sandbox: oneOf(['required', 'auto', 'off'], 'required, auto or off'),
+    keep: object({ generations: whole(2, 1000), grace: durationFrom(0, 30 * dayMs) }),
+    refusals: object({ retry: durationFrom(1000, dayMs) }),
     scrub: object({
       every: {
-        type: 'string',
+        ...durationFrom(10_000, 30 * dayMs),
         pattern: `${durationPattern}|^off$`,
         description: 'a duration, as 1h, or off',
       },
-      repair: { type: 'boolean', description: 'true or false' },
-      rate: size,
+      repair: boolean,
+      rate: sizeFrom(100_000, 10e9),
     }),
-    staleAfter: duration,
-    maxStale: duration,
-    onStale: object({ run: command, timeout: duration }, ['run']),
-    onFresh: object({ run: command, timeout: duration }, ['run']),
-    untrusted: { type: 'string', enum: ['keep', 'rollback'], description: 'keep or rollback' },
+    staleAfter: durationFrom(1000, 365 * dayMs),
+    maxStale: durationFrom(1000, 365 * dayMs),
+    onStale: staleHook,
+    onFresh: staleHook,
+    untrusted: oneOf(['keep', 'rollback'], 'keep or rollback'),
     metrics: object({
-      listen: { type: 'string', pattern: listenPattern, description: 'HOST:PORT, as 127.0.0.1:9464' },
+      listen: matching(
+        '^(\\[[0-9a-fA-F:.]{2,45}\\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252}):[0-9]{1,5}$',
+        'HOST:PORT, as 127.0.0.1:9464',
+      ),
       socket: absolutePath,
     }),
     events: object({ file: absolutePath }, ['file']),
@@ -243,28 +245,29 @@ export const configSchema: Schema = object(
       depth: whole(1, 256),
       ratio: whole(1, 100_000),
       metadata: object({
-        root: size,
-        timestamp: size,
-        snapshot: size,
-        targets: size,
+        root: metadataSize,
+        timestamp: metadataSize,
+        snapshot: metadataSize,
+        targets: metadataSize,
         rotations: whole(1, 1024),
       }),
-      timeouts,
+      timeouts: object({
+        connect: durationFrom(100, 10 * minuteMs),
+        idle: durationFrom(100, 10 * minuteMs),
+        metadata: durationFrom(1000, hourMs),
+        refresh: durationFrom(1000, hourMs),
+        archive: durationFrom(1000, dayMs),
+      }),
     }),
   },
   ['repository', 'bundles'],
 );
 
-/** Keys of `reset:` that every driver has. */
-export const commonResetKeys: Readonly<Record<string, Schema>> = {
-  timeout: duration,
-  min: whole(0, 10_000),
-  retry: whole(0, 100),
-  deadline: duration,
-};
+/** The file after schema and rules. */
+export type ConfigFile = ValueOf<typeof configSchema>;
 
 /** @returns the schema of a `reset:` that names this driver */
 export function driverSchema(driver: DriverSchema): Schema {
-  const own = driver.properties as Readonly<Record<string, Schema>>;
-  return object({ ...own, ...commonResetKeys }, [driver.name, ...driver.required]);
+  const keys: Keys = { ...(driver.properties as Keys), ...commonResetKeys };
+  return object(keys, [driver.name, ...driver.required]);
 }

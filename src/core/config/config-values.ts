@@ -1,6 +1,7 @@
 // The configuration file as written, and how it becomes an AgentConfig: defaults filled in, durations in
 // milliseconds, sizes in bytes. Only called with a file that schema and rules have accepted.
 
+import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
 import type {
   AgentConfig,
@@ -9,92 +10,23 @@ import type {
   CheckConfig,
   FreshnessConfig,
   HookConfig,
+  MetricsConfig,
   MirrorConfig,
   ParseCheckConfig,
   PollConfig,
-  ProbeConfig,
-  SandboxMode,
   ScrubConfig,
   WorkerGroupConfig,
 } from './config.js';
-import { buildLimits, type LimitsFile } from './config-limits.js';
-import { buildReports, type ReportsFile } from './config-reports.js';
-import type { DriverSchema } from './config-schema.js';
-import { buildReset, buildWhen, type ResetFile, type WhenFile } from './config-workers.js';
-import { buildHookBox, type HookBoxFile } from './hook-box.js';
+import { buildLimits, milliseconds } from './config-limits.js';
+import { driversOf } from './config-rules.js';
+import type { ConfigFile, DriverSchema } from './config-schema.js';
+import { buildHookBox } from './hook-box.js';
 
-type Command = readonly [string, ...string[]];
-
-interface HookFile extends HookBoxFile {
-  readonly run: Command;
-  readonly timeout?: string;
-  readonly reject?: string;
-  readonly retry?: number;
-  readonly sandbox?: 'off';
-}
-
-interface CheckFile extends Partial<HookFile> {
-  readonly name: string;
-  readonly parse?: readonly string[];
-  readonly schema?: string;
-}
-
-interface BundleFile {
-  readonly name: string;
-  readonly channel?: string;
-  readonly checks?: readonly CheckFile[];
-  readonly mode?: string;
-  readonly group?: string | number;
-}
-
-interface CanaryFile extends Partial<HookFile> {
-  readonly start?: Command;
-  readonly probe?: Command;
-}
-
-interface WorkerFile {
-  readonly name: string;
-  readonly uses: readonly string[];
-  readonly when?: WhenFile;
-  readonly rolling?: number;
-  readonly onDead?: 'restart' | 'report';
-  readonly canary?: CanaryFile;
-  readonly load?: HookFile;
-  readonly reset?: ResetFile;
-  readonly confirm?: 'required' | 'optional';
-  readonly settle?: string;
-  readonly minInterval?: string;
-  readonly probe?: HookFile & { readonly deadline?: string };
-}
-
-type MirrorFile =
-  | string
-  | { readonly url: string; readonly ca?: string; readonly redirects?: readonly string[] };
-
-/** The file after schema and rules. */
-export interface ConfigFile extends ReportsFile {
-  readonly repository: MirrorFile | readonly MirrorFile[];
-  readonly root?: string;
-  readonly state?: string;
-  readonly policy?: string;
-  readonly run?: string;
-  readonly socket?: string;
-  readonly host?: { readonly id?: string; readonly labels?: Readonly<Record<string, string>> };
-  readonly poll?: { readonly every?: string; readonly cron?: string; readonly timeZone?: string };
-  readonly bundles: readonly BundleFile[];
-  readonly together?: readonly (readonly string[])[];
-  readonly workers?: readonly WorkerFile[];
-  readonly sandbox?: SandboxMode;
-  readonly keep?: { readonly generations?: number; readonly grace?: string };
-  readonly refusals?: { readonly retry?: string };
-  readonly scrub?: { readonly every?: string; readonly repair?: boolean; readonly rate?: string };
-  readonly staleAfter?: string;
-  readonly maxStale?: string;
-  readonly onStale?: HookFile;
-  readonly onFresh?: HookFile;
-  readonly untrusted?: 'keep' | 'rollback';
-  readonly limits?: LimitsFile;
-}
+type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
+type BundleFile = ConfigFile['bundles'][number];
+type CheckFile = NonNullable<BundleFile['checks']>[number];
+type WorkerFile = NonNullable<ConfigFile['workers']>[number];
+type HookFile = NonNullable<WorkerFile['load']>;
 
 /** Defaults that a host or a test decides on; the others are constants of this file. */
 export interface ConfigDefaults {
@@ -118,6 +50,7 @@ const defaultDurations = {
   check: '10s',
   canary: '30s',
   load: '30s',
+  reset: '5s',
   probe: '10s',
   grace: '10m',
   refusal: '1h',
@@ -133,12 +66,10 @@ const defaultKeptGenerations = 3;
 /** A poll or two may fail without a word. */
 const defaultStaleIntervals = 3;
 
-interface BuildOptions {
-  readonly drivers: readonly DriverSchema[];
-  readonly defaults: ConfigDefaults;
-}
-
-export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOptions): AgentConfig {
+export function buildConfig(
+  file: ConfigFile,
+  { drivers, defaults }: { readonly drivers: readonly DriverSchema[]; readonly defaults: ConfigDefaults },
+): AgentConfig {
   const state = file.state ?? defaults.state;
   const run = file.run ?? defaults.run;
   return {
@@ -162,7 +93,7 @@ export function buildConfig(file: ConfigFile, { drivers, defaults }: BuildOption
     scrub: buildScrub(file.scrub),
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
-    ...buildReports(file),
+    ...given({ metrics: file.metrics && buildMetrics(file.metrics), events: file.events }),
     ...buildLimits(file.limits),
   };
 }
@@ -175,19 +106,16 @@ function buildRepository(repository: ConfigFile['repository']): AgentConfig['rep
 function buildMirror(mirror: MirrorFile): MirrorConfig {
   if (typeof mirror === 'string') return { url: mirror, redirects: [] };
   const { url, ca, redirects = [] } = mirror;
-  return { url, redirects, ...(ca === undefined ? {} : { ca }) };
+  return { url, redirects, ...given({ ca }) };
 }
 
-function buildPoll(poll: ConfigFile['poll']): PollConfig {
-  if (poll?.cron === undefined) {
-    return { kind: 'every', everyMs: durationMs(poll?.every ?? defaultDurations.every) };
-  }
-  const { cron: expression, timeZone } = poll;
-  return { kind: 'cron', expression, ...(timeZone === undefined ? {} : { timeZone }) };
+function buildPoll({ every = defaultDurations.every, cron, timeZone }: ConfigFile['poll'] = {}): PollConfig {
+  if (cron === undefined) return { kind: 'every', everyMs: durationMs(every) };
+  return { kind: 'cron', expression: cron, ...given({ timeZone }) };
 }
 
-function buildScrub(scrub: ConfigFile['scrub']): ScrubConfig {
-  const { every = defaultDurations.scrub, repair = true, rate = defaultScrubRate } = scrub ?? {};
+function buildScrub(scrub: ConfigFile['scrub'] = {}): ScrubConfig {
+  const { every = defaultDurations.scrub, repair = true, rate = defaultScrubRate } = scrub;
   return {
     ...(every === 'off' ? {} : { everyMs: durationMs(every) }),
     repair: repair ? 'yes' : 'no',
@@ -195,13 +123,21 @@ function buildScrub(scrub: ConfigFile['scrub']): ScrubConfig {
   };
 }
 
-function buildFreshness(file: ConfigFile): FreshnessConfig {
-  const { maxStale, onStale, onFresh } = file;
+function buildMetrics({ listen, socket = '' }: NonNullable<ConfigFile['metrics']>): MetricsConfig {
+  if (listen === undefined) return { kind: 'unix', path: socket };
+  const colon = listen.lastIndexOf(':');
+  const host = listen.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { kind: 'tcp', host, port: Number(listen.slice(colon + 1)) };
+}
+
+function buildFreshness({ staleAfter, maxStale, onStale, onFresh, poll }: ConfigFile): FreshnessConfig {
   return {
-    staleAfterMs: file.staleAfter === undefined ? defaultStaleAfter(file.poll) : durationMs(file.staleAfter),
-    ...(maxStale === undefined ? {} : { maxStaleMs: durationMs(maxStale) }),
-    ...(onStale === undefined ? {} : { onStale: buildHook(onStale, defaultDurations.staleHook) }),
-    ...(onFresh === undefined ? {} : { onFresh: buildHook(onFresh, defaultDurations.staleHook) }),
+    staleAfterMs: milliseconds(staleAfter) ?? defaultStaleAfter(poll),
+    ...given({
+      maxStaleMs: milliseconds(maxStale),
+      onStale: onStale && buildHook(onStale, defaultDurations.staleHook),
+      onFresh: onFresh && buildHook(onFresh, defaultDurations.staleHook),
+    }),
   };
 }
 
@@ -213,13 +149,13 @@ function defaultStaleAfter(poll: ConfigFile['poll']): number {
     : defaultStaleIntervals * built.everyMs;
 }
 
-function buildBundle(bundle: BundleFile): BundleConfig {
+function buildBundle({ name, channel, checks = [], mode, group }: BundleFile): BundleConfig {
   return {
-    name: bundle.name,
-    channel: bundle.channel ?? defaultChannel,
-    checks: (bundle.checks ?? []).map(buildCheck),
-    mode: Number.parseInt(bundle.mode ?? defaultMode, 8),
-    ...(bundle.group === undefined ? {} : { group: bundle.group }),
+    name,
+    channel: channel ?? defaultChannel,
+    checks: checks.map(buildCheck),
+    mode: Number.parseInt(mode ?? defaultMode, 8),
+    ...given({ group }),
   };
 }
 
@@ -232,38 +168,55 @@ function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
     files: parse,
     timeoutMs: durationMs(timeout),
     maxMemoryBytes: sizeBytes(check.memory ?? defaultCheckMemory),
-    ...(schema === undefined ? {} : { schema }),
+    ...given({ schema }),
   };
 }
 
 function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {
-  const { canary, load, reset, probe, rolling, onDead } = worker;
+  const { name, uses, when, confirm, canary, load, reset, probe, rolling, onDead } = worker;
   return {
-    name: worker.name,
-    uses: worker.uses,
-    ...buildWhen(worker.when),
-    confirm: worker.confirm ?? 'optional',
-    ...(worker.settle === undefined ? {} : { settleMs: durationMs(worker.settle) }),
-    ...(worker.minInterval === undefined ? {} : { minIntervalMs: durationMs(worker.minInterval) }),
-    ...(rolling === undefined ? {} : { rolling }),
-    ...(onDead === undefined ? {} : { onDead }),
-    ...(canary === undefined ? {} : { canary: buildCanary(canary) }),
-    ...(load === undefined ? {} : { load: buildJudge(load, defaultDurations.load) }),
-    ...(reset === undefined ? {} : { reset: buildReset(reset, drivers) }),
-    ...(probe === undefined ? {} : { probe: buildProbe(probe) }),
+    name,
+    uses,
+    ...buildWhen(when),
+    confirm: confirm ?? 'optional',
+    ...given({
+      settleMs: milliseconds(worker.settle),
+      minIntervalMs: milliseconds(worker.minInterval),
+      rolling,
+      onDead,
+      canary: canary && buildCanary(canary),
+      load: load && buildJudge(load, defaultDurations.load),
+      reset: reset && buildReset(reset, drivers),
+      probe: probe && {
+        ...buildJudge(probe, defaultDurations.probe),
+        ...given({ deadlineMs: milliseconds(probe.deadline) }),
+      },
+    }),
   };
 }
 
-function buildProbe(probe: NonNullable<WorkerFile['probe']>): ProbeConfig {
-  const { deadline } = probe;
+/** Any change that is no restart's is a reset's, unless it is said which are. */
+function buildWhen(when: WorkerFile['when'] = []): Pick<WorkerGroupConfig, 'when' | 'restartWhen'> {
+  if (!('restart' in when || 'reset' in when)) return { when: Array.isArray(when) ? when : [] };
+  const { reset = [], restart } = when;
+  return { when: reset, ...given({ restartWhen: restart }) };
+}
+
+function buildReset(
+  reset: NonNullable<WorkerFile['reset']>,
+  drivers: readonly DriverSchema[],
+): NonNullable<WorkerGroupConfig['reset']> {
   return {
-    ...buildJudge(probe, defaultDurations.probe),
-    ...(deadline === undefined ? {} : { deadlineMs: durationMs(deadline) }),
+    driver: driversOf(reset, drivers)[0]?.name ?? '',
+    options: reset,
+    timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
+    min: reset.min ?? 0,
+    ...given({ retry: reset.retry, deadlineMs: milliseconds(reset.deadline) }),
   };
 }
 
-function buildCanary({ run, start, probe, ...file }: CanaryFile): CanaryConfig {
-  const hook = (command: Command): HookConfig =>
+function buildCanary({ run, start, probe, ...file }: NonNullable<WorkerFile['canary']>): CanaryConfig {
+  const hook = (command: HookFile['run']): HookConfig =>
     buildJudge({ ...file, run: command }, defaultDurations.canary);
   // Schema and rules: either `run`, or `start` with `probe`.
   if (run !== undefined || start === undefined || probe === undefined)
@@ -272,8 +225,8 @@ function buildCanary({ run, start, probe, ...file }: CanaryFile): CanaryConfig {
   return { kind: 'start', start: started, probe: hook(probe), timeoutMs: started.timeoutMs };
 }
 
-function buildHook(hook: HookFile, defaultTimeout: string): HookConfig {
-  return { run: hook.run, timeoutMs: durationMs(hook.timeout ?? defaultTimeout) };
+function buildHook({ run, timeout }: Pick<HookFile, 'run' | 'timeout'>, defaultTimeout: string): HookConfig {
+  return { run, timeoutMs: durationMs(timeout ?? defaultTimeout) };
 }
 
 /** A command whose word on a policy counts. */
@@ -282,8 +235,6 @@ function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
   return {
     ...buildHook(hook, defaultTimeout),
     box: buildHookBox(hook),
-    ...(sandbox === undefined ? {} : { sandbox }),
-    ...(reject === undefined ? {} : { reject }),
-    ...(retry === undefined ? {} : { retry }),
+    ...given({ sandbox, reject, retry }),
   };
 }

@@ -2,7 +2,6 @@
 // names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
 
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
-import type { EventsConfig, MetricsConfig } from './config-reports.js';
 import type { HookBox } from './hook-box.js';
 
 /** A user's command: checks, loaders, probes. */
@@ -101,6 +100,11 @@ export type PollConfig =
   | { readonly kind: 'every'; readonly everyMs: number }
   | { readonly kind: 'cron'; readonly expression: string; readonly timeZone?: string };
 
+/** Where Prometheus asks. */
+export type MetricsConfig =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
 /** How old what this host trusts may become, and what is run then. */
 export interface FreshnessConfig {
   /** Not proven current for longer than this is `stale`. */
@@ -158,8 +162,8 @@ export interface AgentConfig {
   readonly untrusted: 'keep' | 'rollback';
   /** Left out: no metrics. */
   readonly metrics?: MetricsConfig;
-  /** Left out: no events. */
-  readonly events?: EventsConfig;
+  /** Absolute path of the file that events are appended to; left out: no events. */
+  readonly events?: { readonly file: string };
   readonly limits: ArchiveLimits;
   readonly metadataLimits: MetadataLimits;
   readonly transport: TransportLimits;

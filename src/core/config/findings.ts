@@ -1,25 +1,5 @@
-// What is wrong at a place of a configuration, and the schemas that say so. Types alone.
-
-/** A JSON Schema (draft 7) as far as this file uses it. */
-export interface Schema {
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly pattern?: string;
-  readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly maxProperties?: number;
-  readonly uniqueItems?: boolean;
-  readonly items?: Schema;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly propertyNames?: Schema;
-  readonly additionalProperties?: false | Schema;
-}
+// What is wrong at a place of a configuration, and ways through a file that may have any shape: a value that is not
+// what a rule looks for counts as absent, since the schema has its own word on it.
 
 /** Where a value is, before its line is known: keys and indices from the top. */
 export type ConfigPath = readonly (string | number)[];
@@ -34,3 +14,32 @@ export interface Finding {
 }
 
 export type ConfigCode = 'CONFIG_SYNTAX' | 'CONFIG_INVALID' | 'SOCKET_PATH_TOO_LONG';
+
+export type Group = Readonly<Record<string, unknown>>;
+
+export function group(value: unknown): Group {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Group) : {};
+}
+
+export function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function texts(value: unknown): string[] {
+  return list(value).filter((one) => typeof one === 'string');
+}
+
+export function at(path: ConfigPath, text: string): Finding {
+  return { path, at: 'value', text };
+}
+
+/** @param keys from the top; `*` is any index. @returns every value there, absent ones as undefined */
+export function valuesAt(
+  value: unknown,
+  [key, ...rest]: readonly string[],
+  path: ConfigPath = [],
+): { readonly path: ConfigPath; readonly value: unknown }[] {
+  if (key === undefined) return [{ path, value }];
+  if (key === '*') return list(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
+  return valuesAt(group(value)[key], rest, [...path, key]);
+}

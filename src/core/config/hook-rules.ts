@@ -1,13 +1,9 @@
 // Rules for what commands ask of their sandbox: who they may be, which paths they may be given, and that no key
 // is written down where nothing would heed it.
-import { at, type Group, group, list, valuesAt } from './config-walk.js';
-import type { ConfigPath, Finding } from './findings.js';
-import { boxKeys } from './hook-box.js';
+import { boxKeys } from './config-schema.js';
+import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 
-export interface DefaultPlaces {
-  readonly state: string;
-  readonly run: string;
-}
+type DefaultPlaces = { readonly state: string; readonly run: string };
 
 const hookPlaces = ['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 'workers.*.probe'] as const;
 
@@ -16,7 +12,7 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
   const isOff = file['sandbox'] === 'off';
   const places = privatePlaces(file, defaults);
   for (const place of hookPlaces) {
-    for (const { path, value } of valuesAt(file, place.split('.'), [])) {
+    for (const { path, value } of valuesAt(file, place.split('.'))) {
       const hook = group(value);
       yield* onlyWithRun(hook, path);
       yield* userRule(hook['user'], [...path, 'user']);
@@ -59,28 +55,27 @@ function* rejectRule(reject: unknown, path: ConfigPath): Generator<Finding> {
   }
 }
 
-interface PrivatePlace {
-  readonly path: string;
-  readonly why: string;
-}
+type PrivatePlace = readonly [path: unknown, why: string];
 
 /** What no command is shown, whatever its binds say. */
 function privatePlaces(file: Group, defaults: DefaultPlaces): PrivatePlace[] {
   const { state = defaults.state, run = defaults.run, policy, socket } = file;
-  const places: [path: unknown, why: string][] = [
+  return [
     [state, 'the state directory'],
     [policy, 'the policy directory, which is shown as it will be'],
     [socket ?? (typeof run === 'string' ? `${run}/agent.sock` : undefined), 'the control socket'],
   ];
-  return places.flatMap(([path, why]) => (typeof path === 'string' ? [{ path, why }] : []));
 }
 
 function* bindRules(hook: Group, path: ConfigPath, places: readonly PrivatePlace[]): Generator<Finding> {
   for (const key of ['binds', 'writable']) {
     for (const [index, bind] of list(hook[key]).entries()) {
       if (typeof bind !== 'string') continue;
-      const met = places.find((place) => isWithin(bind, place.path) || isWithin(place.path, bind));
-      if (met !== undefined) yield at([...path, key, index], `must not meet ${met.why} (${met.path})`);
+      for (const [place, why] of places) {
+        if (typeof place !== 'string' || !(isWithin(bind, place) || isWithin(place, bind))) continue;
+        yield at([...path, key, index], `must not meet ${why} (${place})`);
+        break;
+      }
     }
   }
 }

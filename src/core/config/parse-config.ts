@@ -3,12 +3,12 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import type { AgentConfig } from './config.js';
 import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
+import type { Schema } from './config-keys.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
-import { configSchema, type DriverSchema, driverSchema } from './config-schema.js';
+import { type ConfigFile, configSchema, type DriverSchema, driverSchema } from './config-schema.js';
 import { readConfigText } from './config-text.js';
-import { buildConfig, type ConfigDefaults, type ConfigFile } from './config-values.js';
-import { at, type Group, group, list } from './config-walk.js';
-import type { ConfigCode, ConfigPath, Finding, Schema } from './findings.js';
+import { buildConfig, type ConfigDefaults } from './config-values.js';
+import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
 
 /** What making a driver shows. */
 export type DriverTrial =
@@ -67,6 +67,8 @@ function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[]
     meta: false,
     validateSchema: false,
     code: { optimize: false },
+    // What a text hides from a schema is config-bounds' to judge.
+    keywords: ['bounds'],
   });
   const check = (schema: Schema, value: unknown, base: ConfigPath): Finding[] => {
     const validate = ajv.compile(schema);

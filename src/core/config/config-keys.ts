@@ -1,0 +1,119 @@
+// What the schema of the configuration is made of: a schema with the type of what it accepts, so that each key of the
+// file is written down once (config-schema.ts). Each `description` completes the sentence "must be ...".
+import { durationPattern, namePattern, sizePattern } from '../names.js';
+
+/** A JSON Schema (draft 7) as far as this file uses it, and the bounds that a text hides from it. */
+export interface Schema {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxProperties?: number;
+  readonly uniqueItems?: boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly propertyNames?: Schema;
+  readonly additionalProperties?: false | Schema;
+  /** Least and greatest duration in milliseconds, or size in bytes. */
+  readonly bounds?: { readonly of: 'duration' | 'size'; readonly min: number; readonly max: number };
+}
+
+/** The schema of a value of this type; `value` is never there, and only carries the type. */
+export interface Key<T> extends Schema {
+  readonly value?: T;
+}
+
+export type Keys = Readonly<Record<string, Key<unknown>>>;
+
+/** What a schema accepts. */
+export type ValueOf<K> = K extends Key<infer T> ? T : never;
+
+export type GroupOf<K extends Keys, Required extends keyof K = never> = {
+  readonly [Name in Required]: ValueOf<K[Name]>;
+} & { readonly [Name in Exclude<keyof K, Required>]?: ValueOf<K[Name]> };
+
+export const name: Key<string> = {
+  type: 'string',
+  pattern: namePattern,
+  description: 'a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit',
+};
+export const size: Key<string> = {
+  type: 'string',
+  pattern: sizePattern,
+  description: 'a size: a whole number with B, kB, MB or GB, as 256MB',
+};
+export const absolutePath: Key<string> = {
+  type: 'string',
+  pattern: '^/[^\\u0000-\\u001f]*$',
+  maxLength: 4000,
+  description: 'an absolute path, as /var/lib/writ',
+};
+export const glob: Key<string> = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 1000,
+  description: 'a glob, as views/**',
+};
+export const boolean: Key<boolean> = { type: 'boolean', description: 'true or false' };
+export const command: Key<readonly [string, ...string[]]> = {
+  type: 'array',
+  minItems: 1,
+  maxItems: 256,
+  items: { type: 'string', maxLength: 10_000, description: 'a text (put it in quotes)' },
+  description: 'a list: a program and its arguments, as [kresd, -n]',
+};
+
+export function durationFrom(min: number, max: number): Key<string> {
+  const description = 'a duration: a whole number with ms, s, m, h or d, as 5m';
+  return { type: 'string', pattern: durationPattern, description, bounds: { of: 'duration', min, max } };
+}
+
+export function sizeFrom(min: number, max: number): Key<string> {
+  return { ...size, bounds: { of: 'size', min, max } };
+}
+
+export function whole(minimum: number, maximum: number): Key<number> {
+  return { type: 'integer', minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` };
+}
+
+export function text(maxLength: number, description: string): Key<string> {
+  return { type: 'string', maxLength, description };
+}
+
+export function matching(pattern: string, description: string): Key<string> {
+  return { type: 'string', pattern, description };
+}
+
+export function oneOf<const T extends string>(values: readonly T[], description: string): Key<T> {
+  return { type: 'string', enum: values, description };
+}
+
+/** Of a user or group of the host. */
+export function account(description: string): Key<string | number> {
+  const pattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$';
+  return { type: ['string', 'integer'], pattern, minimum: 0, maximum: 4_294_967_294, description };
+}
+
+export function list<T>(
+  items: Key<T>,
+  bounds: { readonly min: number; readonly max: number },
+): Key<readonly T[]> {
+  const { min, max } = bounds;
+  const description = `a list of ${min} to ${max} entries`;
+  return { type: 'array', minItems: min, maxItems: max, items, description };
+}
+
+export function object<K extends Keys, Required extends keyof K & string = never>(
+  properties: K,
+  required: readonly Required[] = [],
+): Key<GroupOf<K, Required>> {
+  const description = 'a group of keys, as {key: value}';
+  return { type: 'object', additionalProperties: false, required, properties, description };
+}
