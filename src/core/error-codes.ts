@@ -6,15 +6,19 @@
  * `rejected` is a verdict on authentic bytes and is remembered; `failed` is our fault or the world's and
  * never is, or one tampered download would block a good release for ever.
  */
-export type ErrorKind =
-  | 'usage'
-  | 'config'
-  | 'failed'
-  | 'rejected'
-  | 'degraded'
-  | 'rolled-back'
-  | 'blocked'
-  | 'deferred';
+export type ErrorKind = keyof typeof exitCodeOfKind;
+
+/** Exit codes by kind. */
+export const exitCodeOfKind = {
+  failed: 1,
+  usage: 2,
+  config: 2,
+  rejected: 3,
+  degraded: 4,
+  'rolled-back': 5,
+  blocked: 6,
+  deferred: 8,
+} as const;
 
 export interface ErrorRow {
   readonly kind: ErrorKind;

@@ -2,7 +2,7 @@
 // Core returns verdicts where it can; what throws, throws this. Never holds secrets or unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
 
-export type { ErrorCode, ErrorKind } from './error-codes.js';
+export { type ErrorCode, type ErrorKind, exitCodeOfKind } from './error-codes.js';
 
 /** Facts beside the message; values are bounded and safe to print. */
 export interface ErrorFacts {
@@ -46,18 +46,6 @@ export class WritError extends Error {
     return { code: this.code, kind: this.kind, message: this.message, hint: this.hint, facts: this.facts };
   }
 }
-
-/** Exit codes by kind (docs/adr/0006). */
-export const exitCodeOfKind: Readonly<Record<ErrorKind, number>> = {
-  failed: 1,
-  usage: 2,
-  config: 2,
-  rejected: 3,
-  degraded: 4,
-  'rolled-back': 5,
-  blocked: 6,
-  deferred: 8,
-};
 
 export function isWritError(value: unknown): value is WritError {
   return value instanceof WritError;

@@ -1,25 +1,15 @@
 // Every bound on input in one place, with its default. A limit is a number with its unit in its name.
 
 /** Bounds on one archive while it is fetched and staged. */
-export interface ArchiveLimits {
-  readonly maxArchiveBytes: number;
-  readonly maxEntries: number;
-  readonly maxFileBytes: number;
-  readonly maxTreeBytes: number;
-  readonly maxDepth: number;
-  /** Unpacked bytes a packed byte may become. */
-  readonly maxRatio: number;
-  readonly maxPathBytes: number;
-  readonly maxNameBytes: number;
-  readonly maxManifestBytes: number;
-}
+export type ArchiveLimits = Readonly<typeof defaultArchiveLimits>;
 
-export const defaultArchiveLimits: ArchiveLimits = {
+export const defaultArchiveLimits = {
   maxArchiveBytes: 1_000_000_000,
   maxEntries: 100_000,
   maxFileBytes: 2_000_000_000,
   maxTreeBytes: 4_000_000_000,
   maxDepth: 32,
+  /** Unpacked bytes a packed byte may become. */
   maxRatio: 200,
   maxPathBytes: 1024,
   maxNameBytes: 255,
@@ -27,15 +17,9 @@ export const defaultArchiveLimits: ArchiveLimits = {
 };
 
 /** Bounds on metadata files. */
-export interface MetadataLimits {
-  readonly maxRootBytes: number;
-  readonly maxTimestampBytes: number;
-  readonly maxSnapshotBytes: number;
-  readonly maxTargetsBytes: number;
-  readonly maxRootRotations: number;
-}
+export type MetadataLimits = Readonly<typeof defaultMetadataLimits>;
 
-export const defaultMetadataLimits: MetadataLimits = {
+export const defaultMetadataLimits = {
   maxRootBytes: 512_000,
   maxTimestampBytes: 16_000,
   maxSnapshotBytes: 2_000_000,
@@ -47,33 +31,26 @@ export const defaultMetadataLimits: MetadataLimits = {
 export function metadataBytesByRole(
   limits: MetadataLimits,
 ): Readonly<Record<'root' | 'timestamp' | 'snapshot' | 'targets', number>> {
-  const { maxRootBytes, maxTimestampBytes, maxSnapshotBytes, maxTargetsBytes } = limits;
   return {
-    root: maxRootBytes,
-    timestamp: maxTimestampBytes,
-    snapshot: maxSnapshotBytes,
-    targets: maxTargetsBytes,
+    root: limits.maxRootBytes,
+    timestamp: limits.maxTimestampBytes,
+    snapshot: limits.maxSnapshotBytes,
+    targets: limits.maxTargetsBytes,
   };
 }
 
 /** Deadlines on the way to one mirror, in milliseconds. */
-export interface TransportLimits {
-  readonly connectTimeoutMs: number;
-  /** Between two pieces of an answer. */
-  readonly idleTimeoutMs: number;
-  /** One metadata file. */
-  readonly metadataTimeoutMs: number;
-  /** One transfer of an archive. */
-  readonly archiveTimeoutMs: number;
-  /** One refresh, with all its requests. */
-  readonly refreshTimeoutMs: number;
-}
+export type TransportLimits = Readonly<typeof defaultTransportLimits>;
 
-export const defaultTransportLimits: TransportLimits = {
+export const defaultTransportLimits = {
   connectTimeoutMs: 10_000,
+  /** Between two pieces of an answer. */
   idleTimeoutMs: 15_000,
+  /** One metadata file. */
   metadataTimeoutMs: 60_000,
+  /** One transfer of an archive. */
   archiveTimeoutMs: 3_600_000,
+  /** One refresh, with all its requests. */
   refreshTimeoutMs: 300_000,
 };
 

@@ -3,11 +3,11 @@
 import {
   type CycleEvent,
   type CycleState,
-  initialState,
+  firstStep,
   transition,
 } from '../../src/core/cycle/sync-machine.js';
 
-const eventTypes = ['done', 'nothing', 'stopped', 'restored', 'retried'];
+const eventTypes = ['done', 'nothing', 'stopped', 'retried'];
 
 function nameOf(state: CycleState): string {
   return state.name === 'running' ? state.step : state.name;
@@ -17,7 +17,7 @@ function nameOf(state: CycleState): string {
 export function drawMachine(): string {
   const lines = new Map<string, string[]>();
   const seen = new Set<string>();
-  const queue: CycleState[] = [initialState];
+  const queue: CycleState[] = [{ name: 'running', step: firstStep }];
   for (let state = queue.shift(); state !== undefined; state = queue.shift()) {
     const from = nameOf(state);
     if (seen.has(from)) continue;
@@ -31,5 +31,11 @@ export function drawMachine(): string {
     }
   }
   const arrows = [...lines].map(([arrow, types]) => `  ${arrow}: ${types.join(', ')}`);
-  return ['stateDiagram-v2', `  [*] --> ${nameOf(initialState)}`, ...arrows, '  ended --> [*]'].join('\n');
+  return [
+    'stateDiagram-v2',
+    `  [*] --> ${firstStep}`,
+    ...arrows,
+    '  restoring --> [*]',
+    '  ended --> [*]',
+  ].join('\n');
 }

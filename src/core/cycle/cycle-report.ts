@@ -82,27 +82,22 @@ export interface CycleResult {
   readonly durationMs: number;
 }
 
+type CycleLine<Type extends string, Members = unknown> = {
+  readonly type: Type;
+  readonly cycle: string;
+} & Readonly<Members>;
+
 /** A line of the story while it happens; `writ pull` shows them live. */
 export type CycleEventLine =
-  | {
-      readonly type: 'cycle.started';
-      readonly cycle: string;
-      readonly trigger: Trigger;
-      readonly atMs: number;
-    }
-  | { readonly type: 'step.started'; readonly cycle: string; readonly step: Step | 'restore' }
-  | {
-      readonly type: 'step.progress';
-      readonly cycle: string;
-      readonly step: Step;
-      readonly doneBytes: number;
-      readonly totalBytes: number;
-    }
-  | {
-      readonly type: 'step.finished';
-      readonly cycle: string;
-      readonly step: Step | 'restore';
-      readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
-      readonly text: string;
-      readonly durationMs: number;
-    };
+  | CycleLine<'cycle.started', { trigger: Trigger; atMs: number }>
+  | CycleLine<'step.started', { step: Step | 'restore' }>
+  | CycleLine<'step.progress', { step: Step; doneBytes: number; totalBytes: number }>
+  | CycleLine<'step.finished', StepResult>;
+
+/** How a step ended. */
+export interface StepResult {
+  readonly step: Step | 'restore';
+  readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
+  readonly text: string;
+  readonly durationMs: number;
+}

@@ -41,12 +41,12 @@ function judgeExitCode(exitCode: number): HookVerdictKind {
   if (exitCode >= 1 && exitCode <= 31) return 'refused';
   if (exitCode >= 32 && exitCode <= 63) return 'warned';
   // EX_TEMPFAIL of sysexits.h.
-  if (exitCode === 75) return 'deferred';
-  return 'broken';
+  return exitCode === 75 ? 'deferred' : 'broken';
 }
 
+/** As a shell says it. */
+const meanings: Readonly<Record<number, string>> = { 126: ': not executable', 127: ': not found' };
+
 function exitReason(exitCode: number): string {
-  if (exitCode === 126) return 'exit 126: not executable';
-  if (exitCode === 127) return 'exit 127: not found';
-  return `exit ${exitCode}`;
+  return `exit ${exitCode}${meanings[exitCode] ?? ''}`;
 }

@@ -14,24 +14,24 @@ export function phaseMs(hostId: string, everyMs: number): number {
   return digest.readUIntBE(0, 6) % everyMs;
 }
 
-export interface PhaseOptions {
+interface PollOptions {
   readonly nowMs: number;
   readonly everyMs: number;
   readonly phaseMs: number;
+  /** A stored Retry-After of the server; it outlives a restart. */
+  readonly retryAfterUntilMs?: number;
 }
 
 /** @returns the first time after now that is at the host's phase of the interval */
-export function nextPollAt({ nowMs, everyMs, phaseMs }: PhaseOptions): number {
+export function nextPollAt({ nowMs, everyMs, phaseMs }: PollOptions): number {
   const intervals = Math.floor((nowMs - phaseMs) / everyMs) + 1;
   return intervals * everyMs + phaseMs;
 }
 
-export interface FirstPollOptions extends PhaseOptions {
+interface FirstPollOptions extends PollOptions {
   /** The last refresh that succeeded; left out when there was none. */
   readonly lastSuccessMs?: number;
   readonly anythingActive: 'yes' | 'no';
-  /** A stored Retry-After of the server; it outlives a restart. */
-  readonly retryAfterUntilMs?: number;
 }
 
 /** @returns when to poll first after a start: at once if nothing is active or the last success is too old */
@@ -43,10 +43,9 @@ export function firstPollAt(options: FirstPollOptions): number {
   return notBefore(atMs, options);
 }
 
-export interface DelayOptions extends PhaseOptions {
+interface DelayOptions extends PollOptions {
   /** Failures of the way to the server in a row; 0 after a success. */
   readonly failures: number;
-  readonly retryAfterUntilMs?: number;
   /** From 0 to below 1, drawn anew each time. */
   readonly random01: number;
 }
@@ -74,13 +73,13 @@ function jittered({ everyMs, random01 }: DelayOptions): number {
 }
 
 /** After a Retry-After has passed the host goes back to its own phase, or all who were sent away come at once. */
-function notBefore(atMs: number, options: PhaseOptions & { readonly retryAfterUntilMs?: number }): number {
+function notBefore(atMs: number, options: PollOptions): number {
   const { retryAfterUntilMs } = options;
   if (retryAfterUntilMs === undefined || atMs >= retryAfterUntilMs) return atMs;
   return nextPollAt({ ...options, nowMs: retryAfterUntilMs - 1 });
 }
 
-export interface WaitDelayOptions {
+interface WaitDelayOptions {
   /** Tries so far, at least 1. */
   readonly tries: number;
   /** From 0 to below 1, drawn anew each time. */

@@ -4,7 +4,7 @@
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
 //      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched)
 //      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
-//                                        `------`-------`---> restore -> ended (rolled-back), or select
+//                                        `------`-------`---> restore: the end (rolled-back), or select
 //                                                             again without the refused bundles
 
 export const steps = [
@@ -25,30 +25,20 @@ export const steps = [
 
 export type Step = (typeof steps)[number];
 
-export const outcomes = [
-  'unchanged',
-  'activated',
-  'degraded',
-  'rejected',
-  'rolled-back',
-  'failed',
-  'deferred',
-  'blocked',
-] as const;
-
-export type Outcome = (typeof outcomes)[number];
-
-/** Exit codes, as the README has them. */
-export const exitCodeOfOutcome: Readonly<Record<Outcome, number>> = {
+/** What a cycle can come to, with its exit code, as the README has them. */
+export const exitCodeOfOutcome = {
   unchanged: 0,
   activated: 0,
-  failed: 1,
-  rejected: 3,
   degraded: 4,
+  rejected: 3,
   'rolled-back': 5,
-  blocked: 6,
+  failed: 1,
   deferred: 8,
-};
+  blocked: 6,
+} as const;
+
+export type Outcome = keyof typeof exitCodeOfOutcome;
+export const outcomes = Object.keys(exitCodeOfOutcome) as readonly Outcome[];
 
 /** The worst result of several bundles is the cycle's (last wins). */
 const severity: readonly Outcome[] = [
@@ -78,11 +68,11 @@ export type CycleState =
 
 export type CycleEvent =
   | { readonly type: 'done' }
-  /** Nothing is left to do: no new release, or every new one was refused before the swap. */
-  | { readonly type: 'nothing'; readonly outcome: Outcome }
-  /** The step said no, or could not be done. */
-  | { readonly type: 'stopped'; readonly outcome: Outcome }
-  | { readonly type: 'restored'; readonly outcome: Outcome }
+  /**
+   * `nothing` is left to do: no new release, or every new one was refused before the swap. `stopped`: the step said no,
+   * or could not be done.
+   */
+  | { readonly type: 'nothing' | 'stopped'; readonly outcome: Outcome }
   /** The previous generation is back, and other bundles than the refused ones are tried without them. */
   | { readonly type: 'retried' };
 
@@ -94,8 +84,6 @@ export function isActivation(outcome: Outcome): boolean {
 /** Where a cycle begins. */
 export const firstStep: Step = 'refresh';
 
-export const initialState: CycleState = { name: 'running', step: firstStep };
-
 /** Steps after the commit point: a no puts the previous generation back. */
 const afterSwap: ReadonlySet<Step> = new Set(['swap', 'load', 'reset', 'probe']);
 
@@ -104,28 +92,18 @@ const afterSwap: ReadonlySet<Step> = new Set(['swap', 'load', 'reset', 'probe'])
  * undefined, never guessed.
  */
 export function transition(state: CycleState, event: CycleEvent): CycleState | undefined {
-  switch (state.name) {
-    case 'running':
-      return fromRunning(state.step, event);
-    case 'restoring':
-      if (event.type === 'retried') return { name: 'running', step: 'select' };
-      return event.type === 'restored' ? { name: 'ended', outcome: event.outcome } : undefined;
-    case 'ended':
-      return undefined;
-  }
-}
-
-function fromRunning(step: Step, event: CycleEvent): CycleState | undefined {
+  if (state.name === 'ended') return undefined;
+  if (state.name === 'restoring')
+    return event.type === 'retried' ? { name: 'running', step: 'select' } : undefined;
+  const { step } = state;
   switch (event.type) {
     case 'done':
       return next(step);
     case 'nothing':
       return afterSwap.has(step) || step === 'commit' ? undefined : { name: 'ended', outcome: event.outcome };
     case 'stopped':
-      return afterSwap.has(step)
-        ? { name: 'restoring', after: step }
-        : { name: 'ended', outcome: event.outcome };
-    case 'restored':
+      if (afterSwap.has(step)) return { name: 'restoring', after: step };
+      return { name: 'ended', outcome: event.outcome };
     case 'retried':
       return undefined;
   }

@@ -6,9 +6,9 @@
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
 //   verify         -> CycleEventLine* of a repair, then one VerifyResult
 //   anything that cannot be done -> one ControlError
-import type { CycleEventLine, CycleResult, Problem } from '../cycle/cycle-report.js';
-import type { Step } from '../cycle/sync-machine.js';
+import type { CycleEventLine, CycleResult, Problem, StepResult } from '../cycle/cycle-report.js';
 import { WritError } from '../errors.js';
+import { given } from '../given.js';
 import { maxSocketLineBytes } from '../limits.js';
 import type { PauseStatus, StatusReport } from '../status/status.js';
 import type { VerifyResult } from '../status/verify-report.js';
@@ -85,12 +85,7 @@ export interface HistoryEntry {
   /** The interrupted cycle that this recovery brought to an end. */
   readonly recovers?: string;
   readonly result: CycleResult;
-  readonly steps: readonly {
-    readonly step: Step | 'restore';
-    readonly verdict: 'ok' | 'warn' | 'fail' | 'skip';
-    readonly text: string;
-    readonly durationMs: number;
-  }[];
+  readonly steps: readonly StepResult[];
 }
 
 export type {
@@ -112,41 +107,40 @@ const maxTextCharacters = 200;
  */
 export function parseControlRequest(message: SocketMessage): ControlRequest {
   const { type } = message;
+  const text = (name: string): string => textAt(message, name);
+  const isGiven = (name: string): boolean => message[name] !== undefined;
   switch (type) {
     case 'pull':
-      return { type, force: message['force'] === true, by: text(message, 'by') };
+      return { type, force: message['force'] === true, by: text('by') };
     case 'status':
     case 'watch':
       return { type };
-    case 'history':
-      return {
-        type,
-        limit: integer(message, 'limit', maxHistoryEntries),
-        ...optional('cycle', message['cycle'] === undefined ? undefined : text(message, 'cycle')),
-      };
+    case 'history': {
+      const limit = countAt(message, 'limit', maxHistoryEntries);
+      return { type, limit, ...given({ cycle: isGiven('cycle') ? text('cycle') : undefined }) };
+    }
     case 'rollback':
       return {
         type,
-        by: text(message, 'by'),
-        ...optional('generation', message['generation'] === undefined ? undefined : generation(message)),
-        ...optional('reason', message['reason'] === undefined ? undefined : text(message, 'reason')),
-        ...optional('force', message['force'] === true ? true : undefined),
+        by: text('by'),
+        ...given({
+          generation: isGiven('generation') ? countAt(message, 'generation') : undefined,
+          reason: isGiven('reason') ? text('reason') : undefined,
+          force: message['force'] === true ? true : undefined,
+        }),
       };
     case 'resume':
     case 'reload':
-      return { type, by: text(message, 'by') };
+      return { type, by: text('by') };
     case 'pause':
       return {
         type,
-        by: text(message, 'by'),
-        reason: text(message, 'reason'),
-        ...optional(
-          'untilMs',
-          message['untilMs'] === undefined ? undefined : integer(message, 'untilMs', Number.MAX_SAFE_INTEGER),
-        ),
+        by: text('by'),
+        reason: text('reason'),
+        ...given({ untilMs: isGiven('untilMs') ? countAt(message, 'untilMs') : undefined }),
       };
     case 'verify':
-      return { type, repair: message['repair'] === true, by: text(message, 'by') };
+      return { type, repair: message['repair'] === true, by: text('by') };
     default:
       throw malformed('type');
   }
@@ -163,12 +157,12 @@ export function controlError(error: WritError): ControlError {
  * fits, and `truncated` says how many entries are missing. A host with thousands of workers can still answer.
  */
 export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxSocketLineBytes): Bounded<T> {
-  const bounded = clip(answer, 0) as Record<string, unknown>;
+  const bounded = clip(answer, 0) as Answer;
   const dropped: Record<string, number> = {};
   while (sizeOf(bounded) > maxBytes) {
-    const longest = Object.entries(listsOf(bounded)).sort(
+    const [longest] = Object.entries(listsOf(bounded)).sort(
       ([, a], [, b]) => sizeOf(b.list) - sizeOf(a.list),
-    )[0];
+    );
     if (longest === undefined) throw new WritError('MESSAGE_MALFORMED', 'an answer cannot be made to fit');
     const [name, { list, holder, key }] = longest;
     const keep = Math.floor(list.length / 2);
@@ -179,20 +173,16 @@ export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxS
   return bounded as Bounded<T>;
 }
 
-interface ListPlace {
-  readonly list: readonly unknown[];
-  readonly holder: Record<string, unknown>;
-  readonly key: string;
-}
+type Answer = Record<string, unknown>;
 
 /** The lists of the answer and of the objects in it, by name; empty ones have nothing to give. */
-function listsOf(holder: Record<string, unknown>): Record<string, ListPlace> {
-  const found: Record<string, ListPlace> = {};
+function listsOf(holder: Answer): Record<string, { list: readonly unknown[]; holder: Answer; key: string }> {
+  const found: ReturnType<typeof listsOf> = {};
   for (const [key, value] of Object.entries(holder)) {
     if (Array.isArray(value)) {
       if (value.length > 0) found[key] = { list: value, holder, key };
     } else if (typeof value === 'object' && value !== null && key !== 'truncated') {
-      Object.assign(found, listsOf(value as Record<string, unknown>));
+      Object.assign(found, listsOf(value as Answer));
     }
   }
   return found;
@@ -216,34 +206,19 @@ function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-function text(message: SocketMessage, name: string): string {
+function textAt(message: SocketMessage, name: string): string {
   const value = message[name];
   if (typeof value !== 'string' || value === '' || value.length > maxTextCharacters) throw malformed(name);
   return value;
 }
 
-function generation(message: SocketMessage): number {
-  return integer(message, 'generation', Number.MAX_SAFE_INTEGER);
-}
-
-function integer(message: SocketMessage, name: string, max: number): number {
+function countAt(message: SocketMessage, name: string, max: number = Number.MAX_SAFE_INTEGER): number {
   const value = message[name];
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 1 || value > max) {
-    throw malformed(name);
-  }
-  return value;
-}
-
-function optional<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { readonly [key in K]: V });
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= max) return value;
+  throw malformed(name);
 }
 
 function malformed(member: string): WritError {
-  return new WritError(
-    'MESSAGE_MALFORMED',
-    `a request on the control socket: \`${member}\` is missing or wrong`,
-    {
-      facts: { member },
-    },
-  );
+  const text = `a request on the control socket: \`${member}\` is missing or wrong`;
+  return new WritError('MESSAGE_MALFORMED', text, { facts: { member } });
 }

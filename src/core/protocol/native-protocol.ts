@@ -27,10 +27,8 @@ export interface AckMessage {
   readonly generation: number;
 }
 
-export interface NackMessage {
+export interface NackMessage extends Omit<AckMessage, 'type'> {
   readonly type: 'nack';
-  readonly id: number;
-  readonly generation: number;
   /** For people; what is over 1 kB is cut off. */
   readonly reason: string;
 }
@@ -38,8 +36,7 @@ export interface NackMessage {
 export type WorkerMessage = HelloMessage | AckMessage | NackMessage;
 
 export const maxReasonBytes = 1024;
-const workerNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
-const workerName = new RegExp(workerNamePattern);
+const workerName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 export function isWorkerName(value: unknown): value is string {
   return typeof value === 'string' && workerName.test(value);
@@ -57,15 +54,10 @@ export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
       if (!isWorkerName(name)) throw malformed('name');
       return { type, name, pid: positive(message, 'pid') };
     case 'ack':
-      return { type, id: positive(message, 'id'), generation: positive(message, 'generation') };
+      return { type, ...about(message) };
     case 'nack':
       if (typeof reason !== 'string') throw malformed('reason');
-      return {
-        type,
-        id: positive(message, 'id'),
-        generation: positive(message, 'generation'),
-        reason: boundReason(reason),
-      };
+      return { type, ...about(message), reason: boundReason(reason) };
     default:
       throw malformed('type');
   }
@@ -81,16 +73,18 @@ export function parseAgentMessage(message: SocketMessage): GenerationMessage | u
   if (typeof type !== 'string') throw malformed('type');
   if (type !== 'generation') return undefined;
   if (typeof path !== 'string' || !path.startsWith('/')) throw malformed('path');
-  return { type, id: positive(message, 'id'), generation: positive(message, 'generation'), path };
+  return { type, ...about(message), path };
 }
 
 /** @returns the reason cut to 1 kB: a no that is too long is still a no */
 export function boundReason(reason: string): string {
   if (Buffer.byteLength(reason) <= maxReasonBytes) return reason;
   // A character that the cut goes through becomes a replacement character of 3 bytes.
-  return `${Buffer.from(reason)
-    .subarray(0, maxReasonBytes - 6)
-    .toString('utf8')}...`;
+  return `${Buffer.from(reason).toString('utf8', 0, maxReasonBytes - 6)}...`;
+}
+
+function about(message: SocketMessage): { readonly id: number; readonly generation: number } {
+  return { id: positive(message, 'id'), generation: positive(message, 'generation') };
 }
 
 function positive(message: SocketMessage, name: string): number {
@@ -100,7 +94,6 @@ function positive(message: SocketMessage, name: string): number {
 }
 
 function malformed(member: string): WritError {
-  return new WritError('MESSAGE_MALFORMED', `a native worker's socket: \`${member}\` is missing or wrong`, {
-    facts: { member },
-  });
+  const text = `a native worker's socket: \`${member}\` is missing or wrong`;
+  return new WritError('MESSAGE_MALFORMED', text, { facts: { member } });
 }
