@@ -20,19 +20,13 @@ const maxLineCharacters = 200;
 /** Where the time that ran out was hardly ours: the machine was busy, or slept. */
 const maxTries = 3;
 
-export interface PatternLimits {
-  readonly timeoutMs?: number;
-  /** The processor's time that this process has used. */
-  readonly usedMs?: () => number;
-}
-
 /**
- * `^` and `$` match at lines.
+ * `^` and `$` match at lines; `usedMs` is the processor's time that this process has used.
  * @throws SyntaxError when the source is no regular expression
  */
 export function boundedPattern(
   source: string,
-  { timeoutMs = maxTestMs, usedMs = processorMs }: PatternLimits = {},
+  { timeoutMs = maxTestMs, usedMs = processorMs } = {},
 ): BoundedPattern {
   // Its syntax is judged here: what the context throws is no SyntaxError of ours.
   new RegExp(source, 'mu');

@@ -59,10 +59,11 @@ export function spaceForTree({ files }: Manifest, blockBytes: number): Space {
 }
 
 export function addSpace(...parts: readonly Space[]): Space {
-  return {
-    bytes: parts.reduce((sum, one) => sum + one.bytes, 0),
-    inodes: parts.reduce((sum, one) => sum + one.inodes, 0),
-  };
+  const add = (sum: Space, { bytes, inodes }: Space): Space => ({
+    bytes: sum.bytes + bytes,
+    inodes: sum.inodes + inodes,
+  });
+  return parts.reduce(add, { bytes: 0, inodes: 0 });
 }
 
 /** @returns undefined when there is room for `space` and a margin beside it */

@@ -59,7 +59,8 @@ export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits): Manifes
   bound('files', rows.length, limits.maxEntries);
   const paths = createPathSet(limits);
   const files = rows.map((row) => parseFile(row, limits, paths));
-  bound('bytes of all files', sum(files), limits.maxTreeBytes);
+  const treeBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
+  bound('bytes of all files', treeBytes, limits.maxTreeBytes);
   requireOrder(files);
   const manifest = { files };
   // Duplicate members, other number forms, white space and escapes all end here.
@@ -111,10 +112,6 @@ function requireOrder(files: readonly ManifestFile[]): void {
       throw malformed(`${file.path} is not in order`);
     }
   }
-}
-
-function sum(files: readonly ManifestFile[]): number {
-  return files.reduce((total, file) => total + file.sizeBytes, 0);
 }
 
 function bound(what: string, actual: number, expected: number): void {

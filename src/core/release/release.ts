@@ -1,7 +1,8 @@
 // What the publisher signs about one release: `custom.writ` of a TUF target entry.
 // Owns its shape and its parser; the rules that judge a release are in age-rules.
 import { WritError } from '../errors.js';
-import { type Digest, digestFromHex, isName } from '../names.js';
+import { given } from '../given.js';
+import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
 
 /** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
 export const maxAcceptedSerials = 1000;
@@ -40,9 +41,9 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     serial: info.serial,
     revision: info.revision,
     createdAt: new Date(info.createdAtMs).toISOString(),
-    manifest: { sha256: info.manifest.digest.slice('sha256:'.length), length: info.manifest.length },
+    manifest: { sha256: digestHex(info.manifest.digest), length: info.manifest.length },
     withdrawn: [...info.withdrawn],
-    ...(info.withdrawal === undefined ? {} : { withdrawal: encodeWithdrawal(info.withdrawal) }),
+    ...given({ withdrawal: info.withdrawal && encodeWithdrawal(info.withdrawal) }),
   };
 }
 

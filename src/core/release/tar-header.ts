@@ -2,6 +2,7 @@
 // meaning. Pure. Two tar readers that differ about a field are how files were smuggled past checks; so what
 // our own publisher would not write is refused, never guessed, and never repaired.
 import { WritError } from '../errors.js';
+import { given } from '../given.js';
 
 export const blockBytes = 512;
 
@@ -31,7 +32,6 @@ const fields = {
   prefix: [345, 155],
   end: [500, 12],
 } as const;
-type FieldName = keyof typeof fields;
 
 const typeNames: Readonly<Record<string, string>> = {
   '1': 'a hard link',
@@ -54,9 +54,8 @@ const typeNames: Readonly<Record<string, string>> = {
 export function readTarHeader(block: Buffer): TarHeader {
   if (readOctal(block, 'checksum') !== checksumOf(block)) throw malformed('a header has a wrong checksum');
   // GNU's own magic differs in its version bytes, and with it the meaning of the fields behind.
-  if (field(block, 'magic').toString('latin1') !== 'ustar\u000000') {
+  if (field(block, 'magic').toString('latin1') !== 'ustar\u000000')
     throw malformed('a header is not POSIX ustar');
-  }
   const type = readType(block);
   if (!isZero(field(block, 'link'))) throw refused('an entry names a link target');
   if (!isZero(field(block, 'end'))) throw malformed('a header has bytes behind its last field');
@@ -78,13 +77,13 @@ function readType(block: Buffer): 'file' | 'pax' {
   throw refused(`an entry is ${name}, not a regular file`, { type });
 }
 
-function field(block: Buffer, name: FieldName): Buffer {
+function field(block: Buffer, name: keyof typeof fields): Buffer {
   const [offset, length] = fields[name];
   return block.subarray(offset, offset + length);
 }
 
 /** Text up to the first NUL; bytes behind it would be seen by another reader only. */
-function readText(block: Buffer, name: FieldName): Buffer {
+function readText(block: Buffer, name: keyof typeof fields): Buffer {
   const bytes = field(block, name);
   const end = bytes.indexOf(0);
   if (end === -1) return bytes;
@@ -93,7 +92,7 @@ function readText(block: Buffer, name: FieldName): Buffer {
 }
 
 /** Octal digits, then only spaces and NULs: no sign, no base-256, nothing that parseInt would forgive. */
-function readOctal(block: Buffer, name: FieldName): number {
+function readOctal(block: Buffer, name: keyof typeof fields): number {
   const digits = /^([0-7]+)[ \0]*$/.exec(field(block, name).toString('latin1'))?.[1];
   if (digits === undefined) throw malformed(`a header has no valid ${name}`);
   return Number.parseInt(digits, 8);
@@ -126,13 +125,9 @@ export function readPaxRecords(body: Buffer): PaxRecords {
     values.set(record.key, record.value);
     at = record.end;
   }
-  const path = values.get('path');
   const size = values.get('size')?.toString('latin1');
   if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size)) throw malformed('a PAX size is no number');
-  return {
-    ...(path === undefined ? {} : { path }),
-    ...(size === undefined ? {} : { sizeBytes: Number(size) }),
-  };
+  return given({ path: values.get('path'), sizeBytes: size === undefined ? undefined : Number(size) });
 }
 
 // The time of an archive is not used; its writers put it into PAX headers all the same.

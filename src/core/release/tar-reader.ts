@@ -25,23 +25,16 @@ export interface TarVisitor {
   end(): void;
 }
 
-export interface TarReader {
-  /** @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, and what the visitor throws */
-  write(chunk: Buffer): void;
-  /** Says that no more bytes come. @throws WritError ARCHIVE_MALFORMED when the archive is not complete */
-  finish(): void;
-}
-
 /** Writers fill the last record of a tape with zeros up to this size. */
 const maxPaddingBytes = 10_240;
 const endBlocks = 2;
 
 /** @param limits the longest body of a PAX header; it holds little more than one path */
 export function createTarReader(visitor: TarVisitor, limits: { readonly maxPaxBytes: number }): TarReader {
-  return new Reader(visitor, limits.maxPaxBytes);
+  return new TarReader(visitor, limits.maxPaxBytes);
 }
 
-class Reader implements TarReader {
+export class TarReader {
   readonly #visitor: TarVisitor;
   readonly #maxPaxBytes: number;
   /** The start of a block whose rest has not arrived. */
@@ -61,10 +54,12 @@ class Reader implements TarReader {
     this.#maxPaxBytes = maxPaxBytes;
   }
 
+  /** @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, and what the visitor throws */
   write(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) at += this.#take(chunk.subarray(at));
   }
 
+  /** Says that no more bytes come. @throws WritError ARCHIVE_MALFORMED when the archive is not complete */
   finish(): void {
     if (this.#zeroBlocks < endBlocks || this.#bytesAfterEnd % blockBytes !== 0) {
       throw malformed('it ends too early');
@@ -92,17 +87,11 @@ class Reader implements TarReader {
     if (this.#paxBody === undefined) this.#visitor.data(piece);
     else piece.copy(this.#paxBody, this.#paxBody.length - this.#bodyLeft);
     this.#bodyLeft -= piece.length;
-    if (this.#bodyLeft === 0) this.#endBody();
+    if (this.#bodyLeft > 0) return piece.length;
+    if (this.#paxBody === undefined) this.#visitor.end();
+    else this.#pax = readPaxRecords(this.#paxBody);
+    this.#paxBody = undefined;
     return piece.length;
-  }
-
-  #endBody(): void {
-    if (this.#paxBody === undefined) {
-      this.#visitor.end();
-    } else {
-      this.#pax = readPaxRecords(this.#paxBody);
-      this.#paxBody = undefined;
-    }
   }
 
   #takePadding(bytes: Buffer): number {
@@ -145,10 +134,8 @@ class Reader implements TarReader {
     const pax = this.#pax;
     this.#pax = undefined;
     if (pax?.sizeBytes !== undefined && pax.sizeBytes !== header.sizeBytes) {
-      throw malformed('PAX header and header name two sizes', {
-        expected: header.sizeBytes,
-        actual: pax.sizeBytes,
-      });
+      const facts = { expected: header.sizeBytes, actual: pax.sizeBytes };
+      throw malformed('PAX header and header name two sizes', facts);
     }
     // The header's bytes are only lent: the path outlives the chunk.
     const path = Buffer.from(pax?.path ?? header.path);
@@ -159,10 +146,8 @@ class Reader implements TarReader {
   #beginPax(sizeBytes: number): void {
     if (this.#pax !== undefined) throw malformed('two PAX headers follow each other');
     if (sizeBytes === 0 || sizeBytes > this.#maxPaxBytes) {
-      throw malformed('a PAX header is empty or too long', {
-        expected: this.#maxPaxBytes,
-        actual: sizeBytes,
-      });
+      const facts = { expected: this.#maxPaxBytes, actual: sizeBytes };
+      throw malformed('a PAX header is empty or too long', facts);
     }
     this.#paxBody = Buffer.alloc(sizeBytes);
   }

@@ -27,13 +27,14 @@ export function scanJson(text: string, options: JsonScanOptions): JsonScan {
   try {
     scanner.document();
   } catch (error) {
-    if (!(error instanceof Mistake)) throw error;
+    if (!(error instanceof JsonMistake)) throw error;
     scanner.problems.push({ offset: error.offset, text: error.message });
   }
   return scanner;
 }
 
-class Mistake extends Error {
+/** A mistake of syntax, by what it is and where, in UTF-16 units from the start of the text. */
+export class JsonMistake extends Error {
   readonly offset: number;
   constructor(text: string, offset: number) {
     super(text);
@@ -60,14 +61,14 @@ class Scanner implements JsonScan {
 
   document(): void {
     this.#value();
-    if (this.#next() !== undefined) throw new Mistake('text after the value', this.#at);
+    if (this.#next() !== undefined) throw new JsonMistake('text after the value', this.#at);
   }
 
   #value(): void {
     const first = this.#next();
     this.#note();
     // The scanner calls itself once a level: without a bound, brackets alone would exhaust the stack.
-    if (this.#path.length > this.#options.maxDepth) throw new Mistake('nested too deeply', this.#at);
+    if (this.#path.length > this.#options.maxDepth) throw new JsonMistake('nested too deeply', this.#at);
     if (first === '{') this.#members();
     else if (first === '[') this.#elements();
     else if (first === '"') this.#token(string, 'not a valid string');
@@ -91,12 +92,12 @@ class Scanner implements JsonScan {
       const name = String(JSON.parse(this.#token(string, 'a member name is missing')));
       if (names.has(name)) this.#duplicate(name, nameAt);
       names.add(name);
-      if (!this.#take(':')) throw new Mistake('":" is missing', this.#at);
+      if (!this.#take(':')) throw new JsonMistake('":" is missing', this.#at);
       this.#path.push(name);
       this.#value();
       this.#path.pop();
     } while (this.#take(','));
-    if (!this.#take('}')) throw new Mistake('"," or "}" is missing', this.#at);
+    if (!this.#take('}')) throw new JsonMistake('"," or "}" is missing', this.#at);
   }
 
   #elements(): void {
@@ -109,12 +110,12 @@ class Scanner implements JsonScan {
       this.#path.pop();
       index += 1;
     } while (this.#take(','));
-    if (!this.#take(']')) throw new Mistake('"," or "]" is missing', this.#at);
+    if (!this.#take(']')) throw new JsonMistake('"," or "]" is missing', this.#at);
   }
 
   #duplicate(name: string, offset: number): void {
     this.problems.push({ offset, text: `the member ${JSON.stringify(name.slice(0, 80))} is there twice` });
-    if (this.problems.length >= this.#options.maxProblems) throw new Mistake('too many mistakes', offset);
+    if (this.problems.length >= this.#options.maxProblems) throw new JsonMistake('too many mistakes', offset);
   }
 
   /** @returns the next character that is no space, without taking it */
@@ -133,7 +134,7 @@ class Scanner implements JsonScan {
   #token(pattern: RegExp, mistake: string): string {
     pattern.lastIndex = this.#at;
     const token = pattern.exec(this.#text)?.[0];
-    if (token === undefined) throw new Mistake(mistake, this.#at);
+    if (token === undefined) throw new JsonMistake(mistake, this.#at);
     this.#at += token.length;
     return token;
   }

@@ -1,6 +1,7 @@
 // A JSON parser for bytes that somebody else wrote: duplicate names, lone surrogates, invalid UTF-8, a BOM,
 // floats and deep nesting are refused, where JSON.parse takes the last twin, or guesses. Pure.
 // Two readers of one signed file must never see two contents; that is what every refusal here is for.
+import { JsonMistake } from './json-scan.js';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 /** Has no prototype: a name such as `constructor` or `__proto__` is a name like any other. */
@@ -34,7 +35,7 @@ export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}
   try {
     return { kind: 'value', value: reader.readDocument() };
   } catch (error) {
-    if (error instanceof Refusal) return { kind: 'refused', reason: error.message, offset: error.offset };
+    if (error instanceof JsonMistake) return { kind: 'refused', reason: error.message, offset: error.offset };
     throw error;
   }
 }
@@ -48,24 +49,12 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-class Refusal extends Error {
-  readonly offset: number;
-  constructor(reason: string, offset: number) {
-    super(reason);
-    this.offset = offset;
-  }
-}
-
 const quote = 0x22;
 const backslash = 0x5c;
 const numberToken = /-?[0-9][0-9.eE+-]*/y;
 const integer = /^(?:0|-?[1-9][0-9]{0,15})$/;
 const loneSurrogate = /\p{Surrogate}/u;
-const words: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
-  ['true', true],
-  ['false', false],
-  ['null', null],
-]);
+const words = { true: true, false: false, null: null } as const;
 
 class Reader {
   readonly #text: string;
@@ -112,7 +101,8 @@ class Reader {
       const nameAt = this.#at;
       const name = this.#readString();
       // Readers disagree about which twin counts: one would check what another uses.
-      if (name in object) throw new Refusal(`duplicate member ${JSON.stringify(name.slice(0, 80))}`, nameAt);
+      if (name in object)
+        throw new JsonMistake(`duplicate member ${JSON.stringify(name.slice(0, 80))}`, nameAt);
       if (!this.#take(':')) throw this.#refusal('":" is missing');
       object[name] = this.#readValue(depth + 1);
     } while (this.#take(','));
@@ -146,7 +136,7 @@ class Reader {
         this.#at = at + 1;
         return escaped ? this.#unescape(start) : this.#text.slice(start + 1, at);
       }
-      if (unit < 0x20) throw new Refusal('a control character in a string', at);
+      if (unit < 0x20) throw new JsonMistake('a control character in a string', at);
       if (unit === backslash) {
         escaped = true;
         at += 1;
@@ -160,10 +150,11 @@ class Reader {
     try {
       value = JSON.parse(this.#text.slice(start, this.#at));
     } catch {
-      throw new Refusal('a wrong escape in a string', start);
+      throw new JsonMistake('a wrong escape in a string', start);
     }
     // A lone surrogate becomes U+FFFD in UTF-8: two different strings would carry one signature.
-    if (typeof value !== 'string' || loneSurrogate.test(value)) throw new Refusal('a lone surrogate', start);
+    if (typeof value !== 'string' || loneSurrogate.test(value))
+      throw new JsonMistake('a lone surrogate', start);
     return value;
   }
 
@@ -171,7 +162,7 @@ class Reader {
     numberToken.lastIndex = this.#at;
     const digits = numberToken.exec(this.#text)?.[0];
     if (digits !== undefined) return this.#readNumber(digits);
-    for (const [word, value] of words) {
+    for (const [word, value] of Object.entries(words)) {
       if (!this.#text.startsWith(word, this.#at)) continue;
       this.#at += word.length;
       return value;
@@ -202,7 +193,7 @@ class Reader {
     }
   }
 
-  #refusal(reason: string): Refusal {
-    return new Refusal(reason, this.#at);
+  #refusal(reason: string): JsonMistake {
+    return new JsonMistake(reason, this.#at);
   }
 }

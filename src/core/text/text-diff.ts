@@ -24,9 +24,9 @@ type Edit = { readonly kind: ' ' | '-' | '+'; readonly text: string };
 /** @returns undefined where the texts have too little in common for a difference to say anything */
 export function diffTexts(before: string, after: string, bounds: TextDiffBounds): TextDifference | undefined {
   const [old, now] = [linesOf(before), linesOf(after)];
-  const head = commonLength(old, now, (list, index) => list[index]);
+  const head = commonLength(old, now);
   const [oldRest, nowRest] = [old.slice(head), now.slice(head)];
-  const tail = commonLength(oldRest, nowRest, (list, index) => list[list.length - 1 - index]);
+  const tail = commonLength(oldRest.toReversed(), nowRest.toReversed());
   const middle = editsOf(oldRest.slice(0, oldRest.length - tail), nowRest.slice(0, nowRest.length - tail));
   if (middle === undefined) return undefined;
   const same = (lines: readonly string[]): Edit[] => lines.map((text) => ({ kind: ' ', text }));
@@ -46,15 +46,10 @@ function linesOf(text: string): string[] {
   return [...lines.slice(0, -1), `${lines.at(-1)} (no end of line)`];
 }
 
-function commonLength(
-  one: readonly string[],
-  other: readonly string[],
-  at: (list: readonly string[], index: number) => string | undefined,
-): number {
-  const most = Math.min(one.length, other.length);
-  let length = 0;
-  while (length < most && at(one, length) === at(other, length)) length += 1;
-  return length;
+/** @returns how many lines both begin with */
+function commonLength(one: readonly string[], other: readonly string[]): number {
+  const different = one.findIndex((line, index) => line !== other[index]);
+  return different === -1 ? one.length : different;
 }
 
 /** Myers' greedy algorithm ("An O(ND) Difference Algorithm", 1986): the fewest lines that went and came. */

@@ -17,16 +17,15 @@ export function parseYaml(text: string, lines: LineCounter): YamlResult {
   const composer = new Composer({ schema: 'core', strict: true, uniqueKeys: true, prettyErrors: false });
   const tokens: CST.Token[] = [];
   for (const token of new Parser(lines.addNewLine).parse(text)) {
-    if (isTooDeep(token)) return { kind: 'too-deep' };
+    if (nestsDeeper<CST.Token>(token, childrenOfToken)) return { kind: 'too-deep' };
     tokens.push(token);
   }
   const [document, second] = composer.compose(tokens, true, text.length);
   if (document === undefined) return { kind: 'too-deep' };
   if (second !== undefined) {
     const [from, to] = second.range;
-    document.errors.push(
-      new YAMLParseError([from, to], 'MULTIPLE_DOCS', 'only one document may be in a file'),
-    );
+    const text = 'only one document may be in a file';
+    document.errors.push(new YAMLParseError([from, to], 'MULTIPLE_DOCS', text));
   }
   return { kind: 'document', document };
 }
@@ -39,26 +38,18 @@ export type YamlData =
 export function yamlData(document: Document.Parsed): YamlData {
   try {
     const data: unknown = document.toJS({ maxAliasCount: maxAliases });
-    return nestsDeeper(data, maxYamlDepth, childrenOfData) ? { kind: 'too-deep' } : { kind: 'data', data };
+    return nestsDeeper(data, childrenOfData) ? { kind: 'too-deep' } : { kind: 'data', data };
   } catch (error) {
     if (error instanceof ReferenceError) return { kind: 'aliases' };
     throw error;
   }
 }
 
-function isTooDeep(token: CST.Token): boolean {
-  return nestsDeeper(token, maxYamlDepth, childrenOfToken);
-}
-
 /** Level by level with a list of its own: the stack is what must not be used here. */
-function nestsDeeper<Node>(
-  root: Node,
-  maxDepth: number,
-  childrenOf: (node: Node) => readonly Node[],
-): boolean {
+function nestsDeeper<Node>(root: Node, childrenOf: (node: Node) => readonly Node[]): boolean {
   let level: readonly Node[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > maxDepth) return true;
+    if (depth > maxYamlDepth) return true;
     level = level.flatMap(childrenOf);
   }
   return false;

@@ -19,10 +19,7 @@ export function yamlOffset(path: YamlPath, what: 'key' | 'value', document: Docu
   return offset;
 }
 
-interface Step {
-  readonly key: Node | undefined;
-  readonly value: Node | undefined;
-}
+type Step = Readonly<Record<'key' | 'value', Node | undefined>>;
 
 function stepInto(node: Node | null | undefined, part: string | number): Step | undefined {
   if (isSeq<Node>(node)) {

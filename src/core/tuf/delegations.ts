@@ -6,7 +6,6 @@ import {
   arrayAt,
   checkKey,
   checkRoleKeys,
-  type FileName,
   malformed,
   objectAt,
   optionalBooleanAt,
@@ -17,7 +16,7 @@ import {
  * @param name who delegates, for the refusal
  * @throws WritError METADATA_MALFORMED
  */
-export function checkDelegations(name: FileName, value: JsonValue): void {
+export function checkDelegations(name: string, value: JsonValue): void {
   const delegations = objectAt(name, value, 'delegations');
   for (const [id, key] of Object.entries(objectAt(name, delegations['keys'], 'delegations.keys'))) {
     checkKey(name, key, `delegations.keys.${id.slice(0, 12)}`);
@@ -33,7 +32,7 @@ export function checkDelegations(name: FileName, value: JsonValue): void {
   }
 }
 
-function checkDelegatedRole(name: FileName, role: JsonObject, where: string): void {
+function checkDelegatedRole(name: string, role: JsonObject, where: string): void {
   checkRoleKeys(name, role, where);
   optionalBooleanAt(name, role['terminating'], `${where}.terminating`);
   const { paths, path_hash_prefixes: prefixes } = role;

@@ -83,9 +83,7 @@ export function requireThreshold(file: SignedFile, authority: Authority): void {
     byVersion: version,
     ...rootVersion,
   };
-  const isStranger =
-    file.signatures.length > 0 && !file.signatures.some(({ keyid }) => keyids.includes(keyid));
-  if (isStranger) {
+  if (file.signatures.length > 0 && !file.signatures.some(({ keyid }) => keyids.includes(keyid))) {
     const text = `${file.name}: signed by none of the keys that ${name} version ${version} lists`;
     throw new WritError('SIGNATURE_WRONG_KEY', text, { facts });
   }
@@ -129,13 +127,14 @@ export function requireDigests(role: string, meta: MetaFile, bytes: Uint8Array):
   throw mix(role, `${mismatch.name} differs from the one that is named`, mismatch.expected, mismatch.actual);
 }
 
-interface Mismatch {
+/** Digests that can be checked here. */
+export const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
+
+type Mismatch = {
   readonly name: string;
   readonly expected: string | number;
   readonly actual: string | number;
-}
-
-const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
+};
 
 function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined {
   if (meta.length !== undefined && meta.length !== bytes.length) {

@@ -1,31 +1,29 @@
 // Readers of single members of a metadata file that somebody else wrote: each gives back what it must be, or
-// refuses naming the file and the member. Owns no shape of its own; tuf-metadata and delegations are made of it.
+// refuses naming the file (`name`: who speaks, as `root` or `dns-team`) and the member. Owns no shape of its own;
+// tuf-metadata and delegations are made of it.
 import { WritError } from '../errors.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
 
-/** The file being read, by the name of who speaks: `root`, `targets`, `dns-team`. For the refusal alone. */
-export type FileName = string;
-
 /** @throws WritError METADATA_MALFORMED */
-export function objectAt(name: FileName, value: JsonValue | undefined, where: string): JsonObject {
+export function objectAt(name: string, value: JsonValue | undefined, where: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function arrayAt(name: FileName, value: JsonValue | undefined, where: string): readonly JsonValue[] {
+export function arrayAt(name: string, value: JsonValue | undefined, where: string): readonly JsonValue[] {
   if (Array.isArray(value)) return value;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function stringAt(name: FileName, value: JsonValue | undefined, where: string): string {
+export function stringAt(name: string, value: JsonValue | undefined, where: string): string {
   if (typeof value === 'string') return value;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function optionalBooleanAt(name: FileName, value: JsonValue | undefined, where: string): void {
+export function optionalBooleanAt(name: string, value: JsonValue | undefined, where: string): void {
   if (value !== undefined && typeof value !== 'boolean') throw malformed(name, where);
 }
 
@@ -33,13 +31,13 @@ export function optionalBooleanAt(name: FileName, value: JsonValue | undefined, 
  * Versions, lengths and thresholds; the parser has already refused what is no safe integer.
  * @throws WritError METADATA_MALFORMED for anything below 1
  */
-export function countAt(name: FileName, value: JsonValue | undefined, where: string): number {
+export function countAt(name: string, value: JsonValue | undefined, where: string): number {
   if (typeof value === 'number' && value >= 1) return value;
   throw malformed(name, where);
 }
 
 /** A public key as metadata lists it (specification 4.2.2). @throws WritError METADATA_MALFORMED */
-export function checkKey(name: FileName, value: JsonValue, where: string): void {
+export function checkKey(name: string, value: JsonValue, where: string): void {
   const key = objectAt(name, value, where);
   stringAt(name, key['keytype'], `${where}.keytype`);
   stringAt(name, key['scheme'], `${where}.scheme`);
@@ -47,7 +45,7 @@ export function checkKey(name: FileName, value: JsonValue, where: string): void 
 }
 
 /** Who may sign and how many must. @throws WritError METADATA_MALFORMED */
-export function checkRoleKeys(name: FileName, value: JsonValue | undefined, where: string): void {
+export function checkRoleKeys(name: string, value: JsonValue | undefined, where: string): void {
   const keys = objectAt(name, value, where);
   for (const id of arrayAt(name, keys['keyids'], `${where}.keyids`)) stringAt(name, id, `${where}.keyids[]`);
   // A threshold of 0 would make unsigned metadata valid.
@@ -55,7 +53,7 @@ export function checkRoleKeys(name: FileName, value: JsonValue | undefined, wher
 }
 
 /** @param where the member, as `roles.snapshot.threshold`; cut off where it is as long as somebody liked */
-export function malformed(name: FileName, where: string): WritError {
+export function malformed(name: string, where: string): WritError {
   const role = name.slice(0, 100);
   const member = where.slice(0, 200);
   return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, {

@@ -14,34 +14,32 @@ export function patternsOverlap(a: string, b: string): boolean {
   );
 }
 
+type State = readonly [number, number];
+
 /** States are pairs of positions; a star may end, or take one more sign of the other pattern. */
 function partsOverlap(a: readonly string[], b: readonly string[]): boolean {
   const seen = new Set<number>();
-  const waiting: (readonly [number, number])[] = [[0, 0]];
+  const waiting: State[] = [[0, 0]];
   for (let state = waiting.pop(); state !== undefined; state = waiting.pop()) {
     const [i, j] = state;
     const id = i * (b.length + 1) + j;
     if (seen.has(id)) continue;
     seen.add(id);
     if (i === a.length && j === b.length) return true;
-    waiting.push(...nextStates(a, b, [i, j]));
+    waiting.push(...nextStates(a, b, state));
   }
   return false;
 }
 
-function nextStates(
-  a: readonly string[],
-  b: readonly string[],
-  [i, j]: readonly [number, number],
-): (readonly [number, number])[] {
+function nextStates(a: readonly string[], b: readonly string[], [i, j]: State): State[] {
   const [left, right] = [a[i], b[j]];
-  const next: (readonly [number, number])[] = [];
-  if (left === '*') next.push([i + 1, j]);
-  if (right === '*') next.push([i, j + 1]);
-  if (left === undefined || right === undefined) return next;
-  if (left === '*' && right !== '*') next.push([i, j + 1]);
-  if (right === '*' && left !== '*') next.push([i + 1, j]);
-  const isSame = left === right || left === '?' || right === '?';
-  if (left !== '*' && right !== '*' && isSame) next.push([i + 1, j + 1]);
-  return next;
+  if (left === '*' || right === '*') {
+    const isOver = left === undefined || right === undefined;
+    const next: State[] = [];
+    if (left === '*' || !isOver) next.push([i + 1, j]);
+    if (right === '*' || !isOver) next.push([i, j + 1]);
+    return next;
+  }
+  if (left === undefined || right === undefined) return [];
+  return left === right || left === '?' || right === '?' ? [[i + 1, j + 1]] : [];
 }

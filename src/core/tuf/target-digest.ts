@@ -2,6 +2,7 @@
 // Pure: bytes in, a verdict out.
 import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
+import { knownAlgorithms } from './metadata-checks.js';
 import type { TargetFile } from './tuf-metadata.js';
 
 export interface TargetDigest {
@@ -9,8 +10,6 @@ export interface TargetDigest {
   /** Called once, at the end. @throws WritError DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST */
   requireSame(): void;
 }
-
-const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
 
 /**
  * @param path of the target, for messages

@@ -35,7 +35,9 @@ export function* searchTarget(
 ): Generator<WantedRole, FoundTarget | undefined, ParsedFile<'targets'>> {
   const visit = visitor(path);
   // A stack instead of recursion: the depth is what others wrote.
-  const waiting: Waiting[] = [{ chain: [], wanted: undefined }];
+  const waiting: { chain: FoundTarget['chain']; wanted: WantedRole | undefined }[] = [
+    { chain: [], wanted: undefined },
+  ];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { wanted } = next;
     if (wanted !== undefined && visit(wanted.role.name) === 'again') continue;
@@ -87,11 +89,6 @@ export function* visitRoles(
   }
 }
 
-interface Waiting {
-  readonly chain: readonly ParsedFile<'targets'>[];
-  readonly wanted: WantedRole | undefined;
-}
-
 function entryOf({ signed }: ParsedFile<'targets'>, path: string): TargetFile | undefined {
   return Object.hasOwn(signed.targets, path) ? signed.targets[path] : undefined;
 }
@@ -118,9 +115,6 @@ export function matchesPath(role: DelegatedRole, path: string): boolean {
 }
 
 function tooManyRoles(target: string, expected: number): WritError {
-  return new WritError(
-    'DELEGATION_LIMIT',
-    `${target}: more than ${expected} delegated roles would have to be asked`,
-    { facts: { target, expected } },
-  );
+  const text = `${target}: more than ${expected} delegated roles would have to be asked`;
+  return new WritError('DELEGATION_LIMIT', text, { facts: { target, expected } });
 }

@@ -1,7 +1,8 @@
 // The rule engine of trust (TUF 1.0.34 section 5): bytes and a time in; a new trusted set, or a coded refusal,
 // out. Pure: it never fetches, stores or asks the time. A set is immutable, so that a refused file changes
 // nothing. Delegated roles are further files, each judged with the keys of the delegator on the way to it.
-import { isWritError, WritError } from '../errors.js';
+import { orUndefined, WritError } from '../errors.js';
+import { given } from '../given.js';
 import { parseIsoTime } from '../release/release.js';
 import {
   isNamedBy,
@@ -74,20 +75,17 @@ export function settleRoot(set: TrustedSet): TrustedSet {
   const { timestamp, snapshot, targets, root, delegated, clockFloorMs } = set;
   const settled = {
     root,
-    ...(targets !== undefined && isVouchedByRoot(targets, root) ? { targets } : {}),
-    // Each is asked again on the way to it.
-    ...(delegated === undefined ? {} : { delegated }),
+    ...given({
+      targets: targets && isVouchedByRoot(targets, root) ? targets : undefined,
+      // Each is asked again on the way to it.
+      delegated,
+    }),
   };
   if (timestamp !== undefined && !isVouchedByRoot(timestamp, root)) return settled;
   // What the timestamp key has said about time stays true when only the key of the snapshot is replaced.
-  const floor = clockFloorMs === undefined ? {} : { clockFloorMs };
+  const floor = given({ clockFloorMs });
   if (snapshot !== undefined && !isVouchedByRoot(snapshot, root)) return { ...settled, ...floor };
-  return {
-    ...settled,
-    ...(timestamp === undefined ? {} : { timestamp }),
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...floor,
-  };
+  return { ...settled, ...given({ timestamp, snapshot }), ...floor };
 }
 
 /** What the host's own store holds; it was judged before it was put there. */
@@ -107,15 +105,10 @@ export function recallFiles(set: TrustedSet, stored: StoredFiles): TrustedSet {
   const timestamp = recallFile(stored.timestamp, 'timestamp');
   const snapshot = recallFile(stored.snapshot, 'snapshot');
   const targets = recallFile(stored.targets, 'targets');
-  const recalled = {
-    root: set.root,
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...(targets === undefined ? {} : { targets }),
-  };
+  const recalled = { root: set.root, ...given({ snapshot, targets }) };
   if (timestamp === undefined) return settleRoot(recalled);
   const { clockFloorMs } = stored;
-  const floor = clockFloorMs === undefined ? {} : { clockFloorMs };
-  return settleRoot(withTimestamp({ ...recalled, ...floor }, timestamp));
+  return settleRoot(withTimestamp({ ...recalled, ...given({ clockFloorMs }) }, timestamp));
 }
 
 /** @returns undefined for a file that is damaged. */
@@ -124,12 +117,7 @@ export function recallFile<Role extends TopLevelRole>(
   role: Role,
   name: string = role,
 ): ParsedFile<Role> | undefined {
-  try {
-    return bytes === undefined ? undefined : parseEnvelope(bytes, role, name);
-  } catch (error) {
-    if (isWritError(error)) return undefined;
-    throw error;
-  }
+  return bytes && orUndefined(() => parseEnvelope(bytes, role, name));
 }
 
 /**
@@ -173,9 +161,7 @@ export function requireFreshTimestamp(set: TrustedSet, nowMs: number): void {
 
 /** @returns true if the snapshot at hand is the one that the timestamp names; then it need not be fetched. */
 export function isSnapshotCurrent(set: TrustedSet): boolean {
-  return (
-    set.snapshot !== undefined && isNamedBy(snapshotMeta(required(set, 'timestamp').signed), set.snapshot)
-  );
+  return set.snapshot !== undefined && isNamedBy(snapshotMetaOf(set), set.snapshot);
 }
 
 /**
@@ -184,7 +170,7 @@ export function isSnapshotCurrent(set: TrustedSet): boolean {
  *   METADATA_EXPIRED
  */
 export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
-  const meta = snapshotMeta(required(set, 'timestamp').signed);
+  const meta = snapshotMetaOf(set);
   // 5.5.2: digests before parsing, so that the parser meets only bytes that were meant.
   requireDigests('snapshot', meta, bytes);
   const file = parseEnvelope(bytes, 'snapshot');
@@ -197,7 +183,7 @@ export function trustSnapshot(set: TrustedSet, bytes: Uint8Array, nowMs: number)
 
 /** @returns true if the targets at hand are those that the snapshot names; then they need not be fetched. */
 export function areTargetsCurrent(set: TrustedSet): boolean {
-  return set.targets !== undefined && isNamedBy(targetsMeta(set), set.targets);
+  return set.targets !== undefined && isNamedBy(targetsMetaOf(set), set.targets);
 }
 
 /**
@@ -205,7 +191,7 @@ export function areTargetsCurrent(set: TrustedSet): boolean {
  * @throws WritError METADATA_MIX, METADATA_MALFORMED, SIGNATURE_*, METADATA_EXPIRED
  */
 export function trustTargets(set: TrustedSet, bytes: Uint8Array, nowMs: number): TrustedSet {
-  const meta = targetsMeta(set);
+  const meta = targetsMetaOf(set);
   requireDigests('targets', meta, bytes);
   const file = parseEnvelope(bytes, 'targets');
   requireThreshold(file, rootAuthority(set.root, 'targets'));
@@ -230,7 +216,9 @@ export function snapshotMetaOf(set: TrustedSet): MetaFile {
 
 /** The metadata that bounds the fetch of the top-level targets. */
 export function targetsMetaOf(set: TrustedSet): MetaFile {
-  return targetsMeta(set);
+  const meta = required(set, 'snapshot').signed.meta['targets.json'];
+  if (meta !== undefined) return meta;
+  throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
 
 /** `writ.signedAt` of a timestamp in epoch milliseconds; undefined in repositories of other publishers. */
@@ -250,12 +238,6 @@ export function judgedAtMs(set: TrustedSet, nowMs: number): number {
 
 function snapshotMeta(timestamp: TimestampSigned): MetaFile {
   return timestamp.meta['snapshot.json'];
-}
-
-function targetsMeta(set: TrustedSet): MetaFile {
-  const meta = required(set, 'snapshot').signed.meta['targets.json'];
-  if (meta !== undefined) return meta;
-  throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
 
 /** @throws WritError INTERNAL when it is not there: the order of the workflow is the caller's duty */

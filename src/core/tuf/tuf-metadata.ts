@@ -11,7 +11,6 @@ import {
   checkKey,
   checkRoleKeys,
   countAt,
-  type FileName,
   malformed,
   objectAt,
   optionalBooleanAt,
@@ -20,8 +19,8 @@ import {
 
 export const specVersion = '1.0.34';
 
-export type TopLevelRole = 'root' | 'timestamp' | 'snapshot' | 'targets';
-export const topLevelRoles: readonly TopLevelRole[] = ['root', 'timestamp', 'snapshot', 'targets'];
+export const topLevelRoles = ['root', 'timestamp', 'snapshot', 'targets'] as const;
+export type TopLevelRole = (typeof topLevelRoles)[number];
 
 /** Roles that a server signs without a person, in the order of their signing. */
 export const onlineRoles = ['snapshot', 'timestamp'] as const;
@@ -171,27 +170,23 @@ export function parseEnvelope<Role extends TopLevelRole>(
   };
 }
 
-function readSignatures(name: FileName, value: JsonValue | undefined): MetadataSignature[] {
+function readSignatures(name: string, value: JsonValue | undefined): MetadataSignature[] {
   const seen = new Set<string>();
   return arrayAt(name, value, 'signatures').map((item) => {
     const signature = objectAt(name, item, 'signatures[]');
     const keyid = stringAt(name, signature['keyid'], 'signatures[].keyid');
     // 4.2.1: unique in the file, or a naive count would take one signer for two.
-    if (seen.has(keyid)) throw duplicate(name, keyid);
+    if (seen.has(keyid)) {
+      const facts = { role: name, keyid: keyid.slice(0, 64) };
+      throw new WritError('SIGNATURE_DUPLICATE', `${name}: key ${facts.keyid} signs twice`, { facts });
+    }
     seen.add(keyid);
     return { keyid, sig: stringAt(name, signature['sig'], 'signatures[].sig') };
   });
 }
 
-function duplicate(name: FileName, keyid: string): WritError {
-  const id = keyid.slice(0, 64);
-  return new WritError('SIGNATURE_DUPLICATE', `${name}: key ${id} signs twice`, {
-    facts: { role: name, keyid: id },
-  });
-}
-
 /** @returns the expiry in epoch milliseconds */
-function checkBase(name: FileName, signed: JsonObject): number {
+function checkBase(name: string, signed: JsonObject): number {
   if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(name, signed['spec_version'], 'spec_version'))) {
     throw malformed(name, 'spec_version');
   }
@@ -202,12 +197,7 @@ function checkBase(name: FileName, signed: JsonObject): number {
   return expiresAtMs;
 }
 
-const checks: Readonly<Record<TopLevelRole, (signed: JsonObject, name: FileName) => void>> = {
-  root: checkRoot,
-  timestamp: checkTimestamp,
-  snapshot: checkSnapshot,
-  targets: checkTargets,
-};
+const checks = { root: checkRoot, timestamp: checkTimestamp, snapshot: checkSnapshot, targets: checkTargets };
 
 function checkRoot(signed: JsonObject): void {
   optionalBooleanAt('root', signed['consistent_snapshot'], 'consistent_snapshot');
@@ -244,7 +234,7 @@ function checkMetaFile(role: TopLevelRole, value: JsonValue | undefined, where: 
   if (file['hashes'] !== undefined) checkHashes(role, file['hashes'], `${where}.hashes`);
 }
 
-function checkTargets(signed: JsonObject, name: FileName): void {
+function checkTargets(signed: JsonObject, name: string): void {
   for (const [path, value] of Object.entries(objectAt(name, signed['targets'], 'targets'))) {
     const file = objectAt(name, value, path);
     const length = file['length'];
@@ -254,7 +244,7 @@ function checkTargets(signed: JsonObject, name: FileName): void {
   if (signed['delegations'] !== undefined) checkDelegations(name, signed['delegations']);
 }
 
-function checkHashes(name: FileName, value: JsonValue | undefined, where: string): void {
+function checkHashes(name: string, value: JsonValue | undefined, where: string): void {
   const hashes = objectAt(name, value, where);
   for (const hex of Object.values(hashes)) stringAt(name, hex, where);
   // No digest at all would let every content pass.

@@ -1,18 +1,12 @@
 // Watches how full a file system becomes while somebody else's command may write to it. Owns when that is too much:
 // without quotas nothing else bounds the sum of what a command writes. Frees nothing.
-import * as fs from 'node:fs';
-import { isSystemError } from '../../core/errors.js';
+import { orUndefined } from '../../core/errors.js';
+import { readFreeSpace } from './disk-room.js';
 
 export interface FreeRoom {
   readonly bytes: number;
   /** Left out where the file system does not count them. */
   readonly inodes?: number;
-}
-
-export interface DiskGuard {
-  /** Aborts when half of what was free at the beginning is used up. */
-  readonly signal: AbortSignal;
-  stop(): void;
 }
 
 export interface DiskGuardOptions {
@@ -26,9 +20,14 @@ export interface DiskGuardOptions {
 /** A disk that is fast writes about half a gigabyte meanwhile. */
 const defaultEveryMs = 200;
 
-/** Half: others write there too, and a disk with room left is nobody's emergency. Stop it in any case. */
-export function guardDisk(options: DiskGuardOptions): DiskGuard {
-  const { path, readFree = readFreeRoom, everyMs = defaultEveryMs } = options;
+/**
+ * Half: others write there too, and a disk with room left is nobody's emergency. Stop it in any case.
+ * @returns a signal that aborts when half of what was free at the beginning is used up
+ */
+export function guardDisk({ path, readFree = readFreeRoom, everyMs = defaultEveryMs }: DiskGuardOptions): {
+  readonly signal: AbortSignal;
+  stop(): void;
+} {
   const before = readFree(path);
   const full = new AbortController();
   const timer = setInterval(() => {
@@ -44,11 +43,6 @@ function isHalfUsed(before: FreeRoom, now: FreeRoom): boolean {
 }
 
 function readFreeRoom(path: string): FreeRoom | undefined {
-  try {
-    const { bavail, bsize, ffree, files } = fs.statfsSync(path);
-    return { bytes: bavail * bsize, ...(files === 0 ? {} : { inodes: ffree }) };
-  } catch (error) {
-    if (isSystemError(error)) return undefined;
-    throw error;
-  }
+  const free = orUndefined(() => readFreeSpace(path));
+  return free && { bytes: free.bytes, ...(free.totalInodes === 0 ? {} : { inodes: free.inodes }) };
 }

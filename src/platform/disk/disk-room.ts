@@ -2,7 +2,13 @@
 // as it is: DISK_FULL with what is needed and what there is. Decides by core/release/disk-space; frees nothing.
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
-import { type FreeSpace, type Shortage, type Space, shortageOf } from '../../core/release/disk-space.js';
+import {
+  addSpace,
+  type FreeSpace,
+  type Shortage,
+  type Space,
+  shortageOf,
+} from '../../core/release/disk-space.js';
 import { diskError } from './durable-fs.js';
 
 /** @throws WritError DISK_* when the file system does not answer */
@@ -34,12 +40,8 @@ export interface RoomOptions {
 /** @throws WritError DISK_FULL with facts needed, available, unit and path; DISK_* */
 export function requireRoom({ path, what, space, written }: RoomOptions): void {
   const free = readFreeSpace(path);
-  const shortage = shortageOf(space, withWritten(free, written));
+  const shortage = shortageOf(space, { ...free, ...addSpace(free, ...(written ? [written] : [])) });
   if (shortage !== undefined) throw noRoom(shortage, { path, what });
-}
-
-function withWritten(free: FreeSpace, written: Space = { bytes: 0, inodes: 0 }): FreeSpace {
-  return { ...free, bytes: free.bytes + written.bytes, inodes: free.inodes + written.inodes };
 }
 
 /** The one form of it: the memory of full disks reads the facts again. */
@@ -50,7 +52,7 @@ export function noRoom(
   return new WritError('DISK_FULL', `${what} needs ${needed} ${unit}, and ${available} are free`, {
     facts: { needed, available, unit, path },
     hint: `Free ${Math.max(0, needed - available)} ${unit} on the file system of ${path} (\`df${unit === 'inodes' ? ' -i' : ''}\`); the agent tries again when there is enough.`,
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 
@@ -59,11 +61,8 @@ export function withNeed(error: unknown, { path, what, space }: Omit<RoomOptions
   if (!isWritError(error) || error.code !== 'DISK_FULL' || 'needed' in error.facts) return error;
   try {
     const free = readFreeSpace(path);
-    const { unit, needed } = shortageOf(space, { ...free, bytes: 0 }) ?? {
-      unit: 'bytes',
-      needed: space.bytes,
-    };
-    return noRoom({ unit, needed, available: free.bytes }, { path, what, cause: error });
+    const shortage = shortageOf(space, { ...free, bytes: 0 }) ?? { unit: 'bytes', needed: space.bytes };
+    return noRoom({ ...shortage, available: free.bytes }, { path, what, cause: error });
   } catch (unanswered) {
     if (!isWritError(unanswered)) throw unanswered;
     return error;

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
 import * as calls from './durable-calls.js';
 
@@ -116,7 +117,7 @@ export function diskError(error: unknown, operation: FileOperation): unknown {
   const hint = hintOfErrno[errno];
   return new WritError(code, `${operation.op}: ${error.message}`, {
     facts: { op: operation.op, path: operation.path, errno },
-    ...(hint === undefined ? {} : { hint }),
+    ...given({ hint }),
     cause: error,
   });
 }
@@ -216,12 +217,7 @@ function stepsOf(run: Run): Steps {
   };
 }
 
-interface NewLink {
-  readonly op: string;
-  readonly path: string;
-  readonly target: string;
-  readonly temporary: string;
-}
+type NewLink = Readonly<Record<'op' | 'path' | 'target' | 'temporary', string>>;
 
 function replaceLink(
   { run, rename, flushDirectory, discardFile }: Steps,
@@ -240,7 +236,7 @@ function replaceLink(
 }
 
 /** What is done to one file and flushed, where it must be, by an operation of its own. */
-function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
+function singleFileOperations(run: Run) {
   return {
     createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
     openNew: (op, path, options) => run(op, path, () => calls.openNewFile(path, options)),
@@ -255,21 +251,8 @@ function singleFileOperations(run: Run): Pick<DurableFs, SingleFileOperation> {
     changeGroup: (op, path, groupId) => run(op, path, () => fs.chownSync(path, -1, groupId)),
     changeMode: (op, path, mode) => run(op, path, () => fs.chmodSync(path, mode)),
     flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
-  };
+  } satisfies Partial<DurableFs>;
 }
-
-type SingleFileOperation =
-  | 'createLink'
-  | 'openNew'
-  | 'openKept'
-  | 'write'
-  | 'rewrite'
-  | 'setTime'
-  | 'touch'
-  | 'changeGroup'
-  | 'changeOwner'
-  | 'changeMode'
-  | 'flushDescriptor';
 
 function temporaryBeside(path: string): string {
   return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);

@@ -42,7 +42,9 @@ function emptyAll(top: number): void {
       unlinkFiles(opened, (directory) => {
         const to = inside(top, Buffer.from(`${prefix}${moved}`));
         moved += 1;
-        mendRights(directory);
+        // Of a directory that moves, its own entry for its parent changes: it must be ours to write.
+        const rights = openDirectory(directory);
+        if (rights !== undefined) fs.closeSync(rights);
         fs.renameSync(directory, to);
         left.push(to);
       });
@@ -65,12 +67,6 @@ function unlinkFiles(directory: number, onDirectory: (path: Buffer) => void): vo
 
 function inside(directory: number, name: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
-}
-
-/** Of a directory that moves, its own entry for its parent changes. */
-function mendRights(path: Buffer): void {
-  const opened = openDirectory(path);
-  if (opened !== undefined) fs.closeSync(opened);
 }
 
 /** @returns undefined for what is no directory, as a link to one */

@@ -6,8 +6,7 @@ import { findProcess } from '../process/processes.js';
 import { runCommand } from '../process/run-command.js';
 import type { Clock } from '../time/clock.js';
 import type { DurableFs } from './durable-fs.js';
-import { findLockHolder } from './find-lock-owner.js';
-import { encodeLockNote, type LockHolder } from './lock-owner-rules.js';
+import { encodeLockNote, findLockHolder, type LockHolder } from './find-lock-owner.js';
 
 export interface ProcessLock {
   release(): void;

@@ -3,18 +3,13 @@
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
 
-export interface CertificateOptions {
+/** @returns epoch milliseconds, or undefined when no certificate was seen in time */
+export function certificateEndsAtMs(place: {
   readonly host: string;
   readonly port: number;
   readonly timeoutMs: number;
-}
-
-/** @returns epoch milliseconds, or undefined when no certificate was seen in time */
-export function certificateEndsAtMs({
-  host,
-  port,
-  timeoutMs,
-}: CertificateOptions): Promise<number | undefined> {
+}): Promise<number | undefined> {
+  const { host, port, timeoutMs } = place;
   return new Promise((resolve) => {
     // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.
     // The protocol has no addresses as names of servers, and newer Nodes throw at one.

@@ -35,7 +35,7 @@ export interface AskOptions {
 /** Why there is no answer (`facts.reason` of AGENT_UNREACHABLE). Only `not-running` proves that no agent runs. */
 export type UnreachableReason = 'not-running' | 'denied' | 'silent' | 'closed' | 'failed';
 
-const finalTypes: ReadonlySet<string> = new Set([
+const finalTypes: readonly string[] = [
   'pull.result',
   'rollback.result',
   'status.result',
@@ -43,12 +43,7 @@ const finalTypes: ReadonlySet<string> = new Set([
   'pause.result',
   'verify.result',
   'end',
-]);
-
-/** A watcher is sent one status after the other. */
-function endsAnswer(request: ControlRequest, type: string): boolean {
-  return request.type === 'watch' ? type === 'end' : finalTypes.has(type);
-}
+];
 
 /**
  * Asks the agent; the last message is the one that ends the answer.
@@ -69,7 +64,8 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
       const { type } = message;
       if (type === 'error') throw errorOf(message);
       yield message as unknown as ControlAnswer;
-      if (endsAnswer(options.request, String(type))) return;
+      // A watcher is sent one status after the other.
+      if (options.request.type === 'watch' ? type === 'end' : finalTypes.includes(String(type))) return;
     }
     throw unreachable('closed', 'it closed the connection before its answer was complete', options);
   } finally {
@@ -87,10 +83,7 @@ async function* messagesOf(socket: Socket, options: AskOptions): AsyncGenerator<
   }
 }
 
-async function nextChunk(
-  chunks: AsyncIterator<Uint8Array>,
-  options: AskOptions,
-): Promise<IteratorResult<Uint8Array, unknown>> {
+async function nextChunk(chunks: AsyncIterator<Uint8Array, unknown>, options: AskOptions) {
   const { clock, silenceMs, signal } = options;
   const settled = new AbortController();
   using waiting = joinSignals(settled.signal, signal);
@@ -126,35 +119,23 @@ function errorOf(message: SocketMessage): WritError {
 }
 
 function connectionError(error: NodeJS.ErrnoException, options: AskOptions): WritError {
-  switch (error.code) {
-    case 'ENOENT':
-    case 'ECONNREFUSED':
-      return unreachable('not-running', 'it is not running', options, error);
-    case 'EACCES':
-    case 'EPERM':
-      return unreachable('denied', 'its socket is not open to this user', options, error);
-    default:
-      return unreachable('failed', error.message, options, error);
-  }
+  const { code = '', message } = error;
+  if (['ENOENT', 'ECONNREFUSED'].includes(code))
+    return unreachable('not-running', 'it is not running', options, error);
+  if (['EACCES', 'EPERM'].includes(code))
+    return unreachable('denied', 'its socket is not open to this user', options, error);
+  return unreachable('failed', message, options, error);
 }
 
 function unreachable(reason: UnreachableReason, text: string, options: AskOptions, cause?: Error): WritError {
   return new WritError('AGENT_UNREACHABLE', `the agent does not answer on ${options.socketPath}: ${text}`, {
     facts: { socket: options.socketPath, reason },
     hint: hintOf(reason, options.commandLine),
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }
 
 function hintOf(reason: UnreachableReason, commandLine: string): string {
-  switch (reason) {
-    case 'not-running':
-      return 'sudo systemctl start writ-agent';
-    case 'denied':
-      return `sudo ${commandLine}`;
-    case 'silent':
-    case 'closed':
-    case 'failed':
-      return 'sudo systemctl status writ-agent';
-  }
+  if (reason === 'denied') return `sudo ${commandLine}`;
+  return `sudo systemctl ${reason === 'not-running' ? 'start' : 'status'} writ-agent`;
 }

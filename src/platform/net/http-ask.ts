@@ -4,6 +4,7 @@
 
 import type { Client } from 'undici';
 import { isSystemError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { fitsSocket } from './unix-socket.js';
@@ -39,9 +40,11 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     stop.abort();
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
-  const client = await openClient(question.url.origin, {
+  // Loaded when somebody is asked: a command that only reads the configuration of a group starts without it.
+  const { Client } = await import('undici');
+  const client = new Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
-    ...(unixSocket === undefined ? {} : { socketPath: unixSocket }),
+    ...given({ socketPath: unixSocket }),
   });
   try {
     return await Promise.race([answerOf(client, question, stop.signal), deadline]);
@@ -49,12 +52,6 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     settled.abort();
     await client.destroy();
   }
-}
-
-/** Loaded when somebody is asked: a command that only reads the configuration of a group starts without it. */
-async function openClient(origin: string, options: Client.Options): Promise<Client> {
-  const undici = await import('undici');
-  return new undici.Client(origin, options);
 }
 
 async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
@@ -65,7 +62,7 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
       method: method as 'GET',
       headers: { 'user-agent': 'writ', 'accept-encoding': 'identity', ...headers },
       signal,
-      ...(body === undefined ? {} : { body }),
+      ...given({ body }),
     });
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -74,11 +71,7 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
       bytes += chunk.length;
       if (bytes > maxAnswerBytes) return failed(`its answer is longer than ${maxAnswerBytes} bytes`);
     }
-    return {
-      kind: 'answered',
-      status: response.statusCode,
-      body: Buffer.concat(chunks).toString('utf8'),
-    };
+    return { kind: 'answered', status: response.statusCode, body: Buffer.concat(chunks).toString('utf8') };
   } catch (error) {
     return failed(reasonOf(error));
   }

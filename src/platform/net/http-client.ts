@@ -1,16 +1,15 @@
 // The door to HTTP: undici, one pool of kept-alive connections a base URL. Owns deadlines, the mapping of what
 // the network does to error codes, and what is never decoded: content encodings.
-// Follows a redirect only where http-redirect allows it.
-// Knows nothing of metadata; never buffers a body without a bound.
+// Follows a redirect only where http-rules allows it. Knows nothing of metadata; never buffers a body without a bound.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { Agent, type Dispatcher } from 'undici';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { TransportLimits } from '../../core/limits.js';
 import type { Clock } from '../time/clock.js';
 import { type Deadline, startDeadline } from '../time/deadline.js';
-import { parseRetryAfterMs, transportError } from './http-errors.js';
-import { judgeRedirect, type RedirectRules } from './http-redirect.js';
+import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError } from './http-rules.js';
 
 export interface HttpOptions {
   readonly limits: TransportLimits;
@@ -64,7 +63,7 @@ export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: idleTimeoutMs,
     bodyTimeout: idleTimeoutMs,
-    connect: { timeout: connectTimeoutMs, ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    connect: { timeout: connectTimeoutMs, ...given({ ca: options.ca }) },
   });
   return {
     open: (request) => exchange(agent, baseUrl, options, request),
@@ -93,8 +92,10 @@ async function exchange(
       const response = await ask(agent, url, { ...request, version: options.version }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) {
-        const status = judge(response, url, options.clock);
-        return asExchange(response, { status, url, deadline, limits: options.limits });
+        const refusal = refusalOf(response, url, options.clock);
+        if (refusal === undefined) return asExchange(response, url, deadline, options.limits);
+        response.body.destroy();
+        throw refusal;
       }
       await release(response, deadline, options.limits);
       url = next;
@@ -145,46 +146,32 @@ function redirectOf(
 
 const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
 
-function judge(response: Dispatcher.ResponseData, url: string, clock: Clock): HttpExchange['status'] {
+/** @returns why nobody can decide on this answer; undefined for one that is passed on */
+function refusalOf(response: Dispatcher.ResponseData, url: string, clock: Clock): WritError | undefined {
   const status = response.statusCode;
-  const refuse = (error: WritError): never => {
-    response.body.destroy();
-    throw error;
-  };
   const retryAfterMs = parseRetryAfterMs(headerOf(response, 'retry-after'), clock.nowMs());
   if ((status === 429 || status === 503) && retryAfterMs !== undefined) {
     const facts = { url, status, retryAfterMs };
-    return refuse(new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts }));
+    return new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts });
   }
   if (!decidable.has(status)) {
-    return refuse(
-      new WritError('SERVER_ERROR', `${url} answered with status ${status}`, { facts: { url, status } }),
-    );
+    return new WritError('SERVER_ERROR', `${url} answered with status ${status}`, { facts: { url, status } });
   }
   const encoding = headerOf(response, 'content-encoding');
-  if (encoding !== undefined && encoding !== 'identity') {
-    const facts = { url, status, expected: 'identity', actual: encoding.slice(0, 80) };
-    return refuse(
-      new WritError('SERVER_ERROR', `${url} came with a content encoding nobody asked for`, { facts }),
-    );
-  }
-  return status as HttpExchange['status'];
-}
-
-interface Answered {
-  readonly status: HttpExchange['status'];
-  readonly url: string;
-  readonly deadline: Deadline;
-  readonly limits: TransportLimits;
+  if (encoding === undefined || encoding === 'identity') return undefined;
+  const facts = { url, status, expected: 'identity', actual: encoding.slice(0, 80) };
+  return new WritError('SERVER_ERROR', `${url} came with a content encoding nobody asked for`, { facts });
 }
 
 function asExchange(
   response: Dispatcher.ResponseData,
-  { status, url, deadline, limits }: Answered,
+  url: string,
+  deadline: Deadline,
+  limits: TransportLimits,
 ): HttpExchange {
   const declared = headerOf(response, 'content-length');
   return {
-    status,
+    status: response.statusCode as HttpExchange['status'],
     header: (name) => headerOf(response, name),
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
     body: () => readBody(response, deadline, url),

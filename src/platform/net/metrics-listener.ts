@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../disk/durable-fs.js';
-import { closeWhenIdle, listenUnix, type UnixListener } from './unix-socket.js';
+import { closeWhenIdle, listenUnix } from './unix-socket.js';
 
 export interface MetricsListenerOptions {
   readonly at:
@@ -41,33 +41,25 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
     if (path !== '/metrics') return plain(response, 404, 'metrics are at /metrics\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') return plain(response, 405, 'only GET\n');
     options.text().then(
-      (text) => answer(response, { status: 200, text, contentType: options.contentType }),
+      (text) => answer(response, 200, text, options.contentType),
       () => plain(response, 500, 'the metrics could not be made\n'),
     );
   });
   const { at } = options;
-  return at.kind === 'tcp' ? listenTcp(server, at) : listenSocket(server, at.path, options.durable);
+  if (at.kind === 'tcp') return listenTcp(server, at.host, at.port);
+  return listenSocket(server, at.path, options.durable);
 }
 
 function plain(response: ServerResponse, status: number, text: string): void {
-  answer(response, { status, text, contentType: 'text/plain; charset=utf-8' });
+  answer(response, status, text, 'text/plain; charset=utf-8');
 }
 
-interface Page {
-  readonly status: number;
-  readonly text: string;
-  readonly contentType: string;
-}
-
-function answer(response: ServerResponse, { status, text, contentType }: Page): void {
+function answer(response: ServerResponse, status: number, text: string, contentType: string): void {
   response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
   response.end(text);
 }
 
-async function listenTcp(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-): Promise<MetricsListener> {
+async function listenTcp(server: Server, host: string, port: number): Promise<MetricsListener> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -84,7 +76,11 @@ async function listenTcp(
   const boundPort = typeof bound === 'object' && bound !== null ? bound.port : port;
   return {
     address: `${host.includes(':') ? `[${host}]` : host}:${boundPort}`,
-    close: () => closed(server),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }
 
@@ -94,7 +90,7 @@ async function listenTcp(
  */
 async function listenSocket(server: Server, path: string, durable: DurableFs): Promise<MetricsListener> {
   const sockets = new Set<Socket>();
-  const listener: UnixListener = await listenUnix({
+  const listener = await listenUnix({
     path,
     mode: 0o660,
     durable,
@@ -114,11 +110,4 @@ async function listenSocket(server: Server, path: string, durable: DurableFs): P
       await closing;
     },
   };
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }

@@ -2,6 +2,7 @@
 // root agent builds the mounts as root, gives root up for good, and only then starts the command: the mounts may
 // hold trees that only root can reach. Knows no policy: its caller says what lies where.
 import { constants } from 'node:os';
+import type { UserIds } from '../users/user-id.js';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.js';
 
 /** Absolute paths. */
@@ -18,17 +19,11 @@ export type BoxMount =
   | { readonly kind: 'empty' | 'sealed' | 'directory'; readonly path: string }
   | { readonly kind: 'link'; readonly path: string; readonly target: string };
 
-/** Who the command is when we are root. */
-export interface BoxUser {
-  readonly uid: number;
-  readonly gid: number;
-  /** Supplementary groups. */
-  readonly groups: readonly number[];
-}
+export type BoxUser = UserIds;
 
 export interface Box {
-  /** Left out: as ourselves, who are not root. */
-  readonly user?: BoxUser;
+  /** Who the command is when we are root; left out: as ourselves, who are not root. */
+  readonly user?: UserIds;
   /** A namespace of its own, in which only its own user is known. */
   readonly userNamespace: 'yes' | 'no';
   readonly network: 'yes' | 'no';
@@ -88,25 +83,23 @@ function namespaces({ network }: Box): string[] {
   return ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...net];
 }
 
+const mountFlags = {
+  'read-only': '--ro-bind',
+  writable: '--bind',
+  empty: '--tmpfs',
+  sealed: '--remount-ro',
+  directory: '--dir',
+  link: '--symlink',
+} as const;
+
 function mountArgv(mount: BoxMount): string[] {
-  switch (mount.kind) {
-    case 'read-only':
-      return ['--ro-bind', mount.from, mount.to];
-    case 'writable':
-      return ['--bind', mount.from, mount.to];
-    case 'empty':
-      return ['--tmpfs', mount.path];
-    case 'sealed':
-      return ['--remount-ro', mount.path];
-    case 'directory':
-      return ['--dir', mount.path];
-    case 'link':
-      return ['--symlink', mount.target, mount.path];
-  }
+  const flag = mountFlags[mount.kind];
+  if ('from' in mount) return [flag, mount.from, mount.to];
+  return 'target' in mount ? [flag, mount.target, mount.path] : [flag, mount.path];
 }
 
 /** No capability, no way to a new one, and no group but those that are named. */
-function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: BoxUser): string[] {
+function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: UserIds): string[] {
   const own = groups.length === 0 ? '--clear-groups' : `--groups=${groups.join(',')}`;
   const none = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all', '--no-new-privs'];
   return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, own, ...none, '--'];

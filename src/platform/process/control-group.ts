@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { isSystemError } from '../../core/errors.js';
+import { parentOf } from './processes.js';
 import { runCommand } from './run-command.js';
 
 export interface GroupBounds {
@@ -68,20 +69,13 @@ async function askSystemd(unit: string): Promise<boolean> {
 
 /** @returns false, and moves nobody, where somebody is there who is neither us nor a child of ours */
 function moveAside(directory: string): boolean {
-  const pids = fs
-    .readFileSync(join(directory, 'cgroup.procs'), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '');
-  if (!pids.every((pid) => Number(pid) === process.pid || parentOf(pid) === process.pid)) return false;
+  const lines = fs.readFileSync(join(directory, 'cgroup.procs'), 'utf8').split('\n');
+  const pids = lines.filter((line) => line !== '').map(Number);
+  if (!pids.every((pid) => pid === process.pid || parentOf(pid) === process.pid)) return false;
   const own = join(directory, ownGroup);
   if (!fs.existsSync(own)) fs.mkdirSync(own);
-  for (const pid of pids) fs.writeFileSync(join(own, 'cgroup.procs'), pid);
+  for (const pid of pids) fs.writeFileSync(join(own, 'cgroup.procs'), String(pid));
   return true;
-}
-
-function parentOf(pid: string): number | undefined {
-  const parent = /^PPid:\s+(\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return parent === undefined ? undefined : Number(parent);
 }
 
 /** bubblewrap, its init and setpriv are in the group too. */
@@ -114,13 +108,10 @@ const maxRemovals = 40;
 const removalMs = 25;
 
 async function closeGroup(path: string): Promise<{ outOfMemory: 'yes' | 'no' }> {
-  const kills = /^oom_kill (\d+)$/m.exec(readOr(join(path, 'memory.events'), ''))?.[1] ?? '0';
-  try {
-    fs.writeFileSync(join(path, 'cgroup.kill'), '1');
-  } catch (error) {
-    // Older kernels have no such file: everything in it dies with its PID namespace all the same.
-    if (!isSystemError(error)) throw error;
-  }
+  const events = unlessRefused(() => fs.readFileSync(join(path, 'memory.events'), 'utf8')) ?? '';
+  const kills = /^oom_kill (\d+)$/m.exec(events)?.[1] ?? '0';
+  // Older kernels have no such file: everything in it dies with its PID namespace all the same.
+  unlessRefused(() => fs.writeFileSync(join(path, 'cgroup.kill'), '1'));
   // Who was killed leaves the group a moment later.
   for (let tries = 0; tries < maxRemovals && !removeGroup(path); tries++) await setTimeout(removalMs);
   return { outOfMemory: Number(kills) > 0 ? 'yes' : 'no' };
@@ -136,11 +127,12 @@ function removeGroup(path: string): boolean {
   }
 }
 
-function readOr(path: string, otherwise: string): string {
+/** @returns undefined where the system says no */
+function unlessRefused<T>(act: () => T): T | undefined {
   try {
-    return fs.readFileSync(path, 'utf8');
+    return act();
   } catch (error) {
-    if (isSystemError(error)) return otherwise;
+    if (isSystemError(error)) return undefined;
     throw error;
   }
 }

@@ -4,30 +4,19 @@
 // a dead network file system would hang whoever asks.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import {
-  type FilePlace,
-  type Holder,
-  type HoldKind,
-  heldAt,
-  type Mount,
-  parseMountInfo,
-  placeOf,
-} from '../../core/status/mount-table.js';
+import { given } from '../../core/given.js';
+import type { FilePlace, Holder, Mount } from '../../core/status/mount-table.js';
+import { heldAt, parseMountInfo, placeOf } from '../../core/status/mount-table.js';
 import { readSmallFile } from '../read-file.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
 
-export interface HolderLimits {
-  /** Processes and links looked at. */
-  readonly maxEntries: number;
-  /** Of all tables of mounts together. */
-  readonly maxBytes: number;
-  readonly maxMs: number;
-  readonly maxHolders: number;
-}
+export type HolderLimits = Readonly<typeof defaultHolderLimits>;
 
-export const defaultHolderLimits: HolderLimits = {
+export const defaultHolderLimits = {
+  /** Processes and links looked at. */
   maxEntries: 1_000_000,
+  /** Of all tables of mounts together. */
   maxBytes: 64_000_000,
   maxMs: 5000,
   maxHolders: 1000,
@@ -55,8 +44,7 @@ export interface HolderReport {
 /** @returns who holds which generation or tree; never throws for what a process does meanwhile */
 export async function findHolders(search: HolderSearch): Promise<HolderReport> {
   const walk = startWalk(search);
-  const nothing = { holders: [], complete: 'no', processes: 0, unseen: 0 } as const;
-  if (walk === undefined) return nothing;
+  if (walk === undefined) return { holders: [], complete: 'no', processes: 0, unseen: 0 };
   const seen: ProcessPlace[] = [];
   for (const pid of listPids(walk.proc)) {
     if (!(await walk.mayGoOn(1))) break;
@@ -67,20 +55,16 @@ export async function findHolders(search: HolderSearch): Promise<HolderReport> {
   for (const process of seen) {
     if (!(await lookAtLinks(walk, process))) break;
   }
-  const { holders, limits } = walk;
-  const isWhole = walk.complete && holders.size < limits.maxHolders;
+  const { holders, limits, complete, unseen } = walk;
   return {
     holders: [...holders.values()],
-    complete: isWhole ? 'yes' : 'no',
+    complete: complete && holders.size < limits.maxHolders ? 'yes' : 'no',
     processes: seen.length,
-    unseen: walk.unseen,
+    unseen,
   };
 }
 
-interface ProcessPlace {
-  readonly pid: number;
-  readonly namespace: string;
-}
+type ProcessPlace = { readonly pid: number; readonly namespace: string };
 
 interface Walk {
   readonly proc: string;
@@ -103,8 +87,8 @@ interface Walk {
 
 const sliceMs = 5;
 
-function startWalk({ policy, clock, proc = '/proc', limits: given }: HolderSearch): Walk | undefined {
-  const limits = { ...defaultHolderLimits, ...given };
+function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch): Walk | undefined {
+  const limits = { ...defaultHolderLimits, ...own };
   const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
   const place = placeOf(fs.realpathSync(policy), ownMounts);
   if (place === undefined) return undefined;
@@ -149,7 +133,7 @@ function lookAtProcess(walk: Walk, pid: number): ProcessPlace | undefined {
     if (namespace.why === 'denied' || root.why === 'denied') {
       walk.unseen += 1;
       // Everybody may read a table of mounts; whose namespace it is cannot be told.
-      readTable(walk, pid, { root: '/' });
+      readTable(walk, pid, '/');
     }
     return undefined;
   }
@@ -158,12 +142,12 @@ function lookAtProcess(walk: Walk, pid: number): ProcessPlace | undefined {
   if (namespace.text !== walk.ownNamespace && !walk.tables.has(key)) {
     walk.tables.add(key);
     const known = walk.mounts.get(namespace.text) ?? [];
-    walk.mounts.set(namespace.text, [...known, ...readTable(walk, pid, { root: root.text })]);
+    walk.mounts.set(namespace.text, [...known, ...readTable(walk, pid, root.text)]);
   }
   return { pid, namespace: namespace.text };
 }
 
-function readTable(walk: Walk, pid: number, { root }: { readonly root: string }): Mount[] {
+function readTable(walk: Walk, pid: number, root: string): Mount[] {
   const read = readSmallFile(join(walk.proc, String(pid), 'mountinfo'), { maxBytes: walk.bytesLeft });
   if (read.kind !== 'read') {
     // Longer than what is left; else the process is gone.
@@ -178,7 +162,7 @@ function readTable(walk: Walk, pid: number, { root }: { readonly root: string })
 
 function noteMounts(walk: Walk, mounts: readonly Mount[], pid?: number): void {
   for (const { device, root, mountPoint, lowerDirectories } of mounts) {
-    const of = { what: 'mount', path: mountPoint, ...(pid === undefined ? {} : { pid }) } as const;
+    const of = { what: 'mount', path: mountPoint, ...given({ pid }) } as const;
     note(walk, { device, path: root }, of);
     for (const lower of lowerDirectories) note(walk, placeOf(lower, walk.ownMounts), of);
   }
@@ -191,36 +175,33 @@ async function lookAtLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promis
   const directory = join(walk.proc, String(pid));
   const mounts = walk.mounts.get(namespace) ?? [];
   for (const what of ['cwd', 'root'] as const)
-    noteLink(walk, mounts, { pid, what, link: join(directory, what) });
+    noteLink(walk, mounts, { pid, what, path: join(directory, what) });
   const { names, why } = listProcNames(join(directory, 'fd'));
   if (why === 'denied') walk.unseen += 1;
   for (let from = 0; from < names.length; from += 128) {
     const some = names.slice(from, from + 128);
     if (!(await walk.mayGoOn(some.length))) return false;
-    for (const name of some) noteLink(walk, mounts, { pid, what: 'open', link: join(directory, 'fd', name) });
+    for (const name of some) noteLink(walk, mounts, { pid, what: 'open', path: join(directory, 'fd', name) });
   }
   return walk.mayGoOn(2);
 }
 
-interface LinkOf {
-  readonly pid: number;
-  readonly what: Exclude<HoldKind, 'mount'>;
-  readonly link: string;
-}
+type HoldOf = Omit<Holder, 'held' | 'command'>;
 
-function noteLink(walk: Walk, mounts: readonly Mount[], { pid, what, link }: LinkOf): void {
-  const { text } = readProcLink(link);
+/** @param link its path is that of the link; who holds what it leads to is noted */
+function noteLink(walk: Walk, mounts: readonly Mount[], link: HoldOf): void {
+  const { text } = readProcLink(link.path);
   // Sockets, pipes and the like have no path; devices are nobody's policy.
   if (text?.startsWith('/') !== true || text.startsWith('/dev/')) return;
-  note(walk, placeOf(text, mounts), { pid, what, path: text });
+  note(walk, placeOf(text, mounts), { ...link, path: text });
 }
 
-function note(walk: Walk, place: FilePlace | undefined, of: Omit<Holder, 'held' | 'command'>): void {
+function note(walk: Walk, place: FilePlace | undefined, of: HoldOf): void {
   const held = place && heldAt(place, walk.policy);
   if (held === undefined || walk.holders.size >= walk.limits.maxHolders) return;
   // A mount of the host is in the table of every namespace that was made after it: it is told once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
   const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);
-  walk.holders.set(key, { held, ...of, ...(command === undefined ? {} : { command }) });
+  walk.holders.set(key, { held, ...of, ...given({ command }) });
 }

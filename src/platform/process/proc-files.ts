@@ -5,20 +5,13 @@ import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
 import { readSmallFile } from '../read-file.js';
 
-export interface LinkRead {
-  readonly text?: string;
-  readonly why?: 'gone' | 'denied';
-}
-
 /** @returns the ids of all processes that this one may know of */
 export function listPids(proc: string): number[] {
-  return fs
-    .readdirSync(proc)
-    .filter((name) => /^[1-9][0-9]*$/.test(name))
-    .map(Number);
+  const names = fs.readdirSync(proc);
+  return names.filter((name) => /^[1-9][0-9]*$/.test(name)).map(Number);
 }
 
-export function readProcLink(path: string): LinkRead {
+export function readProcLink(path: string): { readonly text?: string; readonly why?: 'gone' | 'denied' } {
   try {
     return { text: fs.readlinkSync(path) };
   } catch (error) {

@@ -11,11 +11,8 @@ export interface ProcessInfo {
   readonly effectiveUid: number;
 }
 
-export interface PidFile {
-  readonly pid: number;
-  /** Owner of the file. */
-  readonly uid: number;
-}
+/** `uid`: owner of the file. */
+export type PidFile = { readonly pid: number; readonly uid: number };
 
 const maxPidFileBytes = 64;
 const deadStates = new Set(['Z', 'X', 'x']);
@@ -25,8 +22,7 @@ export function findProcess(pid: number): ProcessInfo | undefined {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
     const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1');
-    // The name of a program may hold spaces and parentheses: fields are counted from the last one.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(stat);
     const startTicks = Number(fields[19]);
     const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
     if (deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid))
@@ -36,6 +32,11 @@ export function findProcess(pid: number): ProcessInfo | undefined {
     if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
     throw error;
   }
+}
+
+/** The name of a program may hold spaces and parentheses: fields are counted from the last one. */
+function statFields(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 const maxChildren = 4096;
@@ -49,9 +50,10 @@ export function childrenOf(pid: number): readonly ProcessInfo[] {
     .flatMap((child) => findProcess(child) ?? []);
 }
 
-function parentOf(pid: number): number | undefined {
+/** @returns undefined for a process that is gone */
+export function parentOf(pid: number): number | undefined {
   const stat = readProcText(`/proc/${pid}/stat`, maxProcBytes);
-  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  return stat === undefined ? undefined : Number(statFields(stat)[1]);
 }
 
 /** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */

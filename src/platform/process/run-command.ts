@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { isSystemError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { maxTimerMs } from '../time/clock.js';
 import { inheritedDescriptors } from './inherited-descriptors.js';
 
@@ -75,7 +76,7 @@ function start(options: CommandOptions): ChildProcess {
       detached: true,
       env: { ...notInherited, PATH: defaultPath, ...options.env },
       stdio: stdio.all,
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...given({ cwd: options.cwd }),
     });
   } finally {
     stdio.close();
@@ -86,7 +87,9 @@ type Stdio = (number | 'pipe' | 'ignore')[];
 
 /** Nothing but what the command is given: what we have inherited by ourselves is covered. */
 function openStdio(options: CommandOptions): { readonly all: Stdio; close(): void } {
-  const all: Stdio = ['pipe', 'pipe', 'pipe', ...statusPipe(options), ...(options.extraDescriptors ?? [])];
+  const { maxStatusBytes, extraDescriptors = [] } = options;
+  const all: Stdio = ['pipe', 'pipe', 'pipe', ...extraDescriptors];
+  if (maxStatusBytes !== undefined) all.splice(3, 0, 'pipe');
   const inherited = inheritedDescriptors().filter((descriptor) => descriptor >= all.length);
   if (inherited.length === 0) return { all, close: () => undefined };
   const nothing = openSync('/dev/null', constants.O_RDONLY);
@@ -95,10 +98,6 @@ function openStdio(options: CommandOptions): { readonly all: Stdio; close(): voi
     all[descriptor] = nothing;
   }
   return { all, close: () => closeSync(nothing) };
-}
-
-function statusPipe({ maxStatusBytes }: CommandOptions): 'pipe'[] {
-  return maxStatusBytes === undefined ? [] : ['pipe'];
 }
 
 /** How long pipes may stay open after the leader's end, or a killed leader may take to die. */
@@ -111,22 +110,20 @@ function watch(
   resolve: (result: CommandResult) => void,
 ): void {
   const { maxOutputBytes: maxBytes, stdoutEncoding: encoding = 'utf8', onStderr } = options;
-  const stdout = collect(child.stdout, { maxBytes, encoding });
-  const stderr = collect(child.stderr, { maxBytes, encoding: 'utf8', ...(onStderr && { onText: onStderr }) });
+  const stdout = collect(child.stdout, maxBytes);
+  const stderr = collect(child.stderr, maxBytes, onStderr);
   const { maxStatusBytes } = options;
-  const status =
-    maxStatusBytes === undefined
-      ? undefined
-      : collect(child.stdio[3] as NodeJS.ReadableStream, { maxBytes: maxStatusBytes, encoding: 'utf8' });
+  const pipe = child.stdio[3] as NodeJS.ReadableStream | null | undefined;
+  const status = maxStatusBytes === undefined ? undefined : collect(pipe, maxStatusBytes);
   const output = (): CommandOutput => ({
-    stdout: stdout.text(),
+    stdout: stdout.text(encoding),
     stderr: stderr.text(),
     truncated: stdout.truncated() || stderr.truncated(),
     durationMs: performance.now() - startedMs,
-    ...(status === undefined ? {} : { status: status.text() }),
+    ...given({ status: status?.text() }),
   });
   let stopped: 'timed-out' | 'aborted' | undefined;
-  let exit: Exit | undefined;
+  let exit: ReturnType<typeof endOf> | undefined;
   let grace: NodeJS.Timeout | undefined;
   const finish = (result: CommandEnd): void => {
     clearTimeout(deadline);
@@ -135,7 +132,7 @@ function watch(
     letGo(child);
     resolve(result.kind === 'not-started' ? result : { ...output(), ...result });
   };
-  const settle = (): void => finish(stopped === undefined ? endOf(exit) : { kind: stopped });
+  const settle = (): void => finish(stopped === undefined ? (exit ?? endOf(1, null)) : { kind: stopped });
   // A daemon that left the group keeps the pipes open, and a process inside the kernel does not die at once:
   // neither may hold the verdict. Through setImmediate, so that what the pipes hold is read first.
   const settleSoon = (): void => {
@@ -155,7 +152,7 @@ function watch(
   child.on('error', (error) => finish({ kind: 'not-started', reason: reasonOf(error) }));
   // A grandchild that keeps the pipe open would keep 'close' from ever coming: kill the group first.
   child.on('exit', (exitCode, signal) => {
-    exit = { exitCode, signal };
+    exit = endOf(exitCode, signal);
     killGroup(child);
     settleSoon();
   });
@@ -165,17 +162,11 @@ function watch(
   child.stdin?.end(options.input ?? '');
 }
 
-interface Exit {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
 type CommandEnd = DistributiveOmit<CommandResult, keyof CommandOutput>;
 type DistributiveOmit<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
 
-function endOf(exit: Exit | undefined): CommandEnd {
-  if (exit?.signal) return { kind: 'killed', signal: exit.signal };
-  return { kind: 'exited', exitCode: exit?.exitCode ?? 1 };
+function endOf(exitCode: number | null, signal: NodeJS.Signals | null): CommandEnd {
+  return signal ? { kind: 'killed', signal } : { kind: 'exited', exitCode: exitCode ?? 1 };
 }
 
 /** Our ends of the pipes and our wait: what is left of the command must not keep this process alive. */
@@ -197,19 +188,11 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-interface Collector {
-  text(): string;
-  truncated(): boolean;
-}
-
-interface CollectOptions {
-  readonly maxBytes: number;
-  readonly encoding: 'utf8' | 'latin1';
-  readonly onText?: (text: string) => void;
-}
-
-function collect(stream: NodeJS.ReadableStream | null, options: CollectOptions): Collector {
-  const { maxBytes, encoding, onText } = options;
+function collect(
+  stream: NodeJS.ReadableStream | null | undefined,
+  maxBytes: number,
+  onText?: (text: string) => void,
+): { text(encoding?: BufferEncoding): string; truncated(): boolean } {
   const chunks: Buffer[] = [];
   let kept = 0;
   let truncated = false;
@@ -222,7 +205,10 @@ function collect(stream: NodeJS.ReadableStream | null, options: CollectOptions):
     }
     kept += Math.min(chunk.length, Math.max(room, 0));
   });
-  return { text: () => Buffer.concat(chunks).toString(encoding), truncated: () => truncated };
+  return {
+    text: (encoding = 'utf8') => Buffer.concat(chunks).toString(encoding),
+    truncated: () => truncated,
+  };
 }
 
 function reasonOf(error: unknown): string {

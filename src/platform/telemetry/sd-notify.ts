@@ -2,6 +2,7 @@
 // unix family. Owns the order and the form of what is said; never what is true. Without NOTIFY_SOCKET there is no door.
 // Telling is no outcome: what cannot be told is one warning in the log.
 
+import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
 import type { Logger } from './log.js';
 
@@ -35,7 +36,6 @@ const deadlineMs = 10_000;
 export function openNotifier(options: NotifierOptions): Notifier | undefined {
   const socket = options.env['NOTIFY_SOCKET'];
   if (socket === undefined || socket === '') return undefined;
-  const watchdog = watchdogMs(options.env, options.pid);
   const program = createProgram(socket, options);
   let tail: Promise<unknown> = Promise.resolve();
   return {
@@ -50,7 +50,7 @@ export function openNotifier(options: NotifierOptions): Notifier | undefined {
         await tail;
       }
     },
-    ...(watchdog === undefined ? {} : { watchdogMs: watchdog }),
+    ...given({ watchdogMs: watchdogMs(options.env, options.pid) }),
   };
 }
 
@@ -58,7 +58,7 @@ type Program = (lines: readonly string[]) => Promise<'told' | 'failed'>;
 
 function createProgram(socket: string, { log, path }: NotifierOptions): Program {
   const flags = waitsForReader(socket) ? [] : ['--no-block'];
-  const env = { NOTIFY_SOCKET: socket, ...(path === undefined ? {} : { PATH: path }) };
+  const env = { NOTIFY_SOCKET: socket, ...given({ PATH: path }) };
   let state: 'works' | 'fails' | 'missing' = 'works';
   return async (lines) => {
     if (state === 'missing') return 'failed';

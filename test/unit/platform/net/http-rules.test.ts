@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { judgeRedirect, type RedirectRules } from '../../../../src/platform/net/http-redirect.js';
+import { judgeRedirect, type RedirectRules } from '../../../../src/platform/net/http-rules.js';
 
 const allowed = ['cdn.example.net', 'cdn.example.net:8443', '[2001:db8::1]'];
 

@@ -7,7 +7,7 @@ import {
   judgeLockHolder,
   type LockNote,
   parseLockNote,
-} from '../../../../src/platform/disk/lock-owner-rules.js';
+} from '../../../../src/platform/disk/find-lock-owner.js';
 
 const note: LockNote = { what: 'agent', pid: 4711, startTicks: 99, sinceMs: Date.UTC(2026, 10, 21, 16, 30) };
 const writer = { pid: 4711, startTicks: 99, command: 'node' };

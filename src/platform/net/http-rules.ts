@@ -1,0 +1,91 @@
+// What an answer of HTTP means: how long a Retry-After is, where a redirect may lead, and what went wrong, as error codes.
+// The one place that knows the names undici and the kernel use. Pure.
+import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
+import type { Deadline } from '../time/deadline.js';
+
+/**
+ * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
+ * @returns the delay in milliseconds, at most maxRetryAfterMs; undefined if none
+ */
+export function parseRetryAfterMs(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined;
+  const delayMs = /^\d{1,12}$/.test(value) ? Number(value) * 1000 : parseHttpDate(value) - nowMs;
+  return Number.isFinite(delayMs) ? Math.min(Math.max(delayMs, 0), maxRetryAfterMs) : undefined;
+}
+
+/** Date.parse alone takes almost any text for some date: `-5` is in May 2001. */
+function parseHttpDate(value: string): number {
+  return /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
+}
+
+interface FailedExchange {
+  readonly url: string;
+  /** `head`: no response yet; `body`: it had begun. */
+  readonly phase: 'head' | 'body';
+  readonly deadline: Deadline;
+}
+
+/** @returns the coded error for what an exchange threw; a WritError comes back as it is. */
+export function transportError(error: unknown, { url, phase, deadline }: FailedExchange): WritError {
+  if (isWritError(error)) return error;
+  if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
+  const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
+  const reason = error instanceof Error ? error.message : String(error);
+  return new WritError(codeOf(errno, phase), `${url}: ${reason}`, { facts: { url, errno }, cause: error });
+}
+
+/** The parser of HTTP met something that is none, headers without end, or two lengths of one body. */
+const notHttp: ReadonlySet<string> = new Set([
+  'HTTPParserError',
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
+
+function codeOf(errno: string, phase: FailedExchange['phase']): ErrorCode {
+  if (errno === 'UND_ERR_HEADERS_TIMEOUT' || errno === 'UND_ERR_BODY_TIMEOUT') return 'DOWNLOAD_TIMEOUT';
+  if (notHttp.has(errno) || errno.startsWith('HPE_')) return 'SERVER_ERROR';
+  return phase === 'body' ? 'DOWNLOAD_TRUNCATED' : 'SERVER_UNREACHABLE';
+}
+
+export interface RedirectRules {
+  /** Redirects followed so far for this request. */
+  readonly hops: number;
+  /** Hosts, with a port where it is not 443. */
+  readonly allowed: readonly string[];
+}
+
+export type RedirectVerdict =
+  | { readonly kind: 'follow'; readonly url: string }
+  | { readonly kind: 'refuse'; readonly reason: string };
+
+const maxUrlCharacters = 4000;
+
+/**
+ * On the same host and scheme a server may call its files what it likes; anywhere else only a configured host, over
+ * https, or whoever answers could send a host into its own private network.
+ * @param from absolute URL that answered with a redirect
+ * @param location its Location, as it came
+ */
+export function judgeRedirect(
+  from: string,
+  location: string | undefined,
+  { hops, allowed }: RedirectRules,
+): RedirectVerdict {
+  if (hops >= maxRedirects) return refuse(`more than ${maxRedirects} times`);
+  if (location === undefined || location.length > maxUrlCharacters || !URL.canParse(location, from))
+    return refuse('to no place');
+  const here = new URL(from);
+  const there = new URL(location, from);
+  if (there.username !== '' || there.password !== '') return refuse('to a place with a name or password');
+  const follow: RedirectVerdict = { kind: 'follow', url: `${there.origin}${there.pathname}${there.search}` };
+  if (there.origin === here.origin) return follow;
+  // To plain http never, whatever is configured: who listens there would learn and choose what a host gets.
+  if (there.protocol !== 'https:') return refuse('to another scheme or host');
+  const isAllowed = allowed.some((host) => new URL(`https://${host}`).host === there.host);
+  return isAllowed ? follow : refuse('to a host that is not in `redirects`');
+}
+
+function refuse(reason: string): RedirectVerdict {
+  return { kind: 'refuse', reason };
+}
