@@ -67,6 +67,16 @@ export function orUndefined<T>(read: () => T): T | undefined {
   }
 }
 
+/** As orUndefined, where the system refuses it: with one of these codes, or any where none is named. */
+export function unlessRefused<T>(act: () => T, codes?: readonly string[]): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (!isSystemError(error) || codes?.includes(error.code ?? '') === false) throw error;
+    return undefined;
+  }
+}
+
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
 export function toWritError(value: unknown): WritError {
   if (isWritError(value)) return value;

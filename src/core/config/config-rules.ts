@@ -3,7 +3,7 @@
 import { checkBounds, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
-import { at, type ConfigPath, type Finding, type Group, group, list, texts, valuesAt } from './findings.js';
+import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 import { boxRules } from './hook-rules.js';
 
 export interface RuleOptions {
@@ -176,7 +176,7 @@ function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
   for (const [index, value] of list(file['workers']).entries()) {
     const worker = group(value);
     const path = ['workers', index];
-    const uses = texts(worker['uses']);
+    const uses = list(worker['uses']).filter((one) => typeof one === 'string');
     for (const [place, bundle] of list(worker['uses']).entries()) {
       if (typeof bundle !== 'string') continue;
       if (!known.includes(bundle)) yield at([...path, 'uses', place], unknownText('bundle', bundle, known));

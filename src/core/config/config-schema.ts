@@ -2,28 +2,8 @@
 // nowhere else. A key whose feature does not exist is not here, and so refused as unknown. What a schema cannot say
 // is in config-rules.
 import { durationPattern } from '../names.js';
-import {
-  absolutePath,
-  account,
-  boolean,
-  command,
-  durationFrom,
-  type GroupOf,
-  glob,
-  type Key,
-  type Keys,
-  list,
-  matching,
-  name,
-  object,
-  oneOf,
-  type Schema,
-  size,
-  sizeFrom,
-  text,
-  type ValueOf,
-  whole,
-} from './config-keys.js';
+import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
+import * as key from './config-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
 export interface DriverSchema {
@@ -36,16 +16,16 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
-const timeout = durationFrom(1, hourMs);
-const memory = sizeFrom(1e6, 1e12);
+const timeout = key.durationFrom(1, hourMs);
+const memory = key.sizeFrom(1e6, 1e12);
 /** The trust store takes a metadata file of more than 16 MB for one that was never put there. */
-const metadataSize = sizeFrom(1000, 16e6);
+const metadataSize = key.sizeFrom(1000, 16e6);
 
 const paths: Key<readonly string[]> = {
-  ...list(
+  ...key.list(
     {
       // Without `//`, `/./` and `/../`: what is compared with the state directory must be what is mounted.
-      ...matching(
+      ...key.matching(
         '^(?!.*//)(?!.*/\\.{1,2}(/|$))/[^\\u0000-\\u001f]+$',
         'an absolute path without . and .., as /run/knot-resolver',
       ),
@@ -59,34 +39,34 @@ const paths: Key<readonly string[]> = {
 
 /** Keys that only a sandbox can grant, beside `memory`. */
 export const boxKeys = {
-  user: account('the name or number of a user'),
-  network: boolean,
+  user: key.account('the name or number of a user'),
+  network: key.boolean,
   binds: paths,
   writable: paths,
-  userNamespace: boolean,
-  processes: whole(1, 100_000),
+  userNamespace: key.boolean,
+  processes: key.whole(1, 100_000),
 };
 
 /** What every command that judges a policy may have. */
 const judgeKeys = {
-  run: command,
+  run: key.command,
   timeout,
   memory,
   // A pattern of more characters is a program.
-  reject: { ...text(1000, 'a regular expression of at most 1000 characters, as "^ERROR"'), minLength: 1 },
-  retry: whole(0, 100),
+  reject: { ...key.text(1000, 'a regular expression of at most 1000 characters, as "^ERROR"'), minLength: 1 },
+  retry: key.whole(0, 100),
   ...boxKeys,
 };
 /** Of commands that may also act on the host. */
-const groupHookKeys = { ...judgeKeys, sandbox: oneOf(['off'], 'off, or left out') };
+const groupHookKeys = { ...judgeKeys, sandbox: key.oneOf(['off'], 'off, or left out') };
 
-const check = object(
+const check = key.object(
   {
     ...judgeKeys,
-    name: matching('^[^\\u0000-\\u001f\\u007f]{1,80}$', 'one line of 1 to 80 characters'),
-    parse: list(glob, { min: 1, max: 100 }),
+    name: key.matching('^[^\\u0000-\\u001f\\u007f]{1,80}$', 'one line of 1 to 80 characters'),
+    parse: key.list(key.glob, { min: 1, max: 100 }),
     schema: {
-      ...matching(
+      ...key.matching(
         '^(/|bundle:[^/])[^\\u0000-\\u001f]*$',
         'an absolute path, or bundle:PATH for a file of the bundle',
       ),
@@ -96,24 +76,27 @@ const check = object(
   ['name'],
 );
 
-const bundle = object(
+const bundle = key.object(
   {
-    name,
-    channel: name,
-    checks: list(check, { min: 0, max: 100 }),
+    name: key.name,
+    channel: key.name,
+    checks: key.list(check, { min: 0, max: 100 }),
     // Never executable, never writable by others than the owner: a worker must not be able to change policy.
-    mode: matching(
+    mode: key.matching(
       '^0[46][04][04]$',
       'a file mode in quotes without write or execute for others, as "0644" or "0640"',
     ),
-    group: account('the name or number of a group'),
+    group: key.account('the name or number of a group'),
   },
   ['name'],
 );
 
-const whenKeys = { reset: list(glob, { min: 1, max: 100 }), restart: list(glob, { min: 1, max: 100 }) };
+const whenKeys = {
+  reset: key.list(key.glob, { min: 1, max: 100 }),
+  restart: key.list(key.glob, { min: 1, max: 100 }),
+};
 const when: Key<readonly string[] | GroupOf<typeof whenKeys>> = {
-  ...list(glob, { min: 0, max: 100 }),
+  ...key.list(key.glob, { min: 0, max: 100 }),
   type: ['array', 'object'],
   description: 'a list of globs, or a group {reset: GLOBS, restart: GLOBS}',
   additionalProperties: false,
@@ -123,8 +106,8 @@ const when: Key<readonly string[] | GroupOf<typeof whenKeys>> = {
 /** Keys of `reset:` that every driver has. */
 export const commonResetKeys = {
   timeout,
-  min: whole(0, 10_000),
-  retry: whole(0, 100),
+  min: key.whole(0, 10_000),
+  retry: key.whole(0, 100),
   deadline: timeout,
 };
 
@@ -134,29 +117,29 @@ const reset: Key<Readonly<Record<string, unknown>> & GroupOf<typeof commonResetK
   description: 'a group of keys that names a driver, as {signal: HUP}',
 };
 
-const worker = object(
+const worker = key.object(
   {
-    name,
-    uses: list(name, { min: 1, max: 256 }),
+    name: key.name,
+    uses: key.list(key.name, { min: 1, max: 256 }),
     when,
-    rolling: whole(1, 10_000),
-    onDead: oneOf(['restart', 'report'], 'restart or report'),
-    canary: object({ ...judgeKeys, start: command, probe: command }),
-    load: object(groupHookKeys, ['run']),
+    rolling: key.whole(1, 10_000),
+    onDead: key.oneOf(['restart', 'report'], 'restart or report'),
+    canary: key.object({ ...judgeKeys, start: key.command, probe: key.command }),
+    load: key.object(groupHookKeys, ['run']),
     reset,
-    confirm: oneOf(['required', 'optional'], 'required or optional'),
-    settle: durationFrom(0, dayMs),
-    minInterval: durationFrom(0, 30 * dayMs),
-    probe: object({ ...groupHookKeys, deadline: timeout }, ['run']),
+    confirm: key.oneOf(['required', 'optional'], 'required or optional'),
+    settle: key.durationFrom(0, dayMs),
+    minInterval: key.durationFrom(0, 30 * dayMs),
+    probe: key.object({ ...groupHookKeys, deadline: timeout }, ['run']),
   },
   ['name', 'uses'],
 );
 
 const mirrorKeys = {
-  url: text(2000, 'a URL, as https://policy.example.net/'),
-  ca: absolutePath,
-  redirects: list(
-    matching(
+  url: key.text(2000, 'a URL, as https://policy.example.net/'),
+  ca: key.absolutePath,
+  redirects: key.list(
+    key.matching(
       '^([a-z0-9]([a-z0-9.-]{0,252})|\\[[0-9a-f:.]{2,45}\\])(:[1-9][0-9]{0,4})?$',
       'a host in small letters, with a port if it is not 443, as cdn.example.net:8443',
     ),
@@ -164,7 +147,7 @@ const mirrorKeys = {
   ),
 };
 const mirror: Key<string | GroupOf<typeof mirrorKeys, 'url'>> = {
-  ...object(mirrorKeys, ['url']),
+  ...key.object(mirrorKeys, ['url']),
   type: ['string', 'object'],
   description: 'a URL, or a group of keys as {url: URL, ca: FILE}',
   maxLength: 2000,
@@ -181,82 +164,82 @@ const repository: Key<ValueOf<typeof mirror> | readonly ValueOf<typeof mirror>[]
 const labels: Key<Readonly<Record<string, string>>> = {
   type: 'object',
   maxProperties: 64,
-  propertyNames: name,
-  additionalProperties: text(200, 'a text of at most 200 characters'),
+  propertyNames: key.name,
+  additionalProperties: key.text(200, 'a text of at most 200 characters'),
   description: 'a group of labels, as {site: fra1}',
 };
 
-const staleHook = object({ run: command, timeout }, ['run']);
+const staleHook = key.object({ run: key.command, timeout }, ['run']);
 
 /** The whole file. */
-export const configSchema = object(
+export const configSchema = key.object(
   {
     repository,
-    root: absolutePath,
-    state: absolutePath,
-    policy: absolutePath,
-    run: absolutePath,
-    socket: absolutePath,
-    host: object({
-      id: matching(
+    root: key.absolutePath,
+    state: key.absolutePath,
+    policy: key.absolutePath,
+    run: key.absolutePath,
+    socket: key.absolutePath,
+    host: key.object({
+      id: key.matching(
         '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$',
         'a name of the host: up to 128 letters, digits and . _ : -',
       ),
       labels,
     }),
-    poll: object({
-      every: durationFrom(1000, 30 * dayMs),
-      cron: text(200, 'a cron expression, as "*/5 * * * *"'),
-      timeZone: text(64, 'a time zone, as Europe/Berlin'),
+    poll: key.object({
+      every: key.durationFrom(1000, 30 * dayMs),
+      cron: key.text(200, 'a cron expression, as "*/5 * * * *"'),
+      timeZone: key.text(64, 'a time zone, as Europe/Berlin'),
     }),
-    bundles: list(bundle, { min: 1, max: 256 }),
-    together: list(list(name, { min: 2, max: 256 }), { min: 0, max: 100 }),
-    workers: list(worker, { min: 0, max: 256 }),
-    sandbox: oneOf(['required', 'auto', 'off'], 'required, auto or off'),
-    keep: object({ generations: whole(2, 1000), grace: durationFrom(0, 30 * dayMs) }),
-    refusals: object({ retry: durationFrom(1000, dayMs) }),
-    scrub: object({
+    bundles: key.list(bundle, { min: 1, max: 256 }),
+    together: key.list(key.list(key.name, { min: 2, max: 256 }), { min: 0, max: 100 }),
+    workers: key.list(worker, { min: 0, max: 256 }),
+    sandbox: key.oneOf(['required', 'auto', 'off'], 'required, auto or off'),
+    keep: key.object({ generations: key.whole(2, 1000), grace: key.durationFrom(0, 30 * dayMs) }),
+    refusals: key.object({ retry: key.durationFrom(1000, dayMs) }),
+    scrub: key.object({
       every: {
-        ...durationFrom(10_000, 30 * dayMs),
+        ...key.durationFrom(10_000, 30 * dayMs),
         pattern: `${durationPattern}|^off$`,
         description: 'a duration, as 1h, or off',
       },
-      repair: boolean,
-      rate: sizeFrom(100_000, 10e9),
+      repair: key.boolean,
+      rate: key.sizeFrom(100_000, 10e9),
     }),
-    staleAfter: durationFrom(1000, 365 * dayMs),
-    maxStale: durationFrom(1000, 365 * dayMs),
+    staleAfter: key.durationFrom(1000, 365 * dayMs),
+    maxStale: key.durationFrom(1000, 365 * dayMs),
     onStale: staleHook,
     onFresh: staleHook,
-    untrusted: oneOf(['keep', 'rollback'], 'keep or rollback'),
-    metrics: object({
-      listen: matching(
+    untrusted: key.oneOf(['keep', 'rollback'], 'keep or rollback'),
+    metrics: key.object({
+      listen: key.matching(
         '^(\\[[0-9a-fA-F:.]{2,45}\\]|[A-Za-z0-9][A-Za-z0-9.-]{0,252}):[0-9]{1,5}$',
         'HOST:PORT, as 127.0.0.1:9464',
       ),
-      socket: absolutePath,
+      socket: key.absolutePath,
     }),
-    events: object({ file: absolutePath }, ['file']),
-    limits: object({
-      archive: size,
-      entries: whole(1, 10_000_000),
-      file: size,
-      tree: size,
-      depth: whole(1, 256),
-      ratio: whole(1, 100_000),
-      metadata: object({
+    events: key.object({ file: key.absolutePath }, ['file']),
+    limits: key.object({
+      archive: key.size,
+      entries: key.whole(1, 10_000_000),
+      file: key.size,
+      tree: key.size,
+      depth: key.whole(1, 256),
+      ratio: key.whole(1, 100_000),
+      metadata: key.object({
         root: metadataSize,
         timestamp: metadataSize,
         snapshot: metadataSize,
         targets: metadataSize,
-        rotations: whole(1, 1024),
+        rotations: key.whole(1, 1024),
       }),
-      timeouts: object({
-        connect: durationFrom(100, 10 * minuteMs),
-        idle: durationFrom(100, 10 * minuteMs),
-        metadata: durationFrom(1000, hourMs),
-        refresh: durationFrom(1000, hourMs),
-        archive: durationFrom(1000, dayMs),
+      timeouts: key.object({
+        connect: key.durationFrom(100, 10 * minuteMs),
+        idle: key.durationFrom(100, 10 * minuteMs),
+        metadata: key.durationFrom(1000, hourMs),
+        refresh: key.durationFrom(1000, hourMs),
+        archive: key.durationFrom(1000, dayMs),
       }),
     }),
   },
@@ -269,5 +252,5 @@ export type ConfigFile = ValueOf<typeof configSchema>;
 /** @returns the schema of a `reset:` that names this driver */
 export function driverSchema(driver: DriverSchema): Schema {
   const keys: Keys = { ...(driver.properties as Keys), ...commonResetKeys };
-  return object(keys, [driver.name, ...driver.required]);
+  return key.object(keys, [driver.name, ...driver.required]);
 }

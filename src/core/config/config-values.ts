@@ -3,20 +3,7 @@
 
 import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
-import type {
-  AgentConfig,
-  BundleConfig,
-  CanaryConfig,
-  CheckConfig,
-  FreshnessConfig,
-  HookConfig,
-  MetricsConfig,
-  MirrorConfig,
-  ParseCheckConfig,
-  PollConfig,
-  ScrubConfig,
-  WorkerGroupConfig,
-} from './config.js';
+import type { AgentConfig, BundleConfig, HookConfig, MirrorConfig, WorkerGroupConfig } from './config.js';
 import { buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
@@ -109,12 +96,16 @@ function buildMirror(mirror: MirrorFile): MirrorConfig {
   return { url, redirects, ...given({ ca }) };
 }
 
-function buildPoll({ every = defaultDurations.every, cron, timeZone }: ConfigFile['poll'] = {}): PollConfig {
+function buildPoll({
+  every = defaultDurations.every,
+  cron,
+  timeZone,
+}: ConfigFile['poll'] = {}): AgentConfig['poll'] {
   if (cron === undefined) return { kind: 'every', everyMs: durationMs(every) };
   return { kind: 'cron', expression: cron, ...given({ timeZone }) };
 }
 
-function buildScrub(scrub: ConfigFile['scrub'] = {}): ScrubConfig {
+function buildScrub(scrub: ConfigFile['scrub'] = {}): AgentConfig['scrub'] {
   const { every = defaultDurations.scrub, repair = true, rate = defaultScrubRate } = scrub;
   return {
     ...(every === 'off' ? {} : { everyMs: durationMs(every) }),
@@ -123,14 +114,23 @@ function buildScrub(scrub: ConfigFile['scrub'] = {}): ScrubConfig {
   };
 }
 
-function buildMetrics({ listen, socket = '' }: NonNullable<ConfigFile['metrics']>): MetricsConfig {
+function buildMetrics({
+  listen,
+  socket = '',
+}: NonNullable<ConfigFile['metrics']>): NonNullable<AgentConfig['metrics']> {
   if (listen === undefined) return { kind: 'unix', path: socket };
   const colon = listen.lastIndexOf(':');
   const host = listen.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   return { kind: 'tcp', host, port: Number(listen.slice(colon + 1)) };
 }
 
-function buildFreshness({ staleAfter, maxStale, onStale, onFresh, poll }: ConfigFile): FreshnessConfig {
+function buildFreshness({
+  staleAfter,
+  maxStale,
+  onStale,
+  onFresh,
+  poll,
+}: ConfigFile): AgentConfig['freshness'] {
   return {
     staleAfterMs: milliseconds(staleAfter) ?? defaultStaleAfter(poll),
     ...given({
@@ -159,7 +159,7 @@ function buildBundle({ name, channel, checks = [], mode, group }: BundleFile): B
   };
 }
 
-function buildCheck(check: CheckFile): CheckConfig | ParseCheckConfig {
+function buildCheck(check: CheckFile): BundleConfig['checks'][number] {
   const { name, run, parse = [], schema, timeout = defaultDurations.check } = check;
   if (run !== undefined) return { kind: 'run', name, ...buildJudge({ ...check, run }, timeout) };
   return {
@@ -215,7 +215,12 @@ function buildReset(
   };
 }
 
-function buildCanary({ run, start, probe, ...file }: NonNullable<WorkerFile['canary']>): CanaryConfig {
+function buildCanary({
+  run,
+  start,
+  probe,
+  ...file
+}: NonNullable<WorkerFile['canary']>): NonNullable<WorkerGroupConfig['canary']> {
   const hook = (command: HookFile['run']): HookConfig =>
     buildJudge({ ...file, run: command }, defaultDurations.canary);
   // Schema and rules: either `run`, or `start` with `probe`.

@@ -19,10 +19,7 @@ export interface HookConfig {
   readonly retry?: number;
 }
 
-export interface CheckConfig extends HookConfig {
-  readonly kind: 'run';
-  readonly name: string;
-}
+export type CheckConfig = HookConfig & { readonly kind: 'run'; readonly name: string };
 
 /** The built-in parse check: YAML and JSON files, with an optional JSON Schema. */
 export interface ParseCheckConfig {
@@ -100,32 +97,6 @@ export type PollConfig =
   | { readonly kind: 'every'; readonly everyMs: number }
   | { readonly kind: 'cron'; readonly expression: string; readonly timeZone?: string };
 
-/** Where Prometheus asks. */
-export type MetricsConfig =
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  | { readonly kind: 'unix'; readonly path: string };
-
-/** How old what this host trusts may become, and what is run then. */
-export interface FreshnessConfig {
-  /** Not proven current for longer than this is `stale`. */
-  readonly staleAfterMs: number;
-  /** Older than this is critical; left out: never. */
-  readonly maxStaleMs?: number;
-  readonly onStale?: HookConfig;
-  /** Run when it is fresh again after `onStale` was run. */
-  readonly onFresh?: HookConfig;
-}
-
-/** How the active policy is looked over for damage. */
-export interface ScrubConfig {
-  /** Left out: no timer. */
-  readonly everyMs?: number;
-  /** `no`: damage is reported and left as it is. */
-  readonly repair: 'yes' | 'no';
-  /** Bytes per second that it may read. */
-  readonly bytesPerSecond: number;
-}
-
 export type SandboxMode = 'required' | 'auto' | 'off';
 
 /** One place of the repository. */
@@ -136,6 +107,8 @@ export interface MirrorConfig {
   /** Hosts, as `cdn.example.net` or `cdn.example.net:8443`, that it may send us to over https. */
   readonly redirects: readonly string[];
 }
+
+export type FreshnessConfig = AgentConfig['freshness'];
 
 export interface AgentConfig {
   /** Mirrors of one repository, tried in order. */
@@ -156,12 +129,31 @@ export interface AgentConfig {
   readonly sandbox: SandboxMode;
   readonly keep: { readonly generations: number; readonly graceMs: number };
   readonly refusals: { readonly retryMs: number };
-  readonly scrub: ScrubConfig;
-  readonly freshness: FreshnessConfig;
+  /** How the active policy is looked over for damage. */
+  readonly scrub: {
+    /** Left out: no timer. */
+    readonly everyMs?: number;
+    /** `no`: damage is reported and left as it is. */
+    readonly repair: 'yes' | 'no';
+    /** Bytes per second that it may read. */
+    readonly bytesPerSecond: number;
+  };
+  /** How old what this host trusts may become, and what is run then. */
+  readonly freshness: {
+    /** Not proven current for longer than this is `stale`. */
+    readonly staleAfterMs: number;
+    /** Older than this is critical; left out: never. */
+    readonly maxStaleMs?: number;
+    readonly onStale?: HookConfig;
+    /** Run when it is fresh again after `onStale` was run. */
+    readonly onFresh?: HookConfig;
+  };
   /** What follows when the active release is no longer vouched for by keys that this host trusts. */
   readonly untrusted: 'keep' | 'rollback';
-  /** Left out: no metrics. */
-  readonly metrics?: MetricsConfig;
+  /** Where Prometheus asks; left out: no metrics. */
+  readonly metrics?:
+    | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+    | { readonly kind: 'unix'; readonly path: string };
   /** Absolute path of the file that events are appended to; left out: no events. */
   readonly events?: { readonly file: string };
   readonly limits: ArchiveLimits;

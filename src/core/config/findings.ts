@@ -25,10 +25,6 @@ export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function texts(value: unknown): string[] {
-  return list(value).filter((one) => typeof one === 'string');
-}
-
 export function at(path: ConfigPath, text: string): Finding {
   return { path, at: 'value', text };
 }

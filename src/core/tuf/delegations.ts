@@ -2,49 +2,41 @@
 // that a delegated role may have, as they become names of files and of URLs; the search is target-search's.
 import { isWellFormed } from '../text/canonical-json.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
-import {
-  arrayAt,
-  checkKey,
-  checkRoleKeys,
-  malformed,
-  objectAt,
-  optionalBooleanAt,
-  stringAt,
-} from './metadata-members.js';
+import * as at from './metadata-members.js';
 
 /**
  * @param name who delegates, for the refusal
  * @throws WritError METADATA_MALFORMED
  */
 export function checkDelegations(name: string, value: JsonValue): void {
-  const delegations = objectAt(name, value, 'delegations');
-  for (const [id, key] of Object.entries(objectAt(name, delegations['keys'], 'delegations.keys'))) {
-    checkKey(name, key, `delegations.keys.${id.slice(0, 12)}`);
+  const delegations = at.object(name, value, 'delegations');
+  for (const [id, key] of Object.entries(at.object(name, delegations['keys'], 'delegations.keys'))) {
+    at.checkKey(name, key, `delegations.keys.${id.slice(0, 12)}`);
   }
   const seen = new Set<string>();
-  for (const item of arrayAt(name, delegations['roles'], 'delegations.roles')) {
-    const role = objectAt(name, item, 'delegations.roles[]');
-    const own = stringAt(name, role['name'], 'delegations.roles[].name');
+  for (const item of at.array(name, delegations['roles'], 'delegations.roles')) {
+    const role = at.object(name, item, 'delegations.roles[]');
+    const own = at.string(name, role['name'], 'delegations.roles[].name');
     // 4.5: unique, or two thresholds would stand for one file and a reader could take the weaker one.
-    if (!isDelegatedName(own) || seen.has(own)) throw malformed(name, 'delegations.roles[].name');
+    if (!isDelegatedName(own) || seen.has(own)) throw at.malformed(name, 'delegations.roles[].name');
     seen.add(own);
     checkDelegatedRole(name, role, `delegations.roles.${own}`);
   }
 }
 
 function checkDelegatedRole(name: string, role: JsonObject, where: string): void {
-  checkRoleKeys(name, role, where);
-  optionalBooleanAt(name, role['terminating'], `${where}.terminating`);
+  at.checkRoleKeys(name, role, where);
+  at.optionalBoolean(name, role['terminating'], `${where}.terminating`);
   const { paths, path_hash_prefixes: prefixes } = role;
   // With both, one reader would go by the one and the next by the other.
-  if ((paths === undefined) === (prefixes === undefined)) throw malformed(name, `${where}.paths`);
+  if ((paths === undefined) === (prefixes === undefined)) throw at.malformed(name, `${where}.paths`);
   if (paths !== undefined) {
-    for (const path of arrayAt(name, paths, `${where}.paths`)) stringAt(name, path, `${where}.paths[]`);
+    for (const path of at.array(name, paths, `${where}.paths`)) at.string(name, path, `${where}.paths[]`);
     return;
   }
-  for (const prefix of arrayAt(name, prefixes, `${where}.path_hash_prefixes`)) {
-    const isHex = /^[0-9a-f]{1,64}$/.test(stringAt(name, prefix, `${where}.path_hash_prefixes[]`));
-    if (!isHex) throw malformed(name, `${where}.path_hash_prefixes[]`);
+  for (const prefix of at.array(name, prefixes, `${where}.path_hash_prefixes`)) {
+    const isHex = /^[0-9a-f]{1,64}$/.test(at.string(name, prefix, `${where}.path_hash_prefixes[]`));
+    if (!isHex) throw at.malformed(name, `${where}.path_hash_prefixes[]`);
   }
 }
 

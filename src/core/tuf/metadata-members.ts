@@ -5,25 +5,25 @@ import { WritError } from '../errors.js';
 import type { JsonObject, JsonValue } from '../text/strict-json.js';
 
 /** @throws WritError METADATA_MALFORMED */
-export function objectAt(name: string, value: JsonValue | undefined, where: string): JsonObject {
+export function object(name: string, value: JsonValue | undefined, where: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function arrayAt(name: string, value: JsonValue | undefined, where: string): readonly JsonValue[] {
+export function array(name: string, value: JsonValue | undefined, where: string): readonly JsonValue[] {
   if (Array.isArray(value)) return value;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function stringAt(name: string, value: JsonValue | undefined, where: string): string {
+export function string(name: string, value: JsonValue | undefined, where: string): string {
   if (typeof value === 'string') return value;
   throw malformed(name, where);
 }
 
 /** @throws WritError METADATA_MALFORMED */
-export function optionalBooleanAt(name: string, value: JsonValue | undefined, where: string): void {
+export function optionalBoolean(name: string, value: JsonValue | undefined, where: string): void {
   if (value !== undefined && typeof value !== 'boolean') throw malformed(name, where);
 }
 
@@ -31,25 +31,25 @@ export function optionalBooleanAt(name: string, value: JsonValue | undefined, wh
  * Versions, lengths and thresholds; the parser has already refused what is no safe integer.
  * @throws WritError METADATA_MALFORMED for anything below 1
  */
-export function countAt(name: string, value: JsonValue | undefined, where: string): number {
+export function count(name: string, value: JsonValue | undefined, where: string): number {
   if (typeof value === 'number' && value >= 1) return value;
   throw malformed(name, where);
 }
 
 /** A public key as metadata lists it (specification 4.2.2). @throws WritError METADATA_MALFORMED */
 export function checkKey(name: string, value: JsonValue, where: string): void {
-  const key = objectAt(name, value, where);
-  stringAt(name, key['keytype'], `${where}.keytype`);
-  stringAt(name, key['scheme'], `${where}.scheme`);
-  stringAt(name, objectAt(name, key['keyval'], `${where}.keyval`)['public'], `${where}.keyval.public`);
+  const key = object(name, value, where);
+  string(name, key['keytype'], `${where}.keytype`);
+  string(name, key['scheme'], `${where}.scheme`);
+  string(name, object(name, key['keyval'], `${where}.keyval`)['public'], `${where}.keyval.public`);
 }
 
 /** Who may sign and how many must. @throws WritError METADATA_MALFORMED */
 export function checkRoleKeys(name: string, value: JsonValue | undefined, where: string): void {
-  const keys = objectAt(name, value, where);
-  for (const id of arrayAt(name, keys['keyids'], `${where}.keyids`)) stringAt(name, id, `${where}.keyids[]`);
+  const keys = object(name, value, where);
+  for (const id of array(name, keys['keyids'], `${where}.keyids`)) string(name, id, `${where}.keyids[]`);
   // A threshold of 0 would make unsigned metadata valid.
-  countAt(name, keys['threshold'], `${where}.threshold`);
+  count(name, keys['threshold'], `${where}.threshold`);
 }
 
 /** @param where the member, as `roles.snapshot.threshold`; cut off where it is as long as somebody liked */

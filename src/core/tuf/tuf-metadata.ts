@@ -6,16 +6,7 @@ import { parseIsoTime } from '../release/release.js';
 import { canonicalBytes } from '../text/canonical-json.js';
 import { type JsonObject, type JsonValue, parseStrictJson } from '../text/strict-json.js';
 import { checkDelegations } from './delegations.js';
-import {
-  arrayAt,
-  checkKey,
-  checkRoleKeys,
-  countAt,
-  malformed,
-  objectAt,
-  optionalBooleanAt,
-  stringAt,
-} from './metadata-members.js';
+import * as at from './metadata-members.js';
 
 export const specVersion = '1.0.34';
 
@@ -151,11 +142,11 @@ export function parseEnvelope<Role extends TopLevelRole>(
 ): ParsedFile<Role> {
   const maxContainers = smallFileContainers + Math.floor(bytes.length / bytesPerContainer);
   const json = parseStrictJson(bytes, { maxContainers });
-  if (json.kind === 'refused') throw malformed(name, `JSON: ${json.reason} at ${json.offset}`);
-  const envelope = objectAt(name, json.value, 'the file');
-  const signed = objectAt(name, envelope['signed'], 'signed');
+  if (json.kind === 'refused') throw at.malformed(name, `JSON: ${json.reason} at ${json.offset}`);
+  const envelope = at.object(name, json.value, 'the file');
+  const signed = at.object(name, envelope['signed'], 'signed');
   // A snapshot signed by the right keys must not pass for a timestamp.
-  if (signed['_type'] !== role) throw malformed(name, '_type');
+  if (signed['_type'] !== role) throw at.malformed(name, '_type');
   const expiresAtMs = checkBase(name, signed);
   checks[role](signed, name);
   return {
@@ -172,81 +163,81 @@ export function parseEnvelope<Role extends TopLevelRole>(
 
 function readSignatures(name: string, value: JsonValue | undefined): MetadataSignature[] {
   const seen = new Set<string>();
-  return arrayAt(name, value, 'signatures').map((item) => {
-    const signature = objectAt(name, item, 'signatures[]');
-    const keyid = stringAt(name, signature['keyid'], 'signatures[].keyid');
+  return at.array(name, value, 'signatures').map((item) => {
+    const signature = at.object(name, item, 'signatures[]');
+    const keyid = at.string(name, signature['keyid'], 'signatures[].keyid');
     // 4.2.1: unique in the file, or a naive count would take one signer for two.
     if (seen.has(keyid)) {
       const facts = { role: name, keyid: keyid.slice(0, 64) };
       throw new WritError('SIGNATURE_DUPLICATE', `${name}: key ${facts.keyid} signs twice`, { facts });
     }
     seen.add(keyid);
-    return { keyid, sig: stringAt(name, signature['sig'], 'signatures[].sig') };
+    return { keyid, sig: at.string(name, signature['sig'], 'signatures[].sig') };
   });
 }
 
 /** @returns the expiry in epoch milliseconds */
 function checkBase(name: string, signed: JsonObject): number {
-  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(stringAt(name, signed['spec_version'], 'spec_version'))) {
-    throw malformed(name, 'spec_version');
+  if (!/^1\.\d{1,4}(\.\d{1,4})?$/.test(at.string(name, signed['spec_version'], 'spec_version'))) {
+    throw at.malformed(name, 'spec_version');
   }
-  countAt(name, signed['version'], 'version');
+  at.count(name, signed['version'], 'version');
   const expiresAtMs = parseIsoTime(signed['expires']);
   // An expiry that cannot be read must never become "never".
-  if (expiresAtMs === undefined) throw malformed(name, 'expires');
+  if (expiresAtMs === undefined) throw at.malformed(name, 'expires');
   return expiresAtMs;
 }
 
 const checks = { root: checkRoot, timestamp: checkTimestamp, snapshot: checkSnapshot, targets: checkTargets };
 
 function checkRoot(signed: JsonObject): void {
-  optionalBooleanAt('root', signed['consistent_snapshot'], 'consistent_snapshot');
-  for (const [id, value] of Object.entries(objectAt('root', signed['keys'], 'keys'))) {
-    checkKey('root', value, `keys.${id.slice(0, 12)}`);
+  at.optionalBoolean('root', signed['consistent_snapshot'], 'consistent_snapshot');
+  for (const [id, value] of Object.entries(at.object('root', signed['keys'], 'keys'))) {
+    at.checkKey('root', value, `keys.${id.slice(0, 12)}`);
   }
-  const roles = objectAt('root', signed['roles'], 'roles');
-  for (const name of topLevelRoles) checkRoleKeys('root', roles[name], `roles.${name}`);
+  const roles = at.object('root', signed['roles'], 'roles');
+  for (const name of topLevelRoles) at.checkRoleKeys('root', roles[name], `roles.${name}`);
 }
 
 function checkTimestamp(signed: JsonObject): void {
-  const meta = objectAt('timestamp', signed['meta'], 'meta');
-  if (Object.keys(meta).join() !== 'snapshot.json') throw malformed('timestamp', 'meta');
+  const meta = at.object('timestamp', signed['meta'], 'meta');
+  if (Object.keys(meta).join() !== 'snapshot.json') throw at.malformed('timestamp', 'meta');
   checkMetaFile('timestamp', meta['snapshot.json'], 'meta.snapshot.json');
   if (signed['writ'] === undefined) return;
-  const signedAtMs = parseIsoTime(objectAt('timestamp', signed['writ'], 'writ')['signedAt']);
+  const signedAtMs = parseIsoTime(at.object('timestamp', signed['writ'], 'writ')['signedAt']);
   // Signed after its own end: as a clock floor it would freeze a host with a timestamp dead at birth.
   if (signedAtMs === undefined || signedAtMs > (parseIsoTime(signed['expires']) ?? 0)) {
-    throw malformed('timestamp', 'writ.signedAt');
+    throw at.malformed('timestamp', 'writ.signedAt');
   }
 }
 
 function checkSnapshot(signed: JsonObject): void {
-  const meta = objectAt('snapshot', signed['meta'], 'meta');
+  const meta = at.object('snapshot', signed['meta'], 'meta');
   for (const [name, value] of Object.entries(meta)) checkMetaFile('snapshot', value, `meta.${name}`);
   // The top-level targets are what a snapshot is for (specification 4.4).
-  if (meta['targets.json'] === undefined) throw malformed('snapshot', 'meta.targets.json');
+  if (meta['targets.json'] === undefined) throw at.malformed('snapshot', 'meta.targets.json');
 }
 
 function checkMetaFile(role: TopLevelRole, value: JsonValue | undefined, where: string): void {
-  const file = objectAt(role, value, where);
-  countAt(role, file['version'], `${where}.version`);
-  if (file['length'] !== undefined) countAt(role, file['length'], `${where}.length`);
+  const file = at.object(role, value, where);
+  at.count(role, file['version'], `${where}.version`);
+  if (file['length'] !== undefined) at.count(role, file['length'], `${where}.length`);
   if (file['hashes'] !== undefined) checkHashes(role, file['hashes'], `${where}.hashes`);
 }
 
 function checkTargets(signed: JsonObject, name: string): void {
-  for (const [path, value] of Object.entries(objectAt(name, signed['targets'], 'targets'))) {
-    const file = objectAt(name, value, path);
+  for (const [path, value] of Object.entries(at.object(name, signed['targets'], 'targets'))) {
+    const file = at.object(name, value, path);
     const length = file['length'];
-    if (typeof length !== 'number' || length < 0) throw malformed(name, `${path}: length`);
+    if (typeof length !== 'number' || length < 0) throw at.malformed(name, `${path}: length`);
     checkHashes(name, file['hashes'], `${path}: hashes`);
   }
   if (signed['delegations'] !== undefined) checkDelegations(name, signed['delegations']);
 }
 
 function checkHashes(name: string, value: JsonValue | undefined, where: string): void {
-  const hashes = objectAt(name, value, where);
-  for (const hex of Object.values(hashes)) stringAt(name, hex, where);
+  const hashes = at.object(name, value, where);
+  for (const hex of Object.values(hashes)) at.string(name, hex, where);
   // No digest at all would let every content pass.
-  if (Object.keys(hashes).length === 0) throw malformed(name, where);
+  if (Object.keys(hashes).length === 0) throw at.malformed(name, where);
 }

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
 import * as calls from './durable-calls.js';
@@ -195,24 +195,15 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
 type Run = <T>(op: string, path: string, act: () => T) => T;
 
 /** What several operations are made of. */
-interface Steps {
-  readonly run: Run;
-  rename(op: string, from: string, to: string): void;
-  flushDirectory(op: string, path: string): void;
-  discardFile(op: string, path: string): void;
-}
+type Steps = ReturnType<typeof stepsOf>;
 
-function stepsOf(run: Run): Steps {
+function stepsOf(run: Run) {
   return {
     run,
-    rename: (op, from, to) => run(op, to, () => fs.renameSync(from, to)),
-    flushDirectory: (op, path) => run(op, path, () => calls.flushDirectoryAt(path)),
-    discardFile: (op, path) => {
-      try {
-        if (isThere(path)) run(op, path, () => fs.rmSync(path, { force: true }));
-      } catch (error) {
-        if (!isWritError(error)) throw error;
-      }
+    rename: (op: string, from: string, to: string) => run(op, to, () => fs.renameSync(from, to)),
+    flushDirectory: (op: string, path: string) => run(op, path, () => calls.flushDirectoryAt(path)),
+    discardFile: (op: string, path: string): void => {
+      orUndefined(() => isThere(path) && run(op, path, () => fs.rmSync(path, { force: true })));
     },
   };
 }

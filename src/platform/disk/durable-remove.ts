@@ -2,7 +2,7 @@
 // descriptors, so that a link which takes the place of a directory meanwhile leads nowhere. Owns no label.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import { isSystemError } from '../../core/errors.js';
+import { unlessRefused } from '../../core/errors.js';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = fs.constants;
 /** Node has no name for it: a descriptor that takes no right to read. */
@@ -86,19 +86,10 @@ function openDirectory(path: string | Buffer): number | undefined {
 
 /** @returns undefined where it is no directory, or must not be read */
 function openAs(path: string | Buffer, how: number): number | undefined {
-  try {
-    return fs.openSync(path, how | O_DIRECTORY | O_NOFOLLOW);
-  } catch (error) {
-    const other = ['ENOTDIR', 'ELOOP', ...(how === O_RDONLY ? ['EACCES'] : [])];
-    if (isSystemError(error) && other.includes(error.code ?? '')) return undefined;
-    throw error;
-  }
+  const other = ['ENOTDIR', 'ELOOP', ...(how === O_RDONLY ? ['EACCES'] : [])];
+  return unlessRefused(() => fs.openSync(path, how | O_DIRECTORY | O_NOFOLLOW), other);
 }
 
 function unlinkIfThere(path: string | Buffer): void {
-  try {
-    fs.unlinkSync(path);
-  } catch (error) {
-    if (!isSystemError(error, 'ENOENT')) throw error;
-  }
+  unlessRefused(() => fs.unlinkSync(path), ['ENOENT']);
 }

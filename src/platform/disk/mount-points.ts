@@ -2,22 +2,18 @@
 // of the same file system, and a removal that goes into one destroys what is somebody else's. Owns reading it.
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { isSystemError } from '../../core/errors.js';
+import { unlessRefused } from '../../core/errors.js';
 import { parseMountInfo } from '../../core/status/mount-table.js';
 
 /** @returns every mount point of this mount namespace, the later ones lie on top; none where /proc is not there */
 export function readMountPoints(table = '/proc/self/mountinfo'): readonly string[] {
-  try {
-    return parseMountInfo(fs.readFileSync(table, 'utf8')).map((mount) => mount.mountPoint);
-  } catch (error) {
-    if (isSystemError(error)) return [];
-    throw error;
-  }
+  const text = unlessRefused(() => fs.readFileSync(table, 'utf8')) ?? '';
+  return parseMountInfo(text).map((mount) => mount.mountPoint);
 }
 
 /** @returns the first mount point at or below the path, whose last part is no link that is followed */
 export function mountAtOrBelow(path: string, points: readonly string[]): string | undefined {
-  const real = realPath(path);
+  const real = join(fs.realpathSync(dirname(path)), basename(path));
   return points.find((point) => point === real || point.startsWith(`${real}/`));
 }
 
@@ -26,8 +22,4 @@ export function mountOf(path: string, points: readonly string[]): string {
   const real = fs.realpathSync(path);
   const found = points.filter((point) => point === '/' || real === point || real.startsWith(`${point}/`));
   return found.reduce((longest, point) => (point.length > longest.length ? point : longest), '/');
-}
-
-function realPath(path: string): string {
-  return join(fs.realpathSync(dirname(path)), basename(path));
 }

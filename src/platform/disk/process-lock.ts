@@ -1,7 +1,7 @@
 // One process a state directory: a kernel lock on an open file, freed by the kernel on death, never unlinked.
 // Node has no flock: the flock program takes the lock on our descriptor, and the lock stays with our open file.
 import * as fs from 'node:fs';
-import { isWritError, WritError } from '../../core/errors.js';
+import { orUndefined, WritError } from '../../core/errors.js';
 import { findProcess } from '../process/processes.js';
 import { runCommand } from '../process/run-command.js';
 import type { Clock } from '../time/clock.js';
@@ -81,11 +81,7 @@ function leaveNote({ durable, path, holder, clock }: LockOptions, descriptor: nu
   const { pid } = process;
   const startTicks = findProcess(pid)?.startTicks ?? 0;
   const note = encodeLockNote({ what: holder, pid, startTicks, sinceMs: clock.nowMs() });
-  try {
-    durable.rewrite('lock.holder', { descriptor, path }, note);
-  } catch (error) {
-    if (!isWritError(error)) throw error;
-  }
+  orUndefined(() => durable.rewrite('lock.holder', { descriptor, path }, note));
 }
 
 function held({ path, code }: LockOptions, { text: holder, ...facts }: LockHolder): WritError {

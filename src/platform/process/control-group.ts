@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, unlessRefused } from '../../core/errors.js';
 import { parentOf } from './processes.js';
 import { runCommand } from './run-command.js';
 
@@ -124,15 +124,5 @@ function removeGroup(path: string): boolean {
   } catch (error) {
     if (!isSystemError(error)) throw error;
     return isSystemError(error, 'ENOENT');
-  }
-}
-
-/** @returns undefined where the system says no */
-function unlessRefused<T>(act: () => T): T | undefined {
-  try {
-    return act();
-  } catch (error) {
-    if (isSystemError(error)) return undefined;
-    throw error;
   }
 }

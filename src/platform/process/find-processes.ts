@@ -66,28 +66,11 @@ export async function findHolders(search: HolderSearch): Promise<HolderReport> {
 
 type ProcessPlace = { readonly pid: number; readonly namespace: string };
 
-interface Walk {
-  readonly proc: string;
-  readonly limits: HolderLimits;
-  readonly policy: FilePlace;
-  readonly ownPid: number;
-  readonly ownNamespace: string | undefined;
-  readonly ownMounts: readonly Mount[];
-  /** Tables by mount namespace. */
-  readonly mounts: Map<string, Mount[]>;
-  /** Tables that were read: of each namespace one for each root directory, as a table ends at the root. */
-  readonly tables: Set<string>;
-  readonly holders: Map<string, Holder>;
-  bytesLeft: number;
-  unseen: number;
-  complete: boolean;
-  /** Counts entries, lets others run, and says whether the bounds allow more. */
-  mayGoOn(entries: number): Promise<boolean>;
-}
+type Walk = NonNullable<ReturnType<typeof startWalk>>;
 
 const sliceMs = 5;
 
-function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch): Walk | undefined {
+function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch) {
   const limits = { ...defaultHolderLimits, ...own };
   const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
   const place = placeOf(fs.realpathSync(policy), ownMounts);
@@ -96,20 +79,23 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch)
   const begunMs = clock.monotonicMs();
   let sliceBegunMs = begunMs;
   let entries = 0;
-  const walk: Walk = {
+  const walk = {
     proc,
     limits,
     policy: place,
     ownPid: process.pid,
     ownNamespace,
     ownMounts,
-    mounts: new Map(ownNamespace === undefined ? [] : [[ownNamespace, [...ownMounts]]]),
-    tables: new Set(),
-    holders: new Map(),
+    /** Tables by mount namespace. */
+    mounts: new Map<string | undefined, readonly Mount[]>([[ownNamespace, ownMounts]]),
+    /** Tables that were read: of each namespace one for each root directory, as a table ends at the root. */
+    tables: new Set<string>(),
+    holders: new Map<string, Holder>(),
     bytesLeft: limits.maxBytes,
     unseen: 0,
     complete: true,
-    mayGoOn: async (count) => {
+    /** Counts entries, lets others run, and says whether the bounds allow more. */
+    mayGoOn: async (count: number): Promise<boolean> => {
       entries += count;
       const nowMs = clock.monotonicMs();
       if (entries > limits.maxEntries || nowMs - begunMs > limits.maxMs) walk.complete = false;

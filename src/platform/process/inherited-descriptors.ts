@@ -1,7 +1,7 @@
 // Descriptors that whoever started us has left open: a lock of a script, a socket of a service manager. Node closes
 // the lowest ones at its start and hands on the others to every program. Finds them; whoever spawns covers them.
 import * as fs from 'node:fs';
-import { isSystemError } from '../../core/errors.js';
+import { unlessRefused } from '../../core/errors.js';
 
 const O_CLOEXEC = 0o2000000;
 /** Above it nobody opens one by a number of his own. */
@@ -16,12 +16,8 @@ export function inheritedDescriptors(): number[] {
 }
 
 function isHandedOn(descriptor: number): boolean {
-  try {
-    const flags = /^flags:\t([0-7]+)$/m.exec(fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8'))?.[1];
-    return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
-  } catch (error) {
-    // The one that read the directory.
-    if (isSystemError(error)) return false;
-    throw error;
-  }
+  // The one that read the directory is gone.
+  const text = unlessRefused(() => fs.readFileSync(`/proc/self/fdinfo/${descriptor}`, 'utf8')) ?? '';
+  const flags = /^flags:\t([0-7]+)$/m.exec(text)?.[1];
+  return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
 }

@@ -1,7 +1,7 @@
 // The door to other processes of the host: who has this pid, and since when. Reads /proc only.
 // "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
 import * as fs from 'node:fs';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, unlessRefused } from '../../core/errors.js';
 import { listPids, readProcText } from './proc-files.js';
 
 export interface ProcessInfo {
@@ -19,19 +19,14 @@ const deadStates = new Set(['Z', 'X', 'x']);
 
 /** @returns the process that has this pid and is alive, or undefined (a zombie is not alive) */
 export function findProcess(pid: number): ProcessInfo | undefined {
-  try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
-    const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1');
-    const fields = statFields(stat);
-    const startTicks = Number(fields[19]);
-    const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
-    if (deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid))
-      return undefined;
-    return { pid, startTicks, effectiveUid };
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ESRCH')) return undefined;
-    throw error;
-  }
+  const read = (name: string): string => fs.readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  const texts = unlessRefused(() => [read('stat'), read('status')], ['ENOENT', 'ESRCH']);
+  const [stat = '', status = ''] = texts ?? [];
+  const fields = statFields(stat);
+  const startTicks = Number(fields[19]);
+  const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
+  const isDead = deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid);
+  return isDead ? undefined : { pid, startTicks, effectiveUid };
 }
 
 /** The name of a program may hold spaces and parentheses: fields are counted from the last one. */
@@ -68,7 +63,8 @@ export function isDraining(pid: number): boolean {
  * @throws the system's error when it cannot be read
  */
 export function readPidFile(path: string): PidFile | undefined {
-  const descriptor = openUnlinked(path);
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
+  const descriptor = unlessRefused(() => fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW), ['ELOOP']);
   if (descriptor === undefined) return undefined;
   try {
     const stat = fs.fstatSync(descriptor);
@@ -81,17 +77,6 @@ export function readPidFile(path: string): PidFile | undefined {
     return pid > 1 ? { pid, uid: stat.uid } : undefined;
   } finally {
     fs.closeSync(descriptor);
-  }
-}
-
-/** @returns undefined for a link */
-function openUnlinked(path: string): number | undefined {
-  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
-  try {
-    return fs.openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
-  } catch (error) {
-    if (isSystemError(error, 'ELOOP')) return undefined;
-    throw error;
   }
 }
 
