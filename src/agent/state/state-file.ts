@@ -1,7 +1,7 @@
 // One way to keep a small JSON document in the state directory: read with a bound, judged by a JSON Schema,
 // written whole through the durable layer and only when its bytes change. Owns no document's meaning: what takes the
 // place of one that is damaged is its owner's to know.
-import { Ajv, type SchemaObject } from 'ajv';
+import { Ajv, type SchemaObject, type ValidateFunction } from 'ajv';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -108,6 +108,18 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   } catch (error) {
     throw damaged('not JSON', error);
   }
+  const validate = compiledOnce(options.schema);
+  if (validate(value)) return value as T;
+  const first = validate.errors?.[0];
+  throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
+}
+
+/** A ledger is opened at every start and every command: the schemas of this process are compiled once each. */
+const compiled = new WeakMap<SchemaObject, ValidateFunction>();
+
+function compiledOnce(schema: SchemaObject): ValidateFunction {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
   // The schema is our own: it need not be judged itself at every start.
   const ajv = new Ajv({
     strict: true,
@@ -116,8 +128,7 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
     validateSchema: false,
     code: { optimize: false },
   });
-  const validate = ajv.compile<T>(options.schema);
-  if (validate(value)) return value;
-  const first = validate.errors?.[0];
-  throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
+  const validate = ajv.compile(schema);
+  compiled.set(schema, validate);
+  return validate;
 }
