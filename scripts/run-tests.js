@@ -1,79 +1,119 @@
-// Runs the compiled tests with node:test, the long ones first, so that no processor is left alone with one of them at
-// the end. Arguments are substrings of file names, with a minus those to leave out: `node scripts/run-tests.js kresd`,
-// `node scripts/run-tests.js -exhaustive/`. `--slowest` says in the end which 30 files and which 30 cases took longest.
+// Runs the compiled tests: those of `npm test`, with `--exhaustive` the exhaustive ones, with `--all` both. Arguments are
+// substrings of file names, of whatever set, with a minus those to leave out: `node scripts/run-tests.js kresd`,
+// `node scripts/run-tests.js -scenario/`. `--slowest` says in the end which 30 files and which 30 cases took longest.
+// What runs and in which process is scripts/test-plan.js', the processes are scripts/test-process.js'.
 
-import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { relative } from 'node:path';
-import { run } from 'node:test';
-import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-
-/** As `--slowest` has said it; what is not here takes less than twenty seconds. */
-const longestFirst = [
-  'exhaustive/operations/operations.test.js',
-  'exhaustive/crash/matrix.test.js',
-  'exhaustive/kills/kills.test.js',
-  'exhaustive/interrupted/interrupted-recovery.test.js',
-  'scenario/ceremony/root-ceremony.test.js',
-  'exhaustive/replay/replay.test.js',
-  'exhaustive/differential/differential.test.js',
-  'scenario/cycle/faults-of-the-disk.test.js',
-  'exhaustive/interrupted/interrupted-cycle.test.js',
-  'exhaustive/interrupted/interrupted-refresh.test.js',
-  'exhaustive/soak/soak.test.js',
-  'scenario/integrity/scrub.test.js',
-  'real/demo/demo.test.js',
-  'real/host/supervisord-host.test.js',
-  'scenario/cli/cli-speaks.test.js',
-  'scenario/cli/help.test.js',
-  'scenario/ceremony/root-ceremony-loss.test.js',
-];
+import { chooseFiles, planProcesses } from './test-plan.js';
+import { hasFailed, killAll, runUnit } from './test-process.js';
 
 const root = fileURLToPath(new URL('../dist/test', import.meta.url));
 const options = process.argv.slice(2).filter((part) => part.startsWith('--'));
 const given = process.argv.slice(2).filter((part) => !part.startsWith('--'));
 const wanted = given.filter((part) => !part.startsWith('-'));
 const unwanted = given.filter((part) => part.startsWith('-')).map((part) => part.slice(1));
-const unknown = options.filter((option) => option !== '--slowest');
+const unknown = options.filter((option) => !['--slowest', '--all', '--exhaustive'].includes(option));
 if (unknown.length > 0) fail(`there is no option ${unknown.join(' ')}`);
 
-const names = readdirSync(root, { recursive: true })
-  .filter((name) => name.endsWith('.test.js'))
-  .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
-  .filter((name) => !unwanted.some((part) => name.includes(part)))
-  .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+const names = chooseFiles(root, { set: chosenSet(), wanted, unwanted });
 if (names.length === 0) fail(`no test file matches ${given.join(' ')}`);
+/** So few that a reader wants to see each case. */
+const isShort = names.length <= 5;
 
-// `node --test` would sort the files itself.
-const tests = run({
-  files: names.map((name) => `${root}/${name}`),
-  // One more than there are processors: many of them wait, for a daemon, a disk or a timer.
-  concurrency: availableParallelism() + 1,
-});
-const durations = { file: new Map(), case: new Map() };
-tests.on('test:fail', ({ todo }) => {
-  if (todo === undefined || todo === false) process.exitCode = 1;
-});
-for (const end of ['test:pass', 'test:fail']) tests.on(end, note);
-if (options.includes('--slowest')) process.on('exit', () => ['file', 'case'].forEach(sayLongest));
-tests.compose(spec).pipe(process.stdout);
+process.on('exit', killAll);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
 
-function rank(name) {
-  const found = longestFirst.indexOf(name);
-  return found < 0 ? longestFirst.length : found;
+const startedMs = performance.now();
+const results = [];
+const units = planProcesses(names);
+// One more than there are processors: many of them wait, for a daemon, a disk or a timer.
+await Promise.all(Array.from({ length: availableParallelism() + 1 }, work));
+summary();
+
+function chosenSet() {
+  if (options.includes('--all')) return 'all';
+  if (options.includes('--exhaustive')) return 'exhaustive';
+  return wanted.length > 0 ? 'all' : 'usual';
 }
 
-/** The suites of a file follow one another, so that their times add up to its own. */
-function note({ name, file = '', nesting, details }) {
-  const path = relative(root, file);
-  if (nesting === 0) durations.file.set(path, (durations.file.get(path) ?? 0) + details.duration_ms);
-  if (details.type !== 'suite') durations.case.set(`${path}: ${name}`, details.duration_ms);
+async function work() {
+  for (let unit = units.shift(); unit !== undefined; unit = units.shift()) {
+    const files = unit.names.map((name) => `${root}/${name}.test.js`);
+    for (const result of await runUnit({ files, timeoutMs: unit.timeoutMs })) {
+      const name = result.file.slice(root.length + 1, -'.test.js'.length);
+      results.push({ ...result, name });
+      say({ ...result, name });
+    }
+  }
 }
 
-function sayLongest(kind) {
-  const longest = [...durations[kind]].sort(([, a], [, b]) => b - a).slice(0, 30);
-  for (const [name, ms] of longest) console.log(`${(ms / 1000).toFixed(1).padStart(8)} s  ${kind} ${name}`);
+function casesOf({ events }) {
+  return events.filter(({ kind, isSuite }) => (kind === 'pass' || kind === 'fail') && !isSuite);
+}
+
+function isGood({ events, trouble }) {
+  return trouble === undefined && !events.some(hasFailed);
+}
+
+function say(result) {
+  const { name, events, seconds, output, trouble } = result;
+  const count = casesOf(result).length;
+  console.log(`${isGood(result) ? '✔' : '✖'} ${name} (${count} cases, ${seconds.toFixed(1)} s)`);
+  for (const event of events) sayEvent(event);
+  if (output.trim() !== '') console.log(indented(output.trimEnd()));
+  if (isGood(result)) return;
+  if (trouble !== undefined) console.log(`  ✖ ${trouble}`);
+  console.log(`  alone: node scripts/run-tests.js ${name}`);
+}
+
+function sayEvent(event) {
+  const { kind, path, skip, error, text } = event;
+  if (kind === 'diagnostic') console.log(`  ℹ ${text}`);
+  else if (skip !== undefined) console.log(`  ﹣ ${path.join(' > ')} # ${skip}`);
+  else if (hasFailed(event) && !(event.isSuite && error === undefined))
+    console.log(`  ✖ ${path.join(' > ')}${error ? `\n${indented(error)}` : ''}`);
+  else if (isShort && !event.isSuite) console.log(`  ✔ ${path.join(' > ')} (${Math.round(event.ms)} ms)`);
+}
+
+function indented(text) {
+  return text.replace(/^/gm, '      ');
+}
+
+function summary() {
+  const cases = results.flatMap(casesOf);
+  const skipped = cases.filter(({ skip }) => skip !== undefined).length;
+  const failed = cases.filter(hasFailed).length;
+  const cpuSeconds = results.reduce((sum, one) => sum + one.cpuSeconds, 0);
+  const seconds = (performance.now() - startedMs) / 1000;
+  if (options.includes('--slowest')) sayLongest();
+  const passed = cases.length - failed - skipped;
+  console.log(
+    `\n${cases.length} cases in ${results.length} files: ${passed} passed, ${failed} failed, ${skipped} skipped`,
+  );
+  console.log(`${seconds.toFixed(0)} s, ${cpuSeconds.toFixed(0)} s of processors`);
+  const bad = results.filter((one) => !isGood(one));
+  if (bad.length === 0) return;
+  console.log('Failed, each with the command that runs it alone:');
+  for (const { name } of bad) console.log(`  node scripts/run-tests.js ${name}`);
+  process.exitCode = 1;
+}
+
+function sayLongest() {
+  const files = results.map(({ name, seconds, cpuSeconds }) => [
+    name,
+    seconds,
+    `, ${cpuSeconds.toFixed(1)} s of processors`,
+  ]);
+  const cases = results.flatMap((one) =>
+    casesOf(one).map(({ path, ms }) => [`${one.name}: ${path.at(-1)}`, ms / 1000, '']),
+  );
+  for (const [kind, all] of [
+    ['file', files],
+    ['case', cases],
+  ])
+    for (const [name, seconds, more] of all.sort(([, a], [, b]) => b - a).slice(0, 30))
+      console.log(`${seconds.toFixed(1).padStart(8)} s  ${kind} ${name}${more}`);
 }
 
 function fail(message) {

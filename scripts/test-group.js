@@ -1,0 +1,22 @@
+// The process that several test files share: loads one after the other. A file that cannot be loaded is named, and the
+// others run; one that ends the process is found by scripts/test-process.js, which runs each alone then.
+import { appendFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+
+for (const file of process.argv.slice(2)) {
+  try {
+    await import(pathToFileURL(file).href);
+  } catch (error) {
+    const line = {
+      kind: 'fail',
+      file,
+      path: ['the file cannot be loaded'],
+      nesting: 0,
+      isSuite: false,
+      ms: 0,
+    };
+    appendFileSync(process.env.WRIT_TEST_EVENTS, `${JSON.stringify({ ...line, error: inspect(error) })}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,73 @@
+// Which test files run, and how: the sets behind `npm test` and `npm run test:all`, the files that share a process, the
+// order, and the deadlines. Runs nothing.
+import { readdirSync } from 'node:fs';
+
+const usualTimeoutMs = 120_000;
+
+/** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first. */
+const slow = {
+  'exhaustive/operations/operations': 180,
+  'exhaustive/crash/matrix': 120,
+  'exhaustive/kills/kills': 110,
+  'exhaustive/interrupted/interrupted-recovery': 80,
+  'scenario/ceremony/root-ceremony': 60,
+  'exhaustive/replay/replay': 60,
+  'exhaustive/replay/replay-flushes': 40,
+  'exhaustive/differential/differential': 40,
+  'scenario/cycle/faults-of-the-disk': 30,
+  'exhaustive/interrupted/interrupted-cycle': 30,
+  'exhaustive/interrupted/interrupted-refresh': 30,
+  'exhaustive/soak/soak': 30,
+  'scenario/integrity/scrub': 25,
+  'real/demo/demo': 25,
+  'real/host/supervisord-host': 25,
+  'scenario/cli/cli-speaks': 25,
+  'scenario/cli/help': 25,
+  'scenario/ceremony/root-ceremony-loss': 20,
+};
+/** What takes longer than this even on a busy machine has a deadline of its own. */
+const deadlineFactor = 6;
+
+/** Folders whose tests are pure and quick: their files share processes. */
+const sharing = ['unit/core/'];
+const filesInProcess = 16;
+
+/** The exhaustive tests are those below test/exhaustive, but for their samples. */
+export function isExhaustive(name) {
+  return name.startsWith('exhaustive/') && !name.endsWith('.sample');
+}
+
+/**
+ * @param root of the compiled tests
+ * @param {{ set: 'usual' | 'exhaustive' | 'all', wanted: string[], unwanted: string[] }} choice
+ * @returns names below the root, without `.test.js`
+ */
+export function chooseFiles(root, { set, wanted, unwanted }) {
+  const all = readdirSync(root, { recursive: true })
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => name.slice(0, -'.test.js'.length))
+    .sort();
+  // A whole name is that file, and not those whose names begin like it.
+  const matches = (name, part) => (all.includes(part) ? name === part : `${name}.test.js`.includes(part));
+  return all
+    .filter((name) => set === 'all' || isExhaustive(name) === (set === 'exhaustive'))
+    .filter((name) => wanted.length === 0 || wanted.some((part) => matches(name, part)))
+    .filter((name) => !unwanted.some((part) => matches(name, part)));
+}
+
+/** @returns the processes, each with its files and its deadline; the longest first */
+export function planProcesses(names) {
+  const isShared = (name) => sharing.some((folder) => name.startsWith(folder));
+  const shared = names.filter(isShared);
+  const count = Math.ceil(shared.length / filesInProcess);
+  // Dealt out one by one: neighbours are often as long as each other.
+  const groups = Array.from({ length: count }, (_, at) => shared.filter((_, index) => index % count === at));
+  const alone = names.filter((name) => !isShared(name)).map((name) => [name]);
+  const seconds = (group) => group.reduce((sum, name) => sum + (slow[name] ?? 1), 0);
+  return [...alone, ...groups]
+    .sort((a, b) => seconds(b) - seconds(a))
+    .map((group) => ({
+      names: group,
+      timeoutMs: Math.max(usualTimeoutMs, ...group.map((name) => (slow[name] ?? 0) * deadlineFactor * 1000)),
+    }));
+}

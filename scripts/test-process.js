@@ -1,0 +1,131 @@
+// Runs the compiled test files of one process and says how each of them ended. Owns the process: its deadline, its
+// group, which ends with it, and what it printed. When one that files share dies or hangs, each of them runs again
+// alone, so that the one is named and the others have their results.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
+const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
+const maxOutputChars = 200_000;
+const running = new Set();
+
+/**
+ * @param {{ files: readonly string[], timeoutMs: number }} unit files that share a process, by their whole paths
+ * @returns for each file what came of it: its events, the wall and CPU seconds, and `trouble` when it did not end well
+ */
+export async function runUnit({ files, timeoutMs }) {
+  const run = await runProcess(files, timeoutMs);
+  const [only, ...others] = files;
+  if (others.length === 0) return [resultOf(only, run.events, run, run.trouble)];
+  if (run.trouble !== undefined) return oneByOne(files, timeoutMs, run.trouble);
+  const share = { ...run, seconds: undefined, cpuSeconds: run.cpuSeconds / files.length };
+  // What no file owns would be lost: the first one bears it.
+  const ownerOf = (event) => (files.includes(event.file) ? event.file : only);
+  return files.map((file) =>
+    resultOf(
+      file,
+      run.events.filter((event) => ownerOf(event) === file),
+      share,
+    ),
+  );
+}
+
+async function oneByOne(files, timeoutMs, trouble) {
+  const results = [];
+  for (const file of files) results.push(...(await runUnit({ files: [file], timeoutMs })));
+  if (!results.some(({ trouble, events }) => trouble !== undefined || events.some(hasFailed)))
+    results[0].trouble = `alone each file passes, but ${files.length} of them in one process: ${trouble}`;
+  return results;
+}
+
+export function hasFailed({ kind, todo }) {
+  return kind === 'fail' && todo === undefined;
+}
+
+function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
+  const top = events.filter(({ kind, nesting }) => (kind === 'pass' || kind === 'fail') && nesting === 0);
+  const ownSeconds = top.reduce((sum, { ms }) => sum + ms, 0) / 1000;
+  return { file, events, seconds: seconds ?? ownSeconds, cpuSeconds, output, trouble };
+}
+
+async function runProcess(files, timeoutMs) {
+  const scratch = mkdtempSync(join(tmpdir(), 'writ-tests-'));
+  const eventsPath = join(scratch, 'events.ndjson');
+  writeFileSync(eventsPath, '');
+  const startedMs = performance.now();
+  try {
+    const entry = files.length === 1 ? files : [groupEntry, ...files];
+    const { output, end } = await waitFor(['--test-reporter', reporter, ...entry], eventsPath, timeoutMs);
+    const events = linesOf(eventsPath);
+    const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
+    return {
+      events,
+      output,
+      seconds: (performance.now() - startedMs) / 1000,
+      cpuSeconds: last?.cpuSeconds ?? 0,
+      trouble: troubleOf({ end, events, hasEnded: last !== undefined }),
+    };
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+function troubleOf({ end, events, hasEnded }) {
+  if (end.isLate) return `it did not end within ${end.timeoutMs / 1000} s`;
+  if (end.signal !== null) return `it died of ${end.signal}`;
+  if (!hasEnded) return `it ended with ${end.exitCode} before its tests did`;
+  if (end.exitCode !== 0 && !events.some(hasFailed))
+    return `it ended with ${end.exitCode}, and no test failed`;
+  return undefined;
+}
+
+function linesOf(path) {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  return lines.slice(0, -1).map((line) => JSON.parse(line));
+}
+
+function waitFor(argv, eventsPath, timeoutMs) {
+  const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath };
+  // A group of its own: what a test has started and left behind ends with it.
+  const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  running.add(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      output = `${output}${text}`.slice(-maxOutputChars);
+    });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    killGroup(child);
+  }, timeoutMs);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', async (exitCode, signal) => {
+      clearTimeout(timer);
+      killGroup(child);
+      running.delete(child);
+      // A process of another group may hold the output open for ever.
+      await Promise.race([once(child, 'close'), sleep(1000, undefined, { ref: false })]);
+      resolve({ output, end: { exitCode, signal, isLate, timeoutMs } });
+    });
+  });
+}
+
+/** For the end of the runner itself. */
+export function killAll() {
+  for (const child of running) killGroup(child);
+}
+
+function killGroup({ pid }) {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}

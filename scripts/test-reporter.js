@@ -1,0 +1,51 @@
+// A reporter of node:test for scripts/run-tests.js: one JSON line for each case or suite that ended, each diagnostic,
+// and the end of all. Writes to the file itself, at once: what a process that dies has come to is not lost.
+import { appendFileSync, readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+
+/** What node:test says of every process; scripts/run-tests.js counts itself. */
+const ownCounts = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
+
+// biome-ignore lint/style/noDefaultExport: node:test takes no other
+export default async function* report(events) {
+  /** The names around what runs, and the file of the outermost: a kit may define the case itself. */
+  const around = [];
+  for await (const { type, data } of events) {
+    if (type === 'test:start') around.splice(data.nesting, around.length, data);
+    const file = around[0]?.file ?? data.file;
+    if (type === 'test:diagnostic' && !(data.nesting === 0 && ownCounts.test(data.message)))
+      write({ kind: 'diagnostic', file, text: data.message });
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    const path = [...around.slice(0, data.nesting).map(({ name }) => name), data.name];
+    write({ kind: type.slice('test:'.length), file, path, ...described(data) });
+  }
+  write({ kind: 'end', cpuSeconds: cpuSeconds() });
+}
+
+function described({ nesting, skip, todo, details }) {
+  const { error } = details;
+  return {
+    nesting,
+    isSuite: details.type === 'suite',
+    ms: details.duration_ms,
+    // `false` where nothing is skipped, or nothing said.
+    ...(skip === undefined || skip === false ? {} : { skip: skip === true ? '' : skip }),
+    ...(todo === undefined || todo === false ? {} : { todo: true }),
+    // A suite that fails for one of its cases has nothing to add.
+    ...(error === undefined || error.failureType === 'subtestsFailed'
+      ? {}
+      : { error: inspect(error.cause ?? error) }),
+  };
+}
+
+/** Of this process and of its children that have ended. */
+function cpuSeconds() {
+  const stat = readFileSync('/proc/self/stat', 'latin1');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  return ticks / 100;
+}
+
+function write(line) {
+  appendFileSync(process.env.WRIT_TEST_EVENTS, `${JSON.stringify(line)}\n`);
+}
