@@ -29,8 +29,8 @@ const slow = {
 const deadlineFactor = 6;
 
 /** Folders whose tests are pure and quick: their files share processes. */
-const sharing = ['unit/core/'];
-const filesInProcess = 16;
+const sharing = ['unit/'];
+const filesInProcess = 12;
 
 /** The exhaustive tests are those below test/exhaustive, but for their samples. */
 export function isExhaustive(name) {

@@ -3,6 +3,7 @@
 // cycles by a seed; all of them by `npm run crash:kills`.
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
+import { sampled, sampleSize } from '../../kit/assert/sample.js';
 import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../../kit/assert/seeded.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { inParallel } from '../crash/in-parallel.js';
@@ -56,7 +57,7 @@ async function strikeSome(context: TestContext, one: KillCase, seed: number): Pr
   const found = await enumerate(scene);
   // A cycle that changes nothing would pass without a question.
   assert.ok(found.sites.length >= 30, `${found.sites.length} calls change the disk`);
-  const strikes = choices[one.name]?.({ scene, found, random: seeded(seed) }) ?? [];
+  const strikes = sampled(choices[one.name]?.({ scene, found, random: seeded(seed) }) ?? []);
   const verdicts = await inParallel(strikes, width, tryStrike);
   const of = (kind: string): string[] =>
     verdicts
@@ -70,7 +71,10 @@ async function strikeSome(context: TestContext, one: KillCase, seed: number): Pr
 }
 
 describe('a killed process', needs('strace', 'strace'), () => {
-  for (const [index, one] of killCases.entries())
+  for (const [index, one] of killCases.entries()) {
+    // To prepare a cycle takes as long as to kill it some times: a sample is one of the update.
+    if (sampleSize() !== undefined && one.name !== 'update') continue;
     it(`leaves one whole policy, and the next start goes on: ${one.name}`, (context) =>
       strikeSome(context, one, caseSeed(testSeed(), index)));
+  }
 });

@@ -1,6 +1,6 @@
 // A stub of systemctl, since process 1 of a test machine is not systemd: a shell script on a PATH of its own that
 // shows units from files and notes how it was called. It starts and reloads nothing; how the real one behaves is
-// shown by test/real/systemd/systemd-driver.test.ts.
+// shown by test/exhaustive/systemd/systemd-driver.test.ts.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../../src/platform/process/run-command.js';

@@ -1,5 +1,5 @@
 // A stub of the kernel's tree: directories and plain files. What is held here is which files are written with what, and
-// that nothing is touched that is not ours; what the kernel does then, by test/real/systemd/systemd-control-groups.test.ts.
+// that nothing is touched that is not ours; what the kernel does then, by test/exhaustive/systemd/systemd-control-groups.test.ts.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';

@@ -1,0 +1,5 @@
+// A power cut in two of the cycles, by the seed.
+import { takeSample } from '../../kit/assert/sample.js';
+
+takeSample('exhaustive/replay/replay', 2);
+await import('./replay.test.js');
