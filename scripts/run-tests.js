@@ -1,6 +1,7 @@
 // Runs the compiled tests: those of `npm test`, with `--exhaustive` the exhaustive ones, with `--all` both. Arguments are
 // substrings of file names, of whatever set, with a minus those to leave out: `node scripts/run-tests.js kresd`,
-// `node scripts/run-tests.js -scenario/`. `--slowest` says in the end which 30 files and which 30 cases took longest.
+// `node scripts/run-tests.js -scenario/`. `--case=TEXT` runs the cases with this text in their name. `--slowest` says in
+// the end which 30 files and which 30 cases took longest.
 // What runs and in which process is scripts/test-plan.js', the processes are scripts/test-process.js'.
 
 import { availableParallelism } from 'node:os';
@@ -13,7 +14,10 @@ const options = process.argv.slice(2).filter((part) => part.startsWith('--'));
 const given = process.argv.slice(2).filter((part) => !part.startsWith('--'));
 const wanted = given.filter((part) => !part.startsWith('-'));
 const unwanted = given.filter((part) => part.startsWith('-')).map((part) => part.slice(1));
-const unknown = options.filter((option) => !['--slowest', '--all', '--exhaustive'].includes(option));
+const casePrefix = '--case=';
+const caseText = options.find((option) => option.startsWith(casePrefix))?.slice(casePrefix.length);
+const known = ['--slowest', '--all', '--exhaustive', `${casePrefix}${caseText}`];
+const unknown = options.filter((option) => !known.includes(option));
 if (unknown.length > 0) fail(`there is no option ${unknown.join(' ')}`);
 
 const names = chooseFiles(root, { set: chosenSet(), wanted, unwanted });
@@ -40,7 +44,7 @@ function chosenSet() {
 async function work() {
   for (let unit = units.shift(); unit !== undefined; unit = units.shift()) {
     const files = unit.names.map((name) => `${root}/${name}.test.js`);
-    for (const result of await runUnit({ files, timeoutMs: unit.timeoutMs })) {
+    for (const result of await runUnit({ files, timeoutMs: unit.timeoutMs, caseText })) {
       const name = result.file.slice(root.length + 1, -'.test.js'.length);
       results.push({ ...result, name });
       say({ ...result, name });
@@ -93,6 +97,7 @@ function summary() {
   );
   console.log(`${seconds.toFixed(0)} s, ${cpuSeconds.toFixed(0)} s of processors`);
   const bad = results.filter((one) => !isGood(one));
+  if (caseText !== undefined && cases.length === 0) fail(`no case has '${caseText}' in its name`);
   if (bad.length === 0) return;
   console.log('Failed, each with the command that runs it alone:');
   for (const { name } of bad) console.log(`  node scripts/run-tests.js ${name}`);

@@ -28,8 +28,8 @@ const slow = {
 /** What takes longer than this even on a busy machine has a deadline of its own. */
 const deadlineFactor = 6;
 
-/** Folders whose tests are pure and quick: their files share processes. */
-const sharing = ['unit/'];
+/** Folders whose tests need no processor of their own, but for some seconds: their files share processes. */
+const sharing = ['agent', 'core', 'publisher', 'sdk', 'trust', 'workers'].map((room) => `unit/${room}/`);
 const filesInProcess = 12;
 
 /** The exhaustive tests are those below test/exhaustive, but for their samples. */
@@ -66,8 +66,10 @@ export function planProcesses(names) {
   const seconds = (group) => group.reduce((sum, name) => sum + (slow[name] ?? 1), 0);
   return [...alone, ...groups]
     .sort((a, b) => seconds(b) - seconds(a))
-    .map((group) => ({
-      names: group,
-      timeoutMs: Math.max(usualTimeoutMs, ...group.map((name) => (slow[name] ?? 0) * deadlineFactor * 1000)),
-    }));
+    .map((group) => ({ names: group, timeoutMs: timeoutOf(group) }));
+}
+
+/** The deadline of each of them. */
+function timeoutOf(names) {
+  return Math.max(usualTimeoutMs, ...names.map((name) => (slow[name] ?? 0) * deadlineFactor * 1000));
 }

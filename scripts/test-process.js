@@ -12,32 +12,33 @@ import { fileURLToPath } from 'node:url';
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 const maxOutputChars = 200_000;
+/** So much longer may a process take for each further file. */
+const furtherFileMs = 15_000;
 const running = new Set();
 
 /**
- * @param {{ files: readonly string[], timeoutMs: number }} unit files that share a process, by their whole paths
+ * @param {{ files: readonly string[], timeoutMs: number, caseText?: string }} unit files that share a process, by their
+ * whole paths; how long each may take alone; what the names of the cases must have in them
  * @returns for each file what came of it: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
-export async function runUnit({ files, timeoutMs }) {
-  const run = await runProcess(files, timeoutMs);
+export async function runUnit(unit) {
+  const { files } = unit;
+  const run = await runProcess(unit);
   const [only, ...others] = files;
   if (others.length === 0) return [resultOf(only, run.events, run, run.trouble)];
-  if (run.trouble !== undefined) return oneByOne(files, timeoutMs, run.trouble);
-  const share = { ...run, seconds: undefined, cpuSeconds: run.cpuSeconds / files.length };
-  // What no file owns would be lost: the first one bears it.
+  if (run.trouble !== undefined) return oneByOne(unit, run.trouble);
+  // What no file owns, as the output of all of them, would be lost: the first one bears it.
   const ownerOf = (event) => (files.includes(event.file) ? event.file : only);
-  return files.map((file) =>
-    resultOf(
-      file,
-      run.events.filter((event) => ownerOf(event) === file),
-      share,
-    ),
-  );
+  return files.map((file) => {
+    const events = run.events.filter((event) => ownerOf(event) === file);
+    const output = file === only ? run.output : '';
+    return resultOf(file, events, { output, cpuSeconds: run.cpuSeconds / files.length });
+  });
 }
 
-async function oneByOne(files, timeoutMs, trouble) {
+async function oneByOne({ files, ...rest }, trouble) {
   const results = [];
-  for (const file of files) results.push(...(await runUnit({ files: [file], timeoutMs })));
+  for (const file of files) results.push(...(await runUnit({ ...rest, files: [file] })));
   if (!results.some(({ trouble, events }) => trouble !== undefined || events.some(hasFailed)))
     results[0].trouble = `alone each file passes, but ${files.length} of them in one process: ${trouble}`;
   return results;
@@ -53,14 +54,16 @@ function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
   return { file, events, seconds: seconds ?? ownSeconds, cpuSeconds, output, trouble };
 }
 
-async function runProcess(files, timeoutMs) {
+async function runProcess({ files, timeoutMs, caseText }) {
   const scratch = mkdtempSync(join(tmpdir(), 'writ-tests-'));
   const eventsPath = join(scratch, 'events.ndjson');
   writeFileSync(eventsPath, '');
   const startedMs = performance.now();
   try {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
-    const { output, end } = await waitFor(['--test-reporter', reporter, ...entry], eventsPath, timeoutMs);
+    const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
+    const argv = ['--test-reporter', reporter, ...pattern, ...entry];
+    const { output, end } = await waitFor(argv, eventsPath, timeoutMs + (files.length - 1) * furtherFileMs);
     const events = linesOf(eventsPath);
     const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
     return {
@@ -82,6 +85,11 @@ function troubleOf({ end, events, hasEnded }) {
   if (end.exitCode !== 0 && !events.some(hasFailed))
     return `it ended with ${end.exitCode}, and no test failed`;
   return undefined;
+}
+
+/** node:test takes a regular expression. */
+function escaped(text) {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 function linesOf(path) {

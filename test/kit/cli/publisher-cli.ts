@@ -1,7 +1,7 @@
 // The publisher's commands as a person types them, in a directory with a repository of its own.
 import { systemClock } from '../../../src/platform/time/clock.js';
 import type { TempDir } from '../disk/temp-dir.js';
-import { sampleRepository } from '../repository/sample-repository.js';
+import { type SampleRepositoryOptions, sampleRepository } from '../repository/sample-repository.js';
 import { runWrit, type WritRun } from './run-writ.js';
 
 export const v1 = { 'block.rpz': 'one\n', 'views/eu.yaml': 'eu: 1\n' };
@@ -10,6 +10,6 @@ export function writ(dir: TempDir, ...args: readonly string[]): Promise<WritRun>
   return runWrit(args, { cwd: dir.path });
 }
 
-export function madeHere(dir: TempDir) {
-  return sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
+export function madeHere(dir: TempDir, options: Pick<SampleRepositoryOptions, 'signers'> = {}) {
+  return sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1, ...options });
 }

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../../src/core/limits.js';
 import type { OnlineRole } from '../../../src/core/tuf/tuf-metadata.js';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
-import type { Clock } from '../../../src/platform/time/clock.js';
+import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
 import { type PublishResult, publishBundle } from '../../../src/publisher/release/publish.js';
 import { defaultLives, type RoleLives } from '../../../src/publisher/repository/metadata-content.js';
@@ -19,6 +19,7 @@ import type { ChangeOptions } from '../../../src/publisher/signing/sign-change.j
 import { fakeClock } from '../clock/fake-clock.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
+import { type Places, repositoryStock } from './repository-stock.js';
 
 export interface SampleRepository {
   readonly directory: string;
@@ -55,6 +56,8 @@ export interface SampleRepositoryOptions {
   readonly lives?: Partial<RoleLives>;
   readonly rootKeys?: number;
   readonly rootThreshold?: number;
+  /** `own`: no other repository has them. By default a process makes them once for all that are alike. */
+  readonly signers?: 'own';
 }
 
 const noPassphrases: KeyDirectory['passphrases'] = { ask: async () => undefined };
@@ -84,22 +87,35 @@ export function someKeys(dir: TempDir, repository: SampleRepository, ...names: r
 
 export const noReport = { begin: () => undefined };
 
+const stock = repositoryStock();
+
+/** Its keys cost the most: repositories that are alike are copies of the first one, but for the place. */
+function made(options: SampleRepositoryOptions & { readonly clock: Clock }, places: Places): InitResult {
+  const { clock, lives, rootKeys = 3, rootThreshold = 2 } = options;
+  const make = (): InitResult =>
+    initRepository({
+      repository: places.directory,
+      keysDirectory: places.keys,
+      rootKeys,
+      rootThreshold,
+      spareRootKey: 'waived',
+      lives: { ...defaultLives, ...lives },
+      clock,
+      durableFs: createDurableFs(),
+    });
+  if (options.signers === 'own' || lives !== undefined) return make();
+  // Of the real clock some seconds are nothing to roles that live for days.
+  const time = clock === systemClock ? 'now' : clock.nowMs();
+  return stock(`${rootKeys} ${rootThreshold} ${time}`, places, make);
+}
+
 /** @returns a repository without a release in `repo/` below `dir`, its keys in `keys/` */
 export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions = {}): SampleRepository {
   const directory = dir.join('repo');
   const keys = dir.join('keys');
   const clock = options.clock ?? fakeClock();
   const durableFs = createDurableFs();
-  const init = initRepository({
-    repository: directory,
-    keysDirectory: keys,
-    rootKeys: options.rootKeys ?? 3,
-    rootThreshold: options.rootThreshold ?? 2,
-    spareRootKey: 'waived',
-    lives: { ...defaultLives, ...options.lives },
-    clock,
-    durableFs,
-  });
+  const init = made({ ...options, clock }, { directory, keys });
   let sources = 0;
   return {
     directory,

@@ -47,7 +47,7 @@ describe('writ inspect', () => {
     using dir = tempDir();
     using other = tempDir();
     const repository = madeHere(dir);
-    const foreign = madeHere(other);
+    const foreign = madeHere(other, { signers: 'own' });
     const run = await writ(dir, 'inspect', 'repo', '--root', foreign.rootPath, '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'SIGNATURE_WRONG_KEY']);
     const missing = await writ(dir, 'inspect', 'repo', '--root', 'none', '--json');

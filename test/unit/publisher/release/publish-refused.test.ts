@@ -55,7 +55,7 @@ describe('a repository that somebody changed', () => {
     using other = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish(v1);
-    const foreign = sampleRepository(other);
+    const foreign = sampleRepository(other, { signers: 'own' });
     await foreign.publish({ evil: 'evil' });
     fs.rmSync(repository.directory, { recursive: true });
     fs.cpSync(foreign.directory, repository.directory, { recursive: true });

@@ -204,7 +204,7 @@ describe('a proposal that must not become the root', () => {
     await rejectsCode('PROPOSAL_BASE', commit(repository, late));
     await commit(repository, await complete(repository, {}));
     await rejectsCode('PROPOSAL_BASE', commit(repository, late));
-    const stranger = sampleRepository(other);
+    const stranger = sampleRepository(other, { signers: 'own' });
     const foreign = await complete(stranger, {});
     await rejectsCode('PROPOSAL_BASE', commit(repository, foreign));
     const next = await complete(repository, {});

@@ -180,7 +180,7 @@ describe('the base of a proposal', () => {
   it('of another repository is refused', () => {
     using dir = tempDir();
     using other = tempDir();
-    const stranger = readFileSync(sampleRepository(other).rootPath);
+    const stranger = readFileSync(sampleRepository(other, { signers: 'own' }).rootPath);
     const made = proposal(sampleRepository(dir), {}).proposal;
     throwsCode('PROPOSAL_BASE', () => trustBase(made, stranger));
   });

@@ -116,7 +116,7 @@ describe('checkRepository', () => {
     using dir = tempDir();
     using other = tempDir();
     const repository = await published(dir);
-    const foreign = sampleRepository(other);
+    const foreign = sampleRepository(other, { signers: 'own' });
     assert.deepEqual(await codesOf(repository, foreign.keys), ['ROOT_NOT_LINKED']);
     fs.copyFileSync(foreign.rootPath, metadataPath(repository, '2.root.json'));
     const codes = await codesOf(repository);

@@ -156,7 +156,7 @@ describe('exportRepository', () => {
     fs.mkdirSync(dir.join('photos'));
     fs.writeFileSync(dir.join('photos', 'cat.jpg'), '');
     await rejectsCode('REPOSITORY_EXISTS', exportTo(repository, dir.join('photos')));
-    const foreign = sampleRepository(other);
+    const foreign = sampleRepository(other, { signers: 'own' });
     await rejectsCode('REPOSITORY_EXISTS', exportTo(repository, foreign.directory));
     await rejectsCode('USAGE', exportTo(repository, `${repository.directory}/export`));
     await rejectsCode('USAGE', exportTo(repository, repository.directory));
