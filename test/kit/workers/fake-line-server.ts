@@ -43,6 +43,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
   const sockets = new Set<Socket>();
   let connections = 0;
   let server: Server;
+  let away: Promise<void> = Promise.resolve();
   const listen = async (): Promise<void> => {
     server = createServer({ allowHalfOpen: true, pauseOnConnect: options.habit === 'unread' }, serve);
     await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -66,7 +67,7 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
       if (!pending.endsWith('\n')) return;
       received.push(pending);
       void respond(socket, pending, options);
-      if (options.habit === 'haproxy') void goAway();
+      if (options.habit === 'haproxy') away = goAway();
     });
     socket.on('end', () => {
       if (options.habit === 'half-closed') socket.end(`${options.answer?.(pending) ?? 'ok'}\n`);
@@ -83,11 +84,12 @@ export async function startFakeLineServer(path: string, options: FakeLineOptions
   return {
     received,
     connections: () => connections,
-    close: () =>
-      new Promise((resolve) => {
-        for (const socket of sockets) socket.destroy();
-        server.close(() => resolve());
-      }),
+    close: async () => {
+      // What is away would listen again behind the end.
+      await away;
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 // A real agent and a real server under a real datagram socket: what a service manager hears, in its order.
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
@@ -89,13 +89,16 @@ describe('an agent under a service manager', real, () => {
   it('is silent to the watchdog when its event loop hangs', async () => {
     using host = copyHost(installed);
     await using manager = await listenForNotices(host.dir.join('notify'));
-    await using agent = startAgent(host, manager, { WATCHDOG_USEC: '400000' });
+    const watchdogMs = 100;
+    await using agent = startAgent(host, manager, { WATCHDOG_USEC: `${watchdogMs * 1000}` });
     await until(() => manager.withLine('WATCHDOG=1').length >= 2);
     agent.child.kill('SIGSTOP');
-    // A ping that was on its way may still come.
-    await setTimeout(500);
+    await until(() => isStopped(agent.child.pid ?? 0));
+    // A ping that was on its way has come by then.
+    await setTimeout(watchdogMs);
     const before = manager.withLine('WATCHDOG=1').length;
-    await setTimeout(1000);
+    // Silence is a matter of time, and three pings would have been due.
+    await setTimeout(1.5 * watchdogMs);
     assert.equal(manager.withLine('WATCHDOG=1').length, before);
     agent.child.kill('SIGCONT');
     await until(() => manager.withLine('WATCHDOG=1').length > before);
@@ -111,6 +114,14 @@ describe('an agent under a service manager', real, () => {
     assert.deepEqual(turns(manager), []);
   });
 });
+
+/** And whoever carries a word of it has ended. */
+function isStopped(pid: number): boolean {
+  const stateOf = (one: number | string): string | undefined =>
+    /^State:\t(.)/m.exec(readFileSync(`/proc/${one}/status`, 'utf8'))?.[1];
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return stateOf(pid) === 'T' && children.split(' ').every((child) => child === '' || stateOf(child) === 'Z');
+}
 
 describe('a server under a service manager', real, () => {
   it('is ready when it listens, and says reloads and its end', async () => {

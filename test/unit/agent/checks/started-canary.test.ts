@@ -5,6 +5,7 @@ import { runStartedCanary } from '../../../../src/agent/checks/started-canary.js
 import type { HookReport } from '../../../../src/agent/hooks/hook.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
+import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { isGone } from '../../../kit/programs/processes.js';
@@ -120,7 +121,8 @@ describe('a canary that is a worker of its own', () => {
     using dir = tempDir();
     const ending = new AbortController();
     const asked = canary(dir, { start: `echo $$ > $0/pid; ${stay}`, probe: 'exit 1', signal: ending.signal });
-    setTimeout(() => ending.abort(), 300);
+    await until(() => fs.existsSync(dir.join('pid')) && fs.readFileSync(dir.join('pid'), 'utf8') !== '');
+    ending.abort();
     await asked;
     assert.ok(await isGone(Number(fs.readFileSync(dir.join('pid'), 'utf8'))));
   });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { line } from '../../../../src/workers/drivers/line.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
@@ -92,7 +91,6 @@ describe('the line driver', () => {
     assert.equal(await driver.liveness?.('s'), 'alive');
     assert.equal((await driver.reset('s', { target, timeoutMs: 5000 })).kind, 'told');
     assert.equal(fake.received.length, 2);
-    await setTimeout(200);
     await fake.close();
   });
 
