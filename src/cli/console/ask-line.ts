@@ -7,8 +7,8 @@ import type { CommandContext } from './command.js';
  * @param question as shown, with a space at its end
  * @throws WritError INTERRUPTED at Ctrl-C, Ctrl-D, a signal, and when the terminal goes away
  */
-export async function askLine(question: string, { signal }: CommandContext): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+export async function askLine(question: string, { signal, surroundings }: CommandContext): Promise<string> {
+  const lines = createInterface({ input: surroundings.stdin, output: surroundings.stderr });
   try {
     // Node itself ends a question at the two keys only; one whose input just ends would wait for ever.
     const closed = new Promise<never>((_resolve, reject) => {

@@ -23,6 +23,20 @@ export interface Reporter {
   warn(text: string): void;
 }
 
+/** What the program takes of its surroundings, of which `process` is one. */
+export interface Surroundings {
+  readonly stdin: NodeJS.ReadStream & { readonly fd: number };
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
+  readonly directory?: string;
+  on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
+  off(signal: 'SIGHUP', listener: () => void): unknown;
+  /** Ends the program at once: after a signal no step of a command may follow. */
+  exit(code: number): void;
+}
+
 /** What a command may use of the world beside its flags. */
 export interface CommandContext {
   readonly reporter: Reporter;
@@ -41,7 +55,10 @@ export interface CommandContext {
   readonly command: string;
   /** Version of this program. */
   readonly version: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly surroundings: Surroundings;
+  readonly env: Surroundings['env'];
+  /** @returns the path to open for one that was typed; people are shown the typed one */
+  at(path: string): string;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** False without a terminal and with --no-input: then nothing may be asked. */
@@ -83,7 +100,7 @@ export interface CommandDefinition<Flags extends object = object> {
   run(args: readonly (string | undefined)[], flags: Flags, context: CommandContext): Promise<Answer>;
 }
 
-/** A row of the table in main: the module is imported only when its command was typed. */
+/** A row of the table of commands: the module is imported only when its command was typed. */
 export interface CommandEntry {
   /** One word, or two for a command of a group, as `repo status`. */
   readonly name: string;

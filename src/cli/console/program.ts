@@ -3,7 +3,7 @@
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
 import { Command, CommanderError, Option } from 'commander';
 import { WritError } from '../../core/errors.js';
-import type { CommandDefinition, CommandEntry } from './command.js';
+import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import type { ColorChoice } from './render.js';
 
 /** Flags that every command has. */
@@ -27,6 +27,11 @@ export type Invocation =
     }
   | { readonly kind: 'text'; readonly text: string };
 
+export interface ProgramSurroundings extends Pick<Surroundings, 'env' | 'stdout'> {
+  /** Of this program. */
+  readonly version: string;
+}
+
 /**
  * @param argv arguments after the program's name
  * @param entries the table of commands
@@ -35,11 +40,11 @@ export type Invocation =
 export async function parseCommandLine(
   argv: readonly string[],
   entries: readonly CommandEntry[],
-  version: string,
+  surroundings: ProgramSurroundings,
 ): Promise<Invocation> {
   const texts: string[] = [];
   let invocation: Invocation | undefined;
-  const program = createProgram(version, (text) => texts.push(text));
+  const program = createProgram(surroundings, (text) => texts.push(text));
   for (const entry of entries) {
     addEntry(program, entry, (found) => {
       invocation = found;
@@ -58,6 +63,15 @@ export async function parseCommandLine(
 
 /** Every flag with a value can also come from the environment as WRIT_<FLAG>; the help shows the name. */
 class WritCommand extends Command {
+  /** Its declarations leave out that a command is an EventEmitter. */
+  declare emit: (event: string, value: string) => boolean;
+  readonly #env: Surroundings['env'];
+
+  constructor(name: string | undefined, env: Surroundings['env']) {
+    super(name);
+    this.#env = env;
+  }
+
   override addOption(option: Option): this {
     const valued = option.required || option.optional;
     if (valued && option.envVar === undefined) option.env(`WRIT_${screaming(option.attributeName())}`);
@@ -65,18 +79,35 @@ class WritCommand extends Command {
   }
 
   override createCommand(name?: string): Command {
-    return new WritCommand(name);
+    return new WritCommand(name, this.#env);
+  }
+
+  /** In place of commander's own, which reads the environment of the process whatever we were given. */
+  _parseOptionsEnv(): void {
+    for (const option of this.options) {
+      const value = option.envVar === undefined ? undefined : this.#env[option.envVar];
+      const source = this.getOptionValueSource(option.attributeName());
+      const isFree = source === undefined || source === 'default';
+      if (value !== undefined && isFree) this.emit(`optionEnv:${option.name()}`, value);
+    }
   }
 }
 
-function createProgram(version: string, collect: (text: string) => void): Command {
-  return new WritCommand('writ')
+function createProgram(
+  { version, env, stdout }: ProgramSurroundings,
+  collect: (text: string) => void,
+): Command {
+  return new WritCommand('writ', env)
     .description('Delivers signed policy to hosts and proves that it took effect')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .exitOverride()
-    .configureOutput({ writeOut: collect, writeErr: () => undefined });
+    .configureOutput({
+      writeOut: collect,
+      writeErr: () => undefined,
+      getOutHelpWidth: () => (stdout.isTTY ? stdout.columns : 80),
+    });
 }
 
 function addEntry(program: Command, entry: CommandEntry, found: (invocation: Invocation) => void): void {

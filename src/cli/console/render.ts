@@ -5,18 +5,13 @@ import { styleText } from 'node:util';
 import { exitCodeOfKind, type WritError } from '../../core/errors.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { Answer, Reporter, StepState } from './command.js';
+import type { Answer, Reporter, StepState, Surroundings } from './command.js';
 import { cutToColumns, printable, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;
 
 export type ColorChoice = 'auto' | 'always' | 'never';
-
-export interface RenderStreams {
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
-}
 
 export interface RenderOptions {
   readonly json: boolean;
@@ -36,13 +31,16 @@ export interface Renderer {
   error(type: string, error: WritError, exitCode?: number): number;
   reporter(clock: Clock): Reporter;
   /** Help and version texts, as they are. */
-  raw(stream: 'stdout' | 'stderr', text: string): void;
+  raw(text: string): void;
 }
 
 type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 type Paint = (style: Style, text: string) => string;
 
-export function createRenderer(options: RenderOptions, streams: RenderStreams = process): Renderer {
+export function createRenderer(
+  options: RenderOptions,
+  streams: Pick<Surroundings, 'stdout' | 'stderr'>,
+): Renderer {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout);
   const paintErr = painter(options.color, streams.stderr);
@@ -67,7 +65,7 @@ export function createRenderer(options: RenderOptions, streams: RenderStreams = 
       return exitCode;
     },
     reporter: (clock) => createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
-    raw: (stream, text) => void streams[stream].write(text),
+    raw: (text) => void streams.stdout.write(text),
   };
 }
 

@@ -29,12 +29,12 @@ export function addChangeFlags(command: Command): Command {
 
 /** @param holder for whoever finds the lock held, as `withdraw` */
 export function changeOptions(flags: ChangeFlags, context: CommandContext, holder: string): ChangeOptions {
-  const { clock, reporter } = context;
+  const { clock, reporter, at } = context;
   // A device at hand is not asked for what the server signs.
   const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
   return {
-    repository: flags.repository,
-    keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external },
+    repository: at(flags.repository),
+    keys: { path: at(flags.keys), passphrases: passphrasesFor(flags, context), external },
     holder,
     clock,
     durableFs: createDurableFs(),

@@ -74,10 +74,11 @@ export async function newPassphrase(
 
 async function givenPassphrase(
   { passphraseFile, passphraseCommand }: PassphraseFlags,
-  { env, signal }: CommandContext,
+  context: CommandContext,
 ): Promise<string | undefined> {
-  if (passphraseFile !== undefined) return readPassphrase(passphraseFile);
-  if (passphraseCommand !== undefined) return passphraseOf(passphraseCommand, env, signal);
+  const { env } = context;
+  if (passphraseFile !== undefined) return readPassphrase(passphraseFile, context);
+  if (passphraseCommand !== undefined) return passphraseOf(passphraseCommand, context);
   const fromEnvironment = env['WRIT_PASSPHRASE'];
   return fromEnvironment === '' ? undefined : fromEnvironment;
 }
@@ -87,13 +88,13 @@ const passphraseCommandMs = 120_000;
 
 async function passphraseOf(
   command: string,
-  env: CommandContext['env'],
-  signal: AbortSignal,
+  { env, signal, surroundings: { directory } }: CommandContext,
 ): Promise<string> {
   const given = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const result = await runCommand({
     argv: ['/bin/sh', '-c', command],
     env: Object.fromEntries(given),
+    ...(directory === undefined ? {} : { cwd: directory }),
     timeoutMs: passphraseCommandMs,
     maxOutputBytes: maxPassphraseBytes + 2,
     signal,
@@ -111,9 +112,9 @@ async function passphraseOf(
 
 const maxPassphraseBytes = 4096;
 
-function readPassphrase(path: string): string {
+function readPassphrase(path: string, { at }: CommandContext): string {
   try {
-    const text = path === '-' ? readFileSync(0, 'utf8') : readPassphraseFile(path);
+    const text = path === '-' ? readFileSync(0, 'utf8') : readPassphraseFile(at(path));
     const passphrase = text.replace(/\r?\n$/, '');
     if (passphrase !== '' && Buffer.byteLength(passphrase) <= maxPassphraseBytes) return passphrase;
   } catch (error) {
@@ -142,14 +143,14 @@ function madeUpPassphrase(): string {
   return (characters.join('').match(/.{5}/g) ?? []).join('-');
 }
 
-async function prompt(message: string, { signal, reporter }: CommandContext): Promise<string> {
+async function prompt(message: string, { signal, reporter, surroundings }: CommandContext): Promise<string> {
   // The live line of the step before must not run into the question.
   reporter.drop('passphrase');
   const { default: password } = await import('@inquirer/password');
   try {
     return await password(
       { message, mask: false },
-      { output: process.stderr, clearPromptOnDone: true, signal },
+      { input: surroundings.stdin, output: surroundings.stderr, clearPromptOnDone: true, signal },
     );
   } catch (error) {
     if (error instanceof Error && error.name === 'ExitPromptError') {

@@ -55,14 +55,14 @@ export function propose(
   context: CommandContext,
 ): Answer {
   const trusted = proposeRoot({
-    repository: flags.repository,
+    repository: context.at(flags.repository),
     change: { ...change, lives: livesOf(flags) },
     danger: flags.yes ? 'accepted' : 'refused',
     clock: context.clock,
-    ...(flags.keys === undefined ? {} : { keysDirectory: flags.keys }),
+    ...(flags.keys === undefined ? {} : { keysDirectory: context.at(flags.keys) }),
   });
   const path = flags.out ?? `root-${trusted.proposal.root.signed.version}.proposal`;
-  if (!flags.dryRun) writeNewProposal(path, trusted.proposal, createDurableFs());
+  if (!flags.dryRun) writeNewProposal(context.at(path), trusted.proposal, createDurableFs());
   return answer({ name, path, trusted, dryRun: flags.dryRun === true });
 }
 

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { WritError } from '../../core/errors.js';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { type PublicKey, readPublicKey } from '../../publisher/keys/public-key.js';
+import type { CommandContext } from '../console/command.js';
 
 /** @returns the role; delegated ones are not the root's to change */
 export function roleFlag(text: string): TopLevelRole {
@@ -12,7 +13,10 @@ export function roleFlag(text: string): TopLevelRole {
 }
 
 /** @throws WritError USAGE, KEY_UNREADABLE */
-export function roleKeys(text: string): { role: TopLevelRole; keys: readonly PublicKey[] } {
+export function roleKeys(
+  text: string,
+  { at }: Pick<CommandContext, 'at'>,
+): { role: TopLevelRole; keys: readonly PublicKey[] } {
   const [, name, files] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
   const role = topLevelRoles.find((one) => one === name);
   if (role === undefined || files === undefined) {
@@ -21,5 +25,5 @@ export function roleKeys(text: string): { role: TopLevelRole; keys: readonly Pub
       hint: 'As --replace timestamp=timestamp-2.pub.',
     });
   }
-  return { role, keys: files.split(',').map(readPublicKey) };
+  return { role, keys: files.split(',').map((path) => readPublicKey(at(path))) };
 }

@@ -25,7 +25,7 @@ export function addSignerFlags(command: Command): Command {
 /** @param serves roles that a command without ROLE= is asked for */
 export function externalCommands(
   { signer = [], signerTimeout }: SignerFlags,
-  { env, reporter, signal }: CommandContext,
+  { env, reporter, signal, surroundings: { directory } }: CommandContext,
   serves: (role: string) => boolean,
 ): ExternalCommand[] {
   const onStderr = (text: string): void => {
@@ -40,6 +40,7 @@ export function externalCommands(
       serves: only === undefined ? serves : servesOnly,
       env,
       timeoutMs: signerTimeout,
+      ...(directory === undefined ? {} : { directory }),
       onStderr,
       signal,
     };

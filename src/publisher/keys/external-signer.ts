@@ -17,6 +17,8 @@ export interface ExternalCommand {
   readonly serves: (role: string) => boolean;
   /** The environment of the person; such programs need HOME, sockets and tokens of theirs. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where it runs; left out: where we do. */
+  readonly directory?: string;
   /** From start to signature; people have to find and touch a device. */
   readonly timeoutMs: number;
   /** Where the program's words to the person go, as `touch your key`. */
@@ -76,6 +78,7 @@ async function runSigner(
         WRIT_SIGN_ROLE: role,
         WRIT_SIGN_KEYIDS: keys.map(keyId).join(' '),
       },
+      ...(command.directory === undefined ? {} : { cwd: command.directory }),
       input: bytes,
       timeoutMs: command.timeoutMs,
       maxOutputBytes,

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
 import { wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
-import { runWrit } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -106,7 +106,7 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       const refused = { exitCode: 3, outcome: 'rejected', code: 'CHECK_FAILED', workers: {} };
       await expectAgreement(writ, pull, refused);
       assert.match(JSON.stringify(pull.json['problems']), /site\.cf:7:2: error: syntax error/);
-      const shown = await runWrit(['pull', '--force', '--config', writ.config]);
+      const shown = await runWritProcess(['pull', '--force', '--config', writ.config]);
       assert.equal(shown.exitCode, 3);
       assert.match(shown.stdout, /"policy parses".*site\.cf:7:2: error: syntax error/s, 'people see it too');
       assert.equal(writ.current(), current);

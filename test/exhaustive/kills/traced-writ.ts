@@ -4,8 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { askAgent } from '../../../src/platform/net/control-client.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
-import { runWrit } from '../../kit/cli/run-writ.js';
-import { startWrit } from '../../kit/cli/writ-process.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import type { KillCase, Place } from './kill-scenes.js';
 
 export interface CycleRun {
@@ -50,7 +49,7 @@ async function runCommand(
   { strace, tracePath }: Tracing,
 ): Promise<CycleRun> {
   const options = { under: [...limit, ...strace], cwd: '/' };
-  const run = await runWrit([...argv, '--json', '--config', place.configPath], options);
+  const run = await runWritProcess([...argv, '--json', '--config', place.configPath], options);
   const said = `${run.stdout}${run.stderr}`;
   return { exitCode: run.exitCode, outcome: outcomeIn(run.stdout), said, trace: readTrace(tracePath) };
 }

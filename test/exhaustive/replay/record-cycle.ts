@@ -8,7 +8,7 @@ import { readHistory } from '../../../src/agent/job/history.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import type { AgentConfig } from '../../../src/core/config/config.js';
 import { readBootId } from '../../../src/platform/process/boot-id.js';
-import { runWrit } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type DiskStory, differences, imageOf, openStory } from '../power/disk-image.js';
 import { type FileOperation, operationsOf, readingCalls } from './recorded-operations.js';
@@ -91,7 +91,7 @@ async function trace(world: ReplayWorld, argv: readonly string[]): Promise<FileO
   const strace = ['strace', '-f', '-yy', '-xx', '-s', '100000000', '-o', path];
   const filter = ['-e', `trace=!${readingCalls.join(',')}`];
   const under = ['sh', '-c', `umask 0${umask.toString(8)}; exec "$@"`, 'sh', ...strace, ...filter];
-  const run = await runWrit([...argv, '--json', '--config', world.configPath], { under, cwd: '/' });
+  const run = await runWritProcess([...argv, '--json', '--config', world.configPath], { under, cwd: '/' });
   assert.equal(run.exitCode, 0, `${run.stdout}${run.stderr}`);
   const calls = parseTrace(fs.readFileSync(path, 'latin1'));
   const operations = operationsOf(calls, { root: world.disk, umask, acknowledgement: '"outcome"' });

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { runWrit, type WritRun } from '../cli/run-writ.js';
+import { runWritProcess } from '../cli/writ-process.js';
 import { type TempDir, tempDir } from '../disk/temp-dir.js';
 import { sampleRepository } from '../repository/sample-repository.js';
 
@@ -65,7 +66,7 @@ function hostIn(dir: TempDir): InstalledHost {
     paths: hostPaths({ state: base.state, policy: dir.join('state', 'policy'), run: base.run, socket: '' }),
     configure,
     writ: (...args) => runWrit([...args, '--config', config]),
-    writUnder: (under, ...args) => runWrit([...args, '--config', config], { under }),
+    writUnder: (under, ...args) => runWritProcess([...args, '--config', config], { under }),
     [Symbol.dispose]: () => dir[Symbol.dispose](),
   };
 }

@@ -3,8 +3,8 @@
 // are, and what is expected of them, is the tests'.
 import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { until } from '../assert/until.js';
-import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
-import { startWrit, type WritProcess } from '../cli/writ-process.js';
+import { jsonOf, type WritRun } from '../cli/run-writ.js';
+import { runWritProcess, startWrit, type WritProcess } from '../cli/writ-process.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
 
@@ -136,7 +136,7 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
 }
 
 async function ask(args: readonly string[]): Promise<Told> {
-  const run = await runWrit([...args, '--json']);
+  const run = await runWritProcess([...args, '--json']);
   return { exitCode: run.exitCode, json: jsonOf(run), stderr: run.stderr };
 }
 

@@ -1,8 +1,10 @@
-// Runs the compiled program as a child process, as a user would, and keeps what it wrote.
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-
-const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+// Runs the command line as a function, in this process: with streams that are kept, a directory and an environment of
+// its own. What is about the process itself (signals, a terminal, imports, stdin, another user) starts one: writ-process.
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import { Writable } from 'node:stream';
+import type { Surroundings } from '../../../src/cli/console/command.js';
+import { runWrit as runCommandLine } from '../../../src/cli/run.js';
 
 export interface WritRun {
   readonly exitCode: number | null;
@@ -13,39 +15,39 @@ export interface WritRun {
 export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  readonly input?: string;
-  /** A program that runs writ as its last arguments, as `unshare -m`. */
-  readonly under?: readonly string[];
 }
 
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
-export function runWrit(args: readonly string[], options: RunWritOptions = {}): Promise<WritRun> {
-  return new Promise((resolve, reject) => {
-    const [program = process.execPath, ...rest] = [
-      ...(options.under ?? []),
-      process.execPath,
-      entry,
-      ...args,
-    ];
-    const child = spawn(program, rest, {
-      env: { PATH: process.env['PATH'] ?? '', ...options.env },
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    });
-    const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
-    child.on('error', reject);
-    child.on('close', (exitCode) => {
-      resolve({
-        exitCode,
-        stdout: Buffer.concat(stdout).toString(),
-        stderr: Buffer.concat(stderr).toString(),
-      });
-    });
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(options.input ?? '');
+export async function runWrit(
+  args: readonly string[],
+  { env = {}, cwd }: RunWritOptions = {},
+): Promise<WritRun> {
+  const [stdout, stderr] = [keptStream(), keptStream()];
+  // No signal comes: a test that sends one starts a process.
+  const signals = new EventEmitter();
+  const surroundings: Surroundings = {
+    stdin: { isTTY: false, fd: -1 } as unknown as Surroundings['stdin'],
+    stdout: stdout.stream as NodeJS.WriteStream,
+    stderr: stderr.stream as NodeJS.WriteStream,
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    ...(cwd === undefined ? {} : { directory: cwd }),
+    on: (signal, listener) => signals.on(signal, listener),
+    off: (signal, listener) => signals.off(signal, listener),
+    exit: (code) => assert.fail(`a command ended this process with ${code}`),
+  };
+  const exitCode = await runCommandLine(args, surroundings);
+  return { exitCode, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+function keptStream(): { readonly stream: Writable; readonly text: () => string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      chunks.push(chunk);
+      done();
+    },
   });
+  return { stream, text: () => Buffer.concat(chunks).toString() };
 }
 
 /** The one JSON object that a command with --json prints. */

@@ -1,9 +1,42 @@
-// A `writ` command that goes on running, as `serve`: its output so far, and its end by a signal.
+// `writ` as a process of its own: one that ends by itself, and one that goes on running, as `serve`, with its output so
+// far and its end by a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { RunWritOptions, WritRun } from './run-writ.js';
 
 const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+
+export interface ProcessOptions extends RunWritOptions {
+  readonly input?: string;
+  /** A program that runs writ as its last arguments, as `unshare -m`. */
+  readonly under?: readonly string[];
+}
+
+/** Runs the compiled program to its end, as a user would; no terminal is attached. */
+export function runWritProcess(args: readonly string[], options: ProcessOptions = {}): Promise<WritRun> {
+  return new Promise((resolve, reject) => {
+    const { under = [], cwd, env } = options;
+    const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
+    const child = spawn(program, rest, {
+      env: { PATH: process.env['PATH'] ?? '', ...env },
+      ...(cwd === undefined ? {} : { cwd }),
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.on('error', reject);
+    child.on('close', (exitCode) => {
+      resolve({
+        exitCode,
+        stdout: Buffer.concat(stdout).toString(),
+        stderr: Buffer.concat(stderr).toString(),
+      });
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(options.input ?? '');
+  });
+}
 
 export interface WritProcess {
   readonly child: ChildProcess;
@@ -22,7 +55,7 @@ export interface WritProcess {
 export function startWrit(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { under = [] }: Pick<RunWritOptions, 'under'> = {},
+  { under = [] }: Pick<ProcessOptions, 'under'> = {},
 ): WritProcess {
   const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
   const child = spawn(program, rest, {

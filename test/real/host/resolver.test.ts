@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type WholeSystem, wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
-import { runWrit } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type RealKresd, sampleDirectory, startRealKresd } from '../../kit/programs/real-kresd.js';
 import { needs } from '../../kit/programs/real-programs.js';
@@ -75,7 +75,7 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
       const [bundle] = pull.json['bundles'] as { problem: { code: string; facts: Record<string, string> } }[];
       assert.equal(bundle?.problem.facts['check'], 'block.rpz parses');
       assert.match(bundle?.problem.facts['output'] ?? '', /block\.rpz:\d+: invalid IPv4 address/);
-      const shown = await runWrit(['pull', '--force', '--config', writ.config]);
+      const shown = await runWritProcess(['pull', '--force', '--config', writ.config]);
       assert.equal(shown.exitCode, 3);
       assert.match(shown.stdout, /"block.rpz parses".*block\.rpz:\d+: invalid IPv4 address/s);
       assert.deepEqual(pull.json['workers'], []);

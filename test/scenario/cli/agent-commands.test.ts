@@ -6,6 +6,7 @@ import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { historyEntries, statusReport } from '../../kit/cli/status-reports.js';
 import { withAgent } from '../../kit/cli/with-agent.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 describe('writ status', () => {
@@ -105,7 +106,7 @@ describe('somebody whom the agent does not let in', () => {
     await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [] });
     const under = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
     for (const command of ['status', 'history', 'pull']) {
-      const run = await runWrit([command, '--config', config, '--json'], { under });
+      const run = await runWritProcess([command, '--config', config, '--json'], { under });
       const { code, hint } = jsonOf(run);
       assert.deepEqual([code, hint], ['AGENT_UNREACHABLE', `sudo writ ${command} --config ${config}`]);
     }

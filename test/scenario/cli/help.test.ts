@@ -6,6 +6,7 @@ import { matchesFile } from '../../kit/assert/golden.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { runWrit } from '../../kit/cli/run-writ.js';
 import { statusReport } from '../../kit/cli/status-reports.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 async function helpOf(words: readonly string[]): Promise<string> {
@@ -93,7 +94,7 @@ describe('the imports', () => {
     writeFileSync(config, `run: ${dir.path}\n`);
     await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [statusReport()] });
     const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
-    const run = await runWrit(['status', '--config', config], {
+    const run = await runWritProcess(['status', '--config', config], {
       env: { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace },
     });
     assert.equal(run.exitCode, 0, run.stderr);

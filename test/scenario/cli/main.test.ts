@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 
 describe('writ', () => {
   it('answers a usage error with exit 2 on stderr', async () => {
-    const run = await runWrit(['no-such-command']);
+    const run = await runWritProcess(['no-such-command']);
     assert.equal(run.exitCode, 2);
     assert.equal(run.stdout, '');
     assert.match(run.stderr, /^error\[USAGE\]: .*\nhint: .*\n$/);
   });
 
   it('answers a usage error as JSON on stdout when --json is there', async () => {
-    const run = await runWrit(['no-such-command', '--json']);
+    const run = await runWritProcess(['no-such-command', '--json']);
     assert.equal(run.exitCode, 2);
     assert.equal(run.stderr, '');
     const { schema, type, exitCode, code } = jsonOf(run);
@@ -22,7 +23,7 @@ describe('writ', () => {
   });
 
   it('prints the version of the package', async () => {
-    const run = await runWrit(['--version']);
+    const run = await runWritProcess(['--version']);
     assert.equal(run.exitCode, 0);
     assert.match(run.stdout, /^\d+\.\d+\.\d+\n$/);
   });

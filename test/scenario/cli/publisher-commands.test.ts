@@ -7,7 +7,7 @@ import { takeLock } from '../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
-import { startWrit } from '../../kit/cli/writ-process.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import { metadataPath } from '../../kit/repository/sample-repository.js';
@@ -47,7 +47,7 @@ describe('writ init', () => {
     const wrong = await runWrit(flags, { cwd: dir.path, env: { WRIT_PASSPHRASE: 'wrong' } });
     assert.deepEqual([wrong.exitCode, jsonOf(wrong)['code']], [1, 'PASSPHRASE_WRONG']);
     const stdin = [...flags, '--passphrase-file', '-'];
-    const right = await runWrit(stdin, { cwd: dir.path, input: 'correct horse\n' });
+    const right = await runWritProcess(stdin, { cwd: dir.path, input: 'correct horse\n' });
     assert.deepEqual([right.exitCode, jsonOf(right)['outcome']], [0, 'published']);
   });
 
@@ -155,7 +155,9 @@ describe('writ publish', () => {
     madeHere(dir);
     fs.mkdirSync(dir.join('source'));
     fs.symlinkSync('/etc/passwd', dir.join('source', 'link'));
-    const run = await publish(dir);
+    // In a process: the path is in the error as it was typed.
+    const publishing = ['publish', 'source', ...places, '--bundle', 'dns-edge'];
+    const run = await runWritProcess(publishing, { cwd: dir.path });
     assert.equal(run.exitCode, 2);
     assert.equal(run.stdout, '');
     assert.match(run.stderr, /^error\[SOURCE_REFUSED\]: source: link is a link\nhint: /);

@@ -20,8 +20,9 @@ export const command: CommandDefinition<KeyListFlags> = {
       .requiredOption('--keys <dir>', 'directory with key files')
       .option('--repository <dir>', 'says which roles the keys hold');
   },
-  run: async (_args, flags, { reporter }) => {
-    const description = describeKeys(flags.keys, flags.repository);
+  run: async (_args, flags, { reporter, at }) => {
+    const repository = flags.repository === undefined ? undefined : at(flags.repository);
+    const description = describeKeys(at(flags.keys), repository);
     for (const file of description.unreadable) reporter.warn(`${file} cannot be read`);
     return answer(description, flags);
   },

@@ -38,7 +38,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
     const { path, name } = whereAndWho(file, flags);
     const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
     const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
-    const signer = makeKey({ path, name, durableFs: createDurableFs(), ...secret });
+    const signer = makeKey({ path: context.at(path), name, durableFs: createDurableFs(), ...secret });
     return answer({ path, name, keyId: signer.keyId }, chosen);
   },
 };

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { openSeed } from '../../../publisher/keys/key-directory.js';
-import { type KeyFile, readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js';
+import { readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import {
   addPassphraseFlag,
@@ -39,15 +39,15 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
       .option('--no-passphrase', 'leave the key file unencrypted from now on');
   },
   run: async ([path = ''], flags, context) => {
-    const file = readKeyFile(path);
+    const file = readKeyFile(context.at(path));
     if (file === undefined)
       throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));
     const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
     const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
     const named = file.name === undefined ? {} : { name: file.name };
-    replaceKeyFile({ path, seed, durableFs: createDurableFs(), ...secret, ...named });
-    return answer(file, chosen);
+    replaceKeyFile({ path: file.path, seed, durableFs: createDurableFs(), ...secret, ...named });
+    return answer(path, chosen);
   },
 };
 
@@ -62,7 +62,7 @@ function nextPassphrase(flags: KeyPassphraseFlags, context: CommandContext): Pro
   return newPassphrase(next, { ...context, env }, 'the key from now on');
 }
 
-function answer({ path }: KeyFile, chosen: NewPassphrase | undefined): Answer {
+function answer(path: string, chosen: NewPassphrase | undefined): Answer {
   const encrypted = chosen !== undefined;
   return {
     type: 'key-passphrase.result',

@@ -11,7 +11,7 @@ export const command: CommandDefinition = {
   configure: (command: Command) => {
     command.argument('<file>', 'a .key or .pub file, or a PEM public key (Ed25519, ECDSA P-256, RSA)');
   },
-  run: async ([file = '']) => answer(file, readPublicKey(file)),
+  run: async ([file = ''], _flags, { at }) => answer(file, readPublicKey(at(file))),
 };
 
 function answer(file: string, { key, keyId, name }: PublicKey): Answer {

@@ -9,7 +9,7 @@ import {
 } from '../../../publisher/teams/delegate.js';
 import type { DelegationPlan } from '../../../publisher/teams/delegation-plan.js';
 import { askYes, type YesFlags } from '../../console/ask-yes.js';
-import type { Answer, CommandDefinition } from '../../console/command.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import {
   addChangeFlags,
@@ -61,7 +61,7 @@ export const command: CommandDefinition<DelegateFlags> = {
   },
   run: async ([role = ''], flags, context) => {
     const options = changeOptions(flags, context, 'delegate');
-    const request = requestOf(role, flags);
+    const request = requestOf(role, flags, context);
     const plan = previewDelegation(request, options);
     if (flags.dryRun) return previewAnswer(plan, role);
     if (plan !== undefined) {
@@ -77,7 +77,7 @@ export const command: CommandDefinition<DelegateFlags> = {
 
 const questions = { created: 'Delegate to', changed: 'Change', removed: 'Remove' } as const;
 
-function requestOf(role: string, flags: DelegateFlags): DelegationRequest {
+function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): DelegationRequest {
   const { paths, key, threshold, life, remove } = flags;
   const handOver = flags.handOver === true ? 'yes' : 'no';
   const given = [paths, key, threshold, life].some((value) => value !== undefined);
@@ -90,7 +90,7 @@ function requestOf(role: string, flags: DelegateFlags): DelegationRequest {
     handOver,
     change: {
       ...(paths === undefined ? {} : { paths }),
-      ...(key === undefined ? {} : { keys: key.map(readPublicKey) }),
+      ...(key === undefined ? {} : { keys: key.map((path) => readPublicKey(at(path))) }),
       ...(threshold === undefined ? {} : { threshold }),
       ...(life === undefined ? {} : { lifeMs: life }),
     },

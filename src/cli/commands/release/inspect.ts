@@ -44,15 +44,16 @@ export const command: CommandDefinition<InspectFlags> = {
       .option('--root <file>', 'root to verify a repository from, as hosts have it');
   },
   run: async ([what = ''], flags, context) => {
-    const url = repositoryUrl(what);
+    const url = repositoryUrl(what, context);
     if (url !== undefined) return inspectRepository(url, flags, context);
-    return archiveAnswer(what, await inspectArchive(what, defaultArchiveLimits));
+    return archiveAnswer(what, await inspectArchive(context.at(what), defaultArchiveLimits));
   },
 };
 
-function repositoryUrl(what: string): string | undefined {
+function repositoryUrl(what: string, { at }: CommandContext): string | undefined {
   if (/^(https?|file):\/\//.test(what)) return what;
-  return statSync(what, { throwIfNoEntry: false })?.isDirectory() ? pathToFileURL(what).href : undefined;
+  const path = at(what);
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? pathToFileURL(path).href : undefined;
 }
 
 const maxFilesShown = 40;
@@ -96,7 +97,7 @@ async function inspectRepository(url: string, flags: InspectFlags, context: Comm
   const source = openRepositorySource(url, { clock, version: context.version });
   try {
     reporter.begin('refresh', url);
-    const anchor = flags.root === undefined ? await firstRoot(source) : givenRoot(flags.root);
+    const anchor = flags.root === undefined ? await firstRoot(source) : givenRoot(context.at(flags.root));
     const store = memoryTrustStore(anchor.bytes);
     const client = openRepositoryClient({ source, store, clock });
     const { warnings, requests } = await client.refresh();

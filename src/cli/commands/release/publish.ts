@@ -66,7 +66,7 @@ export const command: CommandDefinition<PublishFlags> = {
 function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
   return {
     ...changeOptions(flags, context, 'publish'),
-    source,
+    source: context.at(source),
     bundle: flags.bundle,
     channel: flags.channel,
     revision: flags.revision,

@@ -39,14 +39,14 @@ export const command: CommandDefinition<RefreshFlags> = {
   },
   run: async (_args, flags, context) => {
     const external = externalCommands(flags, context, isOnlineRole);
-    const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context), external };
-    const signers = await openOnlineSigners(flags.repository, keys);
+    const keys = { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
+    const signers = await openOnlineSigners(context.at(flags.repository), keys);
     context.reporter.begin('sign', 'snapshot, timestamp');
     const result = await resignOnline({
-      repository: flags.repository,
+      repository: context.at(flags.repository),
       signers,
       roles: onlineRoles,
-      keysDirectory: flags.keys,
+      keysDirectory: keys.path,
       clock: context.clock,
       durableFs: createDurableFs(),
       holder: 'refresh',

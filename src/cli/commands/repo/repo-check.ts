@@ -24,15 +24,15 @@ export const command: CommandDefinition<RepoCheckFlags> = {
       .requiredOption('--repository <dir>', 'the repository that `writ init` made')
       .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from");
   },
-  run: async (_args, flags, { clock, reporter, signal }) => {
+  run: async (_args, flags, { clock, reporter, signal, at }) => {
     const { repository, keys } = flags;
     const report = await checkRepository({
-      repository,
+      repository: at(repository),
       limits: defaultArchiveLimits,
       clock,
       report: reporter,
       signal,
-      ...(keys === undefined ? {} : { keysDirectory: keys }),
+      ...(keys === undefined ? {} : { keysDirectory: at(keys) }),
     });
     narrate(report, reporter);
     for (const note of report.notes) reporter.warn(note);

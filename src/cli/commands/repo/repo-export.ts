@@ -39,10 +39,10 @@ export const command: CommandDefinition<RepoExportFlags> = {
       )
       .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
   },
-  run: async ([directory = ''], flags, { clock, reporter }) => {
+  run: async ([directory = ''], flags, { clock, reporter, at }) => {
     const result = await exportRepository({
-      repository: flags.repository,
-      directory,
+      repository: at(flags.repository),
+      directory: at(directory),
       clock,
       durableFs: createDurableFs(),
       lockWaitMs: flags.lockWait,
@@ -54,7 +54,7 @@ export const command: CommandDefinition<RepoExportFlags> = {
       'export',
       `${counted(releases.length, 'archive')}, ${copied} copied; verified from the first root`,
     );
-    return answer(result, resolve(directory), clock.nowMs());
+    return answer(result, resolve(at(directory)), clock.nowMs());
   },
 };
 

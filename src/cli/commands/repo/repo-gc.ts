@@ -43,7 +43,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
   },
   run: async (_args, flags, context) => {
     const { repository, keep, grace: graceMs, lockWait: lockWaitMs } = flags;
-    const options = { repository, keep, graceMs, clock: context.clock };
+    const options = { repository: context.at(repository), keep, graceMs, clock: context.clock };
     const planned = planCollection(options);
     if (planned.length === 0 || flags.dryRun) return answer(planned, flags, 'would');
     if (!flags.yes) for (const line of shown(planned)) context.reporter.note(line);

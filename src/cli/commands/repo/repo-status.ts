@@ -12,7 +12,7 @@ import {
   readRepositoryState,
 } from '../../../publisher/repository/repository-state.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
-import type { Answer, CommandDefinition } from '../../console/command.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag } from '../../console/flag-values.js';
 import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
 
@@ -41,8 +41,8 @@ export const command: CommandDefinition<RepoStatusFlags> = {
         30 * 86_400_000,
       );
   },
-  run: async (_args, flags, { clock }) => {
-    const state = stateOrError(flags);
+  run: async (_args, flags, { clock, at }) => {
+    const state = stateOrError(flags, at);
     if (isWritError(state)) return invalidAnswer(state);
     const nowMs = clock.nowMs();
     return answer(state, reportRoles(state, nowMs, flags.failWithin), flags, nowMs);
@@ -50,9 +50,12 @@ export const command: CommandDefinition<RepoStatusFlags> = {
 };
 
 /** That it does not verify is an answer here, and the worst one. */
-function stateOrError({ repository, keys }: RepoStatusFlags): RepositoryState | WritError {
+function stateOrError(
+  { repository, keys }: RepoStatusFlags,
+  at: CommandContext['at'],
+): RepositoryState | WritError {
   try {
-    return readRepositoryState(layoutOf(repository), keys);
+    return readRepositoryState(layoutOf(at(repository)), keys === undefined ? undefined : at(keys));
   } catch (error) {
     if (isWritError(error) && error.code === 'REPOSITORY_INVALID') return error;
     throw error;

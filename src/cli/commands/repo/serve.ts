@@ -51,10 +51,10 @@ export const command: CommandDefinition<ServeFlags> = {
   },
   run: async (_args, flags, context) => {
     const log = createLog('writ-server', logLevel(flags));
-    const tls = tlsFiles(flags);
+    const tls = tlsFiles(flags, context);
     const signer = await onlineSigner(flags, context);
     const server = await startServer({
-      repository: flags.repository,
+      repository: context.at(flags.repository),
       ...flags.listen,
       ...(tls === undefined ? {} : { tls }),
       ...(signer === undefined ? {} : { signer }),
@@ -63,7 +63,7 @@ export const command: CommandDefinition<ServeFlags> = {
       processMetrics: 'include',
     });
     const manager = tellManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
-    const stopReloading = reloadAtHangup(server, manager, log);
+    const stopReloading = reloadAtHangup({ server, manager, log }, context);
     context.announce(listening(server.url));
     manager.listening(server.url);
     await aborted(context);
@@ -85,8 +85,8 @@ export function listenFlag(text: string): ListenAddress {
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
-function tlsFiles({ tlsCert, tlsKey }: ServeFlags): TlsFiles | undefined {
-  if (tlsCert !== undefined && tlsKey !== undefined) return { certFile: tlsCert, keyFile: tlsKey };
+function tlsFiles({ tlsCert, tlsKey }: ServeFlags, { at }: CommandContext): TlsFiles | undefined {
+  if (tlsCert !== undefined && tlsKey !== undefined) return { certFile: at(tlsCert), keyFile: at(tlsKey) };
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   const missing = tlsCert === undefined ? '--tls-cert' : '--tls-key';
   throw new WritError('USAGE', `${missing} is missing: certificate and key go together`);
@@ -94,11 +94,12 @@ function tlsFiles({ tlsCert, tlsKey }: ServeFlags): TlsFiles | undefined {
 
 async function onlineSigner(flags: ServeFlags, context: CommandContext): Promise<OnlineSigner | undefined> {
   if (flags.keys === undefined) return undefined;
-  requireRepository(flags.repository);
-  const keys = { path: flags.keys, passphrases: passphrasesFor(flags, context) };
+  const repository = context.at(flags.repository);
+  requireRepository(repository);
+  const keys = { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context) };
   // Without --keys no code that can sign is even loaded.
   const { createOnlineSigner } = await import('../../repository/online-signer.js');
-  return createOnlineSigner(flags.repository, keys, context.clock);
+  return createOnlineSigner(repository, keys, context.clock);
 }
 
 function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
@@ -107,7 +108,10 @@ function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
 }
 
 /** A renewed certificate must not need a restart, and half of a renewal must not end the server. */
-function reloadAtHangup(server: RunningServer, manager: ServerManager, log: Logger): () => void {
+function reloadAtHangup(
+  { server, manager, log }: { server: RunningServer; manager: ServerManager; log: Logger },
+  { surroundings }: CommandContext,
+): () => void {
   const reload = (): void => {
     try {
       manager.reloading(() => server.reloadTls());
@@ -116,8 +120,8 @@ function reloadAtHangup(server: RunningServer, manager: ServerManager, log: Logg
       log.error({ code, err: error }, `${message}; the old one stays in use`);
     }
   };
-  process.on('SIGHUP', reload);
-  return () => process.off('SIGHUP', reload);
+  surroundings.on('SIGHUP', reload);
+  return () => surroundings.off('SIGHUP', reload);
 }
 
 function aborted({ signal }: CommandContext): Promise<void> {

@@ -52,8 +52,8 @@ export const command: CommandDefinition<InitFlags> = {
   run: async (_args, flags, context) => {
     const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
     const result = initRepository({
-      repository: flags.repository,
-      keysDirectory: flags.keys,
+      repository: context.at(flags.repository),
+      keysDirectory: context.at(flags.keys),
       rootKeys: flags.rootKeys,
       rootThreshold: flags.rootThreshold,
       rootNames: flags.name ?? [],

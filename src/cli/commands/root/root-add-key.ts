@@ -24,7 +24,7 @@ export const command: CommandDefinition<AddKeyFlags> = {
     addProposeFlags(add);
   },
   run: async ([path = ''], flags, context) => {
-    const add = [{ role: flags.role, key: readPublicKey(path) }];
+    const add = [{ role: flags.role, key: readPublicKey(context.at(path)) }];
     return propose('root-add-key', { ...noChange, add }, flags, context);
   },
 };

@@ -6,7 +6,12 @@ import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
-import { mergeProposals, proposalCode, readProposal } from '../../../publisher/root/proposal-file.js';
+import {
+  mergeProposals,
+  type Proposal,
+  proposalCode,
+  readProposal,
+} from '../../../publisher/root/proposal-file.js';
 import { compareRoots } from '../../../publisher/root/root-difference.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { confirmCode } from '../../console/confirm.js';
@@ -54,10 +59,11 @@ export const command: CommandDefinition<CommitFlags> = {
   run: async (args, flags, context) => {
     // commander gives the files of a variadic argument as one list.
     const [first = '', ...others] = args.flat() as string[];
-    const proposal = mergeProposals([readProposal(first), ...others.map(readProposal)]);
+    const read = (file: string): Proposal => readProposal(context.at(file));
+    const proposal = mergeProposals([read(first), ...others.map(read)]);
     const options = {
       proposal,
-      repository: flags.repository,
+      repository: context.at(flags.repository),
       clock: context.clock,
       ...keysOf(flags, context),
     };
@@ -83,7 +89,7 @@ function keysOf(flags: CommitFlags, context: CommandContext) {
     throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
   }
   const external = externalCommands(flags, context, (role) => role !== 'root');
-  return { keys: { path: flags.keys, passphrases: passphrasesFor(flags, context), external } };
+  return { keys: { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external } };
 }
 
 function show(plan: CommitPlan, { reporter }: CommandContext): void {

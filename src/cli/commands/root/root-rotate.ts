@@ -31,9 +31,9 @@ export const command: CommandDefinition<RotateFlags> = {
   run: async (_args, flags, context) => {
     const { remove = [], add = [], replace = [], threshold } = flags;
     const change = {
-      add: add.map((path) => ({ role: 'root' as const, key: readPublicKey(path) })),
+      add: add.map((path) => ({ role: 'root' as const, key: readPublicKey(context.at(path)) })),
       remove: remove.map((which) => ({ role: 'root' as const, which })),
-      replace: replace.map(roleKeys),
+      replace: replace.map((text) => roleKeys(text, context)),
       thresholds: threshold === undefined ? {} : { root: threshold },
     };
     return propose('root-rotate', change, flags, context);

@@ -90,15 +90,23 @@ export const command: CommandDefinition<SignFlags> = {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined) throw nothingToSign();
     const hand = handOf(flags, context);
-    const received = mergeProposals([readProposal(file), ...(flags.merge ?? []).map(readProposal)]);
-    const trusted = { proposal: received, base: trustBase(received, findAnchor({ ...flags, ...hand })) };
+    const { at } = context;
+    const read = (path: string): Proposal => readProposal(at(path));
+    const received = mergeProposals([read(file), ...(flags.merge ?? []).map(read)]);
+    const { root, repository } = flags;
+    const anchor = findAnchor({
+      ...hand,
+      ...(root === undefined ? {} : { root: at(root) }),
+      ...(repository === undefined ? {} : { repository: at(repository) }),
+    });
+    const trusted = { proposal: received, base: trustBase(received, anchor) };
     const next = received.root.signed;
     requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
     if (flags.dryRun) return preview(trusted, file);
     show(trusted, context);
     const signed = await signIfWanted(trusted, hand, flags, context);
     const out = flags.out ?? file;
-    replaceProposal(out, signed.proposal, createDurableFs());
+    replaceProposal(at(out), signed.proposal, createDurableFs());
     return answer({ base: trusted.base, ...signed }, out);
   },
 };
@@ -124,8 +132,8 @@ function nothingToSign(): WritError {
 
 function handOf(flags: SignFlags, context: CommandContext): SigningHand {
   return {
-    keyFiles: flags.key ?? [],
-    ...(flags.keys === undefined ? {} : { keysDirectory: flags.keys }),
+    keyFiles: (flags.key ?? []).map(context.at),
+    ...(flags.keys === undefined ? {} : { keysDirectory: context.at(flags.keys) }),
     external: externalCommands(flags, context, () => true),
     passphrases: passphrasesFor(flags, context),
   };

@@ -4,6 +4,8 @@ import type { CommandDefinition, CommandEntry } from '../../../../src/cli/consol
 import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
 import { parseCommandLine } from '../../../../src/cli/console/program.js';
 
+const surroundings = { version: '1.2.3', env: {}, stdout: process.stdout };
+
 const definition: CommandDefinition = {
   examples: ['writ paint wall', 'writ paint wall --coats 2'],
   exitCodes: ['0  painted'],
@@ -30,7 +32,11 @@ function table(): { readonly entries: CommandEntry[]; readonly loaded: string[] 
 }
 
 async function parse(...argv: string[]) {
-  return parseCommandLine(argv, table().entries, '1.2.3');
+  return parseIn({}, ...argv);
+}
+
+function parseIn(env: Readonly<Record<string, string>>, ...argv: string[]) {
+  return parseCommandLine(argv, table().entries, { ...surroundings, env });
 }
 
 describe('parseCommandLine', () => {
@@ -48,19 +54,25 @@ describe('parseCommandLine', () => {
 
   it('imports only the module of the command that was typed', async () => {
     const { entries, loaded } = table();
-    await parseCommandLine(['repo', 'status', 'x'], entries, '1.2.3');
+    await parseCommandLine(['repo', 'status', 'x'], entries, surroundings);
     assert.deepEqual(loaded, ['repo status']);
-    await parseCommandLine(['--help'], entries, '1.2.3');
+    await parseCommandLine(['--help'], entries, surroundings);
     assert.deepEqual(loaded, ['repo status']);
   });
 
   it('takes a flag from its environment variable, and the flag before it', async () => {
+    const env = { WRIT_PAINT_NAME: 'ochre' };
+    const fromEnvironment = await parseIn(env, 'paint', 'wall');
+    const fromFlag = await parseIn(env, 'paint', 'wall', '--paint-name', 'umber');
+    assert.equal(fromEnvironment.kind === 'command' && paintName(fromEnvironment.flags), 'ochre');
+    assert.equal(fromFlag.kind === 'command' && paintName(fromFlag.flags), 'umber');
+  });
+
+  it('looks at no environment but the one that it is given', async () => {
     process.env['WRIT_PAINT_NAME'] = 'ochre';
     try {
-      const fromEnvironment = await parse('paint', 'wall');
-      const fromFlag = await parse('paint', 'wall', '--paint-name', 'umber');
-      assert.equal(fromEnvironment.kind === 'command' && paintName(fromEnvironment.flags), 'ochre');
-      assert.equal(fromFlag.kind === 'command' && paintName(fromFlag.flags), 'umber');
+      const found = await parse('paint', 'wall');
+      assert.equal(found.kind === 'command' && paintName(found.flags), undefined);
     } finally {
       delete process.env['WRIT_PAINT_NAME'];
     }
