@@ -9,183 +9,87 @@ import { deniedOr } from './console/denied.js';
 import { type CommonFlags, type Invocation, parseCommandLine } from './console/program.js';
 import { createRenderer, type Renderer } from './console/render.js';
 
-const commands: readonly CommandEntry[] = [
-  {
-    name: 'init',
-    summary: 'make a signed repository and its keys',
-    load: () => import('./commands/root/init.js'),
-  },
-  {
-    name: 'publish',
-    summary: 'sign a directory as the next release of a bundle',
-    load: () => import('./commands/release/publish.js'),
-  },
-  {
-    name: 'withdraw',
-    summary: 'take a bad release back: its channel goes to an older one',
-    load: () => import('./commands/release/withdraw.js'),
-  },
-  {
-    name: 'promote',
-    summary: 'give the release of one channel to another',
-    load: () => import('./commands/release/promote.js'),
-  },
-  {
-    name: 'delegate',
-    summary: 'let a team sign its own bundles',
-    load: () => import('./commands/release/delegate.js'),
-  },
-  {
-    name: 'refresh',
-    summary: 'sign snapshot and timestamp of a repository anew',
-    load: () => import('./commands/release/refresh.js'),
-  },
-  {
-    name: 'inspect',
-    summary: 'what an archive or a repository holds, verified',
-    load: () => import('./commands/release/inspect.js'),
-  },
-  {
-    name: 'repo status',
-    summary: 'versions, keys and days to expiry of a repository',
-    load: () => import('./commands/repo/repo-status.js'),
-  },
-  {
-    name: 'key new',
-    summary: 'make a signing key and its public file',
-    load: () => import('./commands/keys/key-new.js'),
-  },
-  {
-    name: 'key list',
-    summary: 'the keys of a directory and the roles they hold',
-    load: () => import('./commands/keys/key-list.js'),
-  },
-  {
-    name: 'key show',
-    summary: 'what a key file or a public key is',
-    load: () => import('./commands/keys/key-show.js'),
-  },
-  {
-    name: 'key passphrase',
-    summary: 'put a key under another passphrase',
-    load: () => import('./commands/keys/key-passphrase.js'),
-  },
-  {
-    name: 'root rotate',
-    summary: 'propose the next root: keys, thresholds, lives, or only a new expiry',
-    load: () => import('./commands/root/root-rotate.js'),
-  },
-  {
-    name: 'root add-key',
-    summary: 'propose a root with one key more',
-    load: () => import('./commands/root/root-add-key.js'),
-  },
-  {
-    name: 'root remove-key',
-    summary: 'propose a root without a key',
-    load: () => import('./commands/root/root-remove-key.js'),
-  },
-  {
-    name: 'root threshold',
-    summary: 'propose a root that needs more or fewer signatures',
-    load: () => import('./commands/root/root-threshold.js'),
-  },
-  {
-    name: 'sign',
-    summary: 'sign the proposal of a root that somebody mailed you',
-    load: () => import('./commands/root/sign.js'),
-  },
-  {
-    name: 'root commit',
-    summary: 'make a proposal that enough people signed the root of the repository',
-    load: () => import('./commands/root/root-commit.js'),
-  },
-  {
-    name: 'repo check',
-    summary: 'verify every root, role and archive of a repository',
-    load: () => import('./commands/repo/repo-check.js'),
-  },
-  {
-    name: 'repo gc',
-    summary: 'remove what no kept version of a repository refers to',
-    load: () => import('./commands/repo/repo-gc.js'),
-  },
-  {
-    name: 'repo export',
-    summary: 'a copy of what is live, for hosts without a network',
-    load: () => import('./commands/repo/repo-export.js'),
-  },
-  {
-    name: 'serve',
-    summary: 'serve a repository over HTTP or HTTPS',
-    load: () => import('./commands/repo/serve.js'),
-  },
-  {
-    name: 'agent',
-    summary: 'run the agent of this host',
-    load: () => import('./commands/host/agent.js'),
-  },
-  {
-    name: 'pull',
-    summary: 'make the newest policy active now, and say what really happened',
-    load: () => import('./commands/host/pull.js'),
-  },
-  {
-    name: 'status',
-    summary: 'what this host uses, who proved it, and what is wrong',
-    load: () => import('./commands/host/status.js'),
-  },
-  {
-    name: 'health',
-    summary: 'one line and an exit code for monitoring',
-    load: () => import('./commands/host/health.js'),
-  },
-  {
-    name: 'doctor',
-    summary: 'what is wrong with this host, and what to do about it',
-    load: () => import('./commands/host/doctor.js'),
-  },
-  {
-    name: 'history',
-    summary: 'what the cycles of this host did',
-    load: () => import('./commands/host/history.js'),
-  },
-  {
-    name: 'diff',
-    summary: 'what two generations differ in, or what the server would change',
-    load: () => import('./commands/host/diff.js'),
-  },
-  {
-    name: 'rollback',
-    summary: 'go back to an older generation and hold what is left',
-    load: () => import('./commands/host/rollback.js'),
-  },
-  {
-    name: 'pause',
-    summary: 'activate nothing until an end, or until writ resume',
-    load: () => import('./commands/host/pause.js'),
-  },
-  {
-    name: 'resume',
-    summary: 'end a pause, holds and a block',
-    load: () => import('./commands/host/resume.js'),
-  },
-  {
-    name: 'verify',
-    summary: 'hold the policy on disk to what was signed, and mend it',
-    load: () => import('./commands/host/verify.js'),
-  },
-  {
-    name: 'reload',
-    summary: 'let the agent read its configuration again, and say what came of it',
-    load: () => import('./commands/host/reload.js'),
-  },
-  {
-    name: 'config show',
-    summary: 'the configuration as the agent reads it',
-    load: () => import('./commands/host/config-show.js'),
-  },
-];
+/** What the help says of each command, in its order. */
+const summaries = {
+  init: 'make a signed repository and its keys',
+  publish: 'sign a directory as the next release of a bundle',
+  withdraw: 'take a bad release back: its channel goes to an older one',
+  promote: 'give the release of one channel to another',
+  delegate: 'let a team sign its own bundles',
+  refresh: 'sign snapshot and timestamp of a repository anew',
+  inspect: 'what an archive or a repository holds, verified',
+  'repo status': 'versions, keys and days to expiry of a repository',
+  'key new': 'make a signing key and its public file',
+  'key list': 'the keys of a directory and the roles they hold',
+  'key show': 'what a key file or a public key is',
+  'key passphrase': 'put a key under another passphrase',
+  'root rotate': 'propose the next root: keys, thresholds, lives, or only a new expiry',
+  'root add-key': 'propose a root with one key more',
+  'root remove-key': 'propose a root without a key',
+  'root threshold': 'propose a root that needs more or fewer signatures',
+  sign: 'sign the proposal of a root that somebody mailed you',
+  'root commit': 'make a proposal that enough people signed the root of the repository',
+  'repo check': 'verify every root, role and archive of a repository',
+  'repo gc': 'remove what no kept version of a repository refers to',
+  'repo export': 'a copy of what is live, for hosts without a network',
+  serve: 'serve a repository over HTTP or HTTPS',
+  agent: 'run the agent of this host',
+  pull: 'make the newest policy active now, and say what really happened',
+  status: 'what this host uses, who proved it, and what is wrong',
+  health: 'one line and an exit code for monitoring',
+  doctor: 'what is wrong with this host, and what to do about it',
+  history: 'what the cycles of this host did',
+  diff: 'what two generations differ in, or what the server would change',
+  rollback: 'go back to an older generation and hold what is left',
+  pause: 'activate nothing until an end, or until writ resume',
+  resume: 'end a pause, holds and a block',
+  verify: 'hold the policy on disk to what was signed, and mend it',
+  reload: 'let the agent read its configuration again, and say what came of it',
+  'config show': 'the configuration as the agent reads it',
+} as const;
+
+/** Each is imported when it was typed: `writ status` must not load what signs. */
+const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = {
+  init: () => import('./commands/root/init.js'),
+  publish: () => import('./commands/release/publish.js'),
+  withdraw: () => import('./commands/release/withdraw.js'),
+  promote: () => import('./commands/release/promote.js'),
+  delegate: () => import('./commands/release/delegate.js'),
+  refresh: () => import('./commands/release/refresh.js'),
+  inspect: () => import('./commands/release/inspect.js'),
+  'repo status': () => import('./commands/repo/repo-status.js'),
+  'key new': () => import('./commands/keys/key-new.js'),
+  'key list': () => import('./commands/keys/key-list.js'),
+  'key show': () => import('./commands/keys/key-show.js'),
+  'key passphrase': () => import('./commands/keys/key-passphrase.js'),
+  'root rotate': () => import('./commands/root/root-rotate.js'),
+  'root add-key': () => import('./commands/root/root-add-key.js'),
+  'root remove-key': () => import('./commands/root/root-remove-key.js'),
+  'root threshold': () => import('./commands/root/root-threshold.js'),
+  sign: () => import('./commands/root/sign.js'),
+  'root commit': () => import('./commands/root/root-commit.js'),
+  'repo check': () => import('./commands/repo/repo-check.js'),
+  'repo gc': () => import('./commands/repo/repo-gc.js'),
+  'repo export': () => import('./commands/repo/repo-export.js'),
+  serve: () => import('./commands/repo/serve.js'),
+  agent: () => import('./commands/host/agent.js'),
+  pull: () => import('./commands/host/pull.js'),
+  status: () => import('./commands/host/status.js'),
+  health: () => import('./commands/host/health.js'),
+  doctor: () => import('./commands/host/doctor.js'),
+  history: () => import('./commands/host/history.js'),
+  diff: () => import('./commands/host/diff.js'),
+  rollback: () => import('./commands/host/rollback.js'),
+  pause: () => import('./commands/host/pause.js'),
+  resume: () => import('./commands/host/resume.js'),
+  verify: () => import('./commands/host/verify.js'),
+  reload: () => import('./commands/host/reload.js'),
+  'config show': () => import('./commands/host/config-show.js'),
+};
+
+const commands: readonly CommandEntry[] = Object.entries(modules).map(([name, load]) => {
+  return { name, summary: summaries[name as keyof typeof summaries], load };
+});
 
 const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -200,10 +104,10 @@ export async function runWrit(argv: readonly string[], surroundings: Surrounding
   try {
     invocation = await parseCommandLine(argv, commands, { version, env, stdout });
   } catch (error) {
-    return rendererForUsage(argv, surroundings).error('usage.error', toWritError(error));
+    return rendererForUsage(argv, surroundings).error(toWritError(error));
   }
   if (invocation.kind === 'text') {
-    createRenderer(plainFlags, surroundings).raw(invocation.text);
+    createRenderer(plainFlags, surroundings, 'help.result').raw(invocation.text);
     return 0;
   }
   return runCommand(invocation, { surroundings, env, version });
@@ -214,9 +118,9 @@ async function runCommand(
   given: Pick<CommandContext, 'surroundings' | 'env' | 'version'>,
 ): Promise<number> {
   const { stdin, stderr, directory } = given.surroundings;
-  const renderer = createRenderer(renderOptions(flags), given.surroundings);
   const type = `${command.replace(' ', '-')}.result`;
-  const signal = listenForSignals(definition.onSignal, { renderer, type, surroundings: given.surroundings });
+  const renderer = createRenderer(renderOptions(flags), given.surroundings, type);
+  const signal = listenForSignals(definition.onSignal, renderer, given.surroundings);
   const canAsk = flags.input && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
@@ -226,18 +130,19 @@ async function runCommand(
     const context = { ...given, reporter, announce, redraw, clock, command, at, signal, canAsk };
     const answer = await definition.run(args, flags, context);
     renderer.answer(answer);
-    return answer.exitCode;
+    return answer.exitCode ?? 0;
   } catch (error) {
     const failure = deniedOr(toWritError(error));
     const exitCode = failure.code === 'INTERRUPTED' ? undefined : definition.failureExitCode;
-    return renderer.error(type, failure, exitCode);
+    return renderer.error(failure, exitCode);
   }
 }
 
 /** The first signal asks a draining command to end; any other ends the process at once. */
 function listenForSignals(
-  onSignal: 'end' | 'drain',
-  { renderer, type, surroundings }: { renderer: Renderer; type: string; surroundings: Surroundings },
+  onSignal: 'drain' | undefined,
+  renderer: Renderer,
+  surroundings: Surroundings,
 ): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -247,7 +152,7 @@ function listenForSignals(
       controller.abort();
       if (onSignal === 'drain' && isFirst) return;
       const error = new WritError('INTERRUPTED', `ended by ${name}`);
-      surroundings.exit(renderer.error(type, error, signalExitCode[name]));
+      surroundings.exit(renderer.error(error, signalExitCode[name]));
     });
   }
   return controller.signal;
@@ -268,7 +173,7 @@ function renderOptions(flags: CommonFlags): Parameters<typeof createRenderer>[0]
 function rendererForUsage(argv: readonly string[], surroundings: Surroundings): Renderer {
   const end = argv.indexOf('--');
   const flags = end === -1 ? argv : argv.slice(0, end);
-  return createRenderer({ ...plainFlags, json: flags.includes('--json') }, surroundings);
+  return createRenderer({ ...plainFlags, json: flags.includes('--json') }, surroundings, 'usage.error');
 }
 
 function readVersion(): string {

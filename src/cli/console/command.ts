@@ -67,11 +67,12 @@ export interface CommandContext {
 
 /** The answer of a command: one object for --json, one block for people. */
 export interface Answer {
-  /** Type of the JSON object, as `publish.result`. */
-  readonly type: string;
+  /** Type of the JSON object, as `publish.preview`; left out: the command's, as `publish.result`. */
+  readonly type?: string;
   /** The outcome word, as `published`; people read it in capitals at the start of the first line. */
   readonly outcome: string;
-  readonly exitCode: number;
+  /** Left out: 0. */
+  readonly exitCode?: number;
   /** How good that is, which its colour repeats; left out where the exit code says it. */
   readonly level?: HealthLevel;
   /** Further members of the JSON object: times as ISO 8601, digests as `sha256:...`, camelCase. */
@@ -87,8 +88,8 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly examples: readonly string[];
   /** Lines for the help, as `0  published, or nothing new`. */
   readonly exitCodes: readonly string[];
-  /** `end`: a signal ends the process at once (130, 143). `drain`: run() sees context.signal and ends itself. */
-  readonly onSignal: 'end' | 'drain';
+  /** `drain`: run() sees context.signal and ends itself. Left out: a signal ends the process at once (130, 143). */
+  readonly onSignal?: 'drain';
   /** In place of the exit code of the error's kind, where 1 is an answer. */
   readonly failureExitCode?: number;
   /** Adds arguments and flags; --json, --quiet, --verbose, --color and --no-input are there already. */

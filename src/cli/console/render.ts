@@ -24,11 +24,10 @@ export interface Renderer {
   answer(answer: Answer): void;
   redraw(answer: Answer, fields?: readonly string[]): void;
   /**
-   * @param type type of the JSON object, as `publish.result`
    * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
    * @returns the exit code
    */
-  error(type: string, error: WritError, exitCode?: number): number;
+  error(error: WritError, exitCode?: number): number;
   reporter(clock: Clock): Reporter;
   /** Help and version texts, as they are. */
   raw(text: string): void;
@@ -37,9 +36,11 @@ export interface Renderer {
 type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 type Paint = (style: Style, text: string) => string;
 
+/** @param type of the JSON object of an error, and of an answer that says no other */
 export function createRenderer(
   options: RenderOptions,
   streams: Pick<Surroundings, 'stdout' | 'stderr'>,
+  type: string,
 ): Renderer {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout);
@@ -47,7 +48,9 @@ export function createRenderer(
   const live = createLiveLine(streams.stderr);
   const show = (answer: Answer): void => {
     live.clear();
-    const lines = options.json ? [printableJson(jsonOfAnswer(answer))] : linesOfAnswer(answer, paintOut);
+    const lines = options.json
+      ? [printableJson(jsonOfAnswer({ type, ...answer }))]
+      : linesOfAnswer(answer, paintOut);
     for (const line of lines) out(line);
   };
   return {
@@ -58,7 +61,7 @@ export function createRenderer(
       else if (fields !== undefined && options.json) show(answer);
       else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
-    error: (type, error, exitCode = exitCodeOf(error)) => {
+    error: (error, exitCode = exitCodeOf(error)) => {
       live.clear();
       if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
       else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
@@ -74,15 +77,9 @@ function exitCodeOf({ code, kind }: WritError): number {
   return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
 }
 
-function jsonOfAnswer(answer: Answer): object {
-  return {
-    schema: jsonSchemaVersion,
-    type: answer.type,
-    outcome: answer.outcome,
-    exitCode: answer.exitCode,
-    ...answer.details,
-    ...(answer.next === undefined ? {} : { next: answer.next }),
-  };
+function jsonOfAnswer({ type, outcome, exitCode = 0, details, next }: Answer): object {
+  const last = next === undefined ? {} : { next };
+  return { schema: jsonSchemaVersion, type, outcome, exitCode, ...details, ...last };
 }
 
 function jsonOfError(type: string, exitCode: number, error: WritError): object {
@@ -94,7 +91,7 @@ function jsonOfError(type: string, exitCode: number, error: WritError): object {
 
 const levelStyle = { ok: 'green', warning: 'yellow', critical: 'red' } as const;
 
-function levelOf(exitCode: number): HealthLevel {
+function levelOf(exitCode = 0): HealthLevel {
   if (exitCode === 0) return 'ok';
   return exitCode === exitCodeOfKind.degraded || exitCode === exitCodeOfKind.deferred
     ? 'warning'
@@ -146,58 +143,47 @@ interface ReporterParts {
   readonly stderr: NodeJS.WriteStream;
   readonly paint: Paint;
   readonly clock: Clock;
-  readonly live: LiveLine;
+  readonly live: ReturnType<typeof createLiveLine>;
 }
 
-function createReporter({ options, stderr, paint, clock, live }: ReporterParts): Reporter {
+function createReporter(parts: ReporterParts): Reporter {
+  const { options, stderr, paint, live } = parts;
   const warn = (text: string): void => {
     live.clear();
     stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
   };
   // A script that asked for JSON wants one answer; it gets the steps too when it asks for them.
   if (options.quiet || (options.json && !options.verbose)) return { ...silentReporter, warn };
-  const steps = stopwatch(clock);
-  if (!stderr.isTTY) return plainReporter({ stderr, clock, steps, verbose: options.verbose, warn });
-  return terminalReporter({ stderr, paint, steps, verbose: options.verbose, live, warn });
-}
-
-/** The one line that is redrawn on a terminal: whatever is written next clears it first. */
-interface LiveLine {
-  draw(line: string): void;
-  clear(): void;
+  return { ...(stderr.isTTY ? terminalReporter(parts) : plainReporter(parts)), warn };
 }
 
 const clearLine = '\r\u001b[2K';
 /** To the first place of the screen, and everything behind it away. */
 const clearScreen = '\u001b[H\u001b[2J';
 
-function createLiveLine(stderr: NodeJS.WriteStream): LiveLine {
+/** The one line that is redrawn on a terminal: whatever is written next clears it first. */
+function createLiveLine(stderr: NodeJS.WriteStream) {
   let drawn = false;
   return {
-    draw: (line) => {
+    draw: (line: string): void => {
       stderr.write(`${clearLine}${line}`);
       drawn = true;
     },
-    clear: () => {
+    clear: (): void => {
       if (drawn) stderr.write(clearLine);
       drawn = false;
     },
   };
 }
 
-interface Stopwatch {
-  start(step: string): void;
-  /** Milliseconds since the first start of this step; undefined when it never began. */
-  stop(step: string): number | undefined;
-}
-
-function stopwatch(clock: Clock): Stopwatch {
+function stopwatch(clock: Clock) {
   const startedMs = new Map<string, number>();
   return {
-    start: (step) => {
+    start: (step: string): void => {
       if (!startedMs.has(step)) startedMs.set(step, clock.monotonicMs());
     },
-    stop: (step) => {
+    /** @returns milliseconds since the first start of this step; undefined when it never began */
+    stop: (step: string): number | undefined => {
       const started = startedMs.get(step);
       startedMs.delete(step);
       return started === undefined ? undefined : clock.monotonicMs() - started;
@@ -205,38 +191,20 @@ function stopwatch(clock: Clock): Stopwatch {
   };
 }
 
-interface PlainReporterOptions {
-  readonly stderr: NodeJS.WriteStream;
-  readonly clock: Clock;
-  readonly steps: Stopwatch;
-  /** The beginning of a step has a line too. */
-  readonly verbose: boolean;
-  readonly warn: Reporter['warn'];
-}
-
-function plainReporter({ stderr, clock, steps, verbose, warn }: PlainReporterOptions): Reporter {
+function plainReporter({ options, stderr, clock }: ReporterParts): Omit<Reporter, 'warn'> {
+  const steps = stopwatch(clock);
   const line = (...fields: readonly string[]): void =>
     void stderr.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
   return {
     begin: (step, text = '') => {
       steps.start(step);
-      if (verbose) line(step, 'begin', text);
+      // The beginning of a step has a line too.
+      if (options.verbose) line(step, 'begin', text);
     },
     finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
     drop: (step) => void steps.stop(step),
     note: (text) => line('', '', text),
-    warn,
   };
-}
-
-interface TerminalReporterOptions {
-  readonly stderr: NodeJS.WriteStream;
-  readonly paint: Paint;
-  readonly steps: Stopwatch;
-  /** Every step keeps its line: redrawn lines would interleave. */
-  readonly verbose: boolean;
-  readonly live: LiveLine;
-  readonly warn: Reporter['warn'];
 }
 
 const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
@@ -246,8 +214,9 @@ const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
   skip: 'dim',
 };
 
-function terminalReporter(options: TerminalReporterOptions): Reporter {
-  const { stderr, paint, steps, verbose, live, warn } = options;
+function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
+  const { options, stderr, paint, clock, live } = parts;
+  const steps = stopwatch(clock);
   const write = (line: string): void => {
     live.clear();
     stderr.write(`${line}\n`);
@@ -256,7 +225,8 @@ function terminalReporter(options: TerminalReporterOptions): Reporter {
     begin: (step, text = '') => {
       steps.start(step);
       const line = fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
-      if (verbose) write(line);
+      // With --verbose every step keeps its line: redrawn lines would interleave.
+      if (options.verbose) write(line);
       else live.draw(paint('dim', line));
     },
     finish: (step, text, state = 'ok') => {
@@ -270,7 +240,6 @@ function terminalReporter(options: TerminalReporterOptions): Reporter {
       live.clear();
     },
     note: (text) => write(`            ${printable(text)}`),
-    warn,
   };
 }
 

@@ -1,13 +1,14 @@
-// How commands talk to the agent: who asks, which socket, how long to wait, and what to do when no agent runs.
+// How commands talk to the agent: who asks, which socket, how long to wait, and how a command does without it.
 // Owns no words of any command.
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import { agentPlaces } from '../../agent/config/agent-places.js';
 import { defaultConfigPath } from '../../agent/config/config-file.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
+import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
 import type { CommandContext } from '../console/command.js';
+import { agentDoors } from './agent-doors.js';
 
 export interface ConfigFlags {
   readonly config: string;
@@ -37,7 +38,7 @@ const watchSilenceMs = 60_000;
 
 export interface Question {
   readonly request: ControlRequest;
-  readonly configPath: string;
+  readonly flags: ConfigFlags;
   readonly context: CommandContext;
   /** Every message as it comes, the last one too. */
   readonly onMessage?: (message: ControlAnswer) => void;
@@ -47,16 +48,16 @@ export interface Question {
  * @returns the last message of the answer
  * @throws WritError as askAgent does; CONFIG_UNREADABLE, CONFIG_SYNTAX
  */
-export async function ask({ request, configPath, context, onMessage }: Question): Promise<ControlAnswer> {
+export async function ask({ request, flags, context, onMessage }: Question): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
   const answers = askAgent({
-    socketPath: agentPlaces(configPath).socket,
+    socketPath: agentPlaces(context.at(flags.config)).socket,
     request,
     version,
     clock,
     signal,
     silenceMs: silenceOf(request.type),
-    commandLine: pasteable(`writ ${context.command}`, configPath),
+    commandLine: pasteable(`writ ${context.command}`, flags.config),
     onOtherVersion: (other) =>
       reporter.warn(`the agent has version ${other}, this command ${version}; restart it`),
   });
@@ -77,6 +78,53 @@ function silenceOf(type: ControlRequest['type']): number {
 /** True when no agent runs: then, and only then, a command may act alone. */
 export function isNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
+}
+
+/** What the agent's own code needs to know of a command that does without an agent. */
+export function aloneOptions({ config }: ConfigFlags, { at, version, signal, env, clock }: CommandContext) {
+  return { configPath: at(config), version, signal, by: whoAsks(env), nowMs: clock.nowMs() };
+}
+
+/**
+ * Asks the running agent; when none runs, and only then, acts alone.
+ * @param take what is wanted of the last message; throws for one that is no answer
+ * @param alone left out for what only a running agent can do
+ */
+export async function askOrAct<T>(
+  question: Question,
+  take: (last: ControlAnswer) => T,
+  alone?: (options: ReturnType<typeof aloneOptions>) => Promise<T>,
+): Promise<T> {
+  try {
+    return take(await ask(question));
+  } catch (error) {
+    if (alone === undefined || !isNotRunning(error)) throw error;
+  }
+  return alone(aloneOptions(question.flags, question.context));
+}
+
+/** For a request that has one kind of answer. @throws (when it takes) WritError MESSAGE_MALFORMED */
+export function only<Type extends ControlAnswer['type']>(type: Type) {
+  return (last: ControlAnswer): Extract<ControlAnswer, { type: Type }> => {
+    if (isOf(last, type)) return last;
+    const request = type.replace('.result', '');
+    throw new WritError('MESSAGE_MALFORMED', `the agent answered ${last.type} to ${request}`);
+  };
+}
+
+function isOf<Type extends ControlAnswer['type']>(
+  message: ControlAnswer,
+  type: Type,
+): message is Extract<ControlAnswer, { type: Type }> {
+  return message.type === type;
+}
+
+/** @throws WritError AGENT_UNREACHABLE for an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
+export function readStatus(flags: ConfigFlags, context: CommandContext): Promise<StatusReport> {
+  const question = { request: { type: 'status' }, flags, context } as const;
+  return askOrAct(question, only('status.result'), async (options) =>
+    (await agentDoors.fromDisk()).readOfflineStatus(options),
+  );
 }
 
 /** The person behind the command, also behind sudo; for the history, never for a right. */

@@ -4,57 +4,51 @@
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
-import type { Answer, CommandContext } from '../console/command.js';
+import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
+import type { Answer } from '../console/command.js';
 import { showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
-import type { AloneOptions } from './agent-doors.js';
-import { ask, isNotRunning, whoAsks } from './ask.js';
+import { type aloneOptions, askOrAct, type ConfigFlags, type Question } from './ask.js';
 
-export interface CycleQuestion {
-  readonly configPath: string;
-  readonly detail: 'all' | 'news';
-  readonly context: CommandContext;
-  readonly request: (by: string) => ControlRequest;
-  /** Left out for what only a running agent can do. */
-  readonly alone?: (options: AloneOptions) => Promise<CycleResult>;
+export interface CycleFlags extends ConfigFlags {
+  readonly verbose?: boolean;
 }
 
-/** @returns the result, or `interrupted` when a signal ended the wait (the agent goes on) */
-export async function askForCycle(question: CycleQuestion): Promise<CycleResult | 'interrupted'> {
+export interface AloneOptions extends ReturnType<typeof aloneOptions> {
+  readonly onEvent: (event: CycleEventLine) => void;
+}
+
+/**
+ * @param alone left out for what only a running agent can do
+ * @returns the result, or `interrupted` when a signal ended the wait (the agent goes on)
+ */
+export async function askForCycle(
+  question: Question & { readonly flags: CycleFlags },
+  alone?: (options: AloneOptions) => Promise<CycleResult>,
+): Promise<CycleResult | 'interrupted'> {
+  const { flags, context } = question;
+  const onEvent = stepPrinter(context.reporter, flags);
+  let isAlone = false;
+  const act = (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
+    isAlone = true;
+    context.reporter.note('no agent is running: this command does it alone');
+    return own({ ...options, onEvent });
+  };
   try {
-    return await askOrAct(question);
+    const asked = { ...question, onMessage: onEvent };
+    return await askOrAct(asked, resultOf, alone && ((options) => act(options, alone)));
   } catch (error) {
+    if (isInterrupted(error) && !isAlone) return 'interrupted';
     throw isBeforeAnyCycle(error) ? policyStands(error) : error;
   }
 }
 
-async function askOrAct(question: CycleQuestion): Promise<CycleResult | 'interrupted'> {
-  const { configPath, context, detail } = question;
-  const { reporter, signal, version } = context;
-  const onEvent = stepPrinter({ reporter, detail });
-  const by = whoAsks(context.env);
-  try {
-    const onMessage = (message: ControlAnswer): void => {
-      if (isEvent(message)) onEvent(message);
-    };
-    return resultOf(await ask({ request: question.request(by), configPath, context, onMessage }));
-  } catch (error) {
-    if (isInterrupted(error)) return 'interrupted';
-    if (!isNotRunning(error) || question.alone === undefined) throw error;
-  }
-  reporter.note('no agent is running: this command does it alone');
-  return question.alone({ configPath, by, version, signal, onEvent });
-}
-
-/** @param type of the JSON object: that of the command, as `pull.result` */
-export function cycleAnswer(type: string, result: CycleResult | 'interrupted'): Answer {
-  if (result === 'interrupted') return interruptedAnswer(type);
+export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
+  if (result === 'interrupted') return interruptedAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
   const { lines, next } = showResult(result);
   const worst = exitCode === 0 ? undefined : result.problems[0];
   return {
-    type,
     outcome,
     exitCode,
     details: { ...(worst === undefined ? {} : { code: worst.code, hint: worst.hint }), ...details },
@@ -63,18 +57,13 @@ export function cycleAnswer(type: string, result: CycleResult | 'interrupted'): 
   };
 }
 
-const interruptedExitCode = 130;
-
-function interruptedAnswer(type: string): Answer {
-  return {
-    type,
-    outcome: 'interrupted',
-    exitCode: interruptedExitCode,
-    details: { code: 'INTERRUPTED' },
-    lines: ['INTERRUPTED  the agent goes on with this cycle; only the wait for it has ended.'],
-    next: 'writ status',
-  };
-}
+const interruptedAnswer: Answer = {
+  outcome: 'interrupted',
+  exitCode: 130,
+  details: { code: 'INTERRUPTED' },
+  lines: ['INTERRUPTED  the agent goes on with this cycle; only the wait for it has ended.'],
+  next: 'writ status',
+};
 
 function isInterrupted(error: unknown): boolean {
   return isWritError(error) && error.code === 'INTERRUPTED';
@@ -85,11 +74,6 @@ function isBeforeAnyCycle(error: unknown): boolean {
   if (!isWritError(error) || error.facts.policy !== undefined) return false;
   const { kind, code, facts } = error;
   return kind === 'config' || code === 'AGENT_STOPPING' || facts['reason'] === 'denied';
-}
-
-function isEvent(message: ControlAnswer): message is CycleEventLine {
-  const { type } = message;
-  return type === 'cycle.started' || type.startsWith('step.');
 }
 
 function resultOf(message: ControlAnswer): CycleResult {

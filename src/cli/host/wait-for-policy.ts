@@ -31,7 +31,7 @@ export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
   const untilMs = clock.monotonicMs() + options.waitMs;
   for (let tries = 1; ; tries += 1) {
     const last = await tryOnce(options.pull);
-    if (last === 'interrupted') return cycleAnswer('pull.result', last);
+    if (last === 'interrupted') return cycleAnswer(last);
     const active = isWritError(last) ? undefined : await activeNow(last, options.readStatus);
     if (active !== undefined && !isWritError(last)) return activeAnswer(last, { active, tries });
     const leftMs = isForGood(last) ? 0 : untilMs - clock.monotonicMs();
@@ -99,7 +99,7 @@ function activeAnswer(
   last: CycleResult,
   { active, tries }: { readonly active: StatusReport; readonly tries: number },
 ): Answer {
-  const answer = cycleAnswer('pull.result', last);
+  const answer = cycleAnswer(last);
   if (last.outcome === 'activated' || last.outcome === 'unchanged')
     return { ...answer, details: { ...answer.details, tries } };
   const { generation } = active;
@@ -120,13 +120,13 @@ function overAnswer(
   { tries, waitMs }: { readonly tries: number; readonly waitMs: number },
 ): Answer {
   if (isWritError(last)) throw last;
-  const answer = cycleAnswer('pull.result', last);
+  const answer = cycleAnswer(last);
   const time = isForGood(last)
     ? 'and no waiting mends this'
     : `within ${roughly(waitMs)}, in ${counted(tries, 'pull')}`;
   const text = `No verified policy became active ${time}.`;
   // A pull with nothing to do is no success for somebody who waits for policy.
-  const exitCode = answer.exitCode === 0 ? 1 : answer.exitCode;
+  const exitCode = last.exitCode === 0 ? 1 : last.exitCode;
   return {
     ...answer,
     exitCode,
@@ -137,5 +137,5 @@ function overAnswer(
 
 function interruptedAnswer(tries: number): Answer {
   const lines = ['INTERRUPTED  no verified policy is active yet.'];
-  return { ...cycleAnswer('pull.result', 'interrupted'), details: { code: 'INTERRUPTED', tries }, lines };
+  return { ...cycleAnswer('interrupted'), details: { code: 'INTERRUPTED', tries }, lines };
 }

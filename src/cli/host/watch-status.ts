@@ -8,10 +8,10 @@ import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import { statusNews } from '../../core/status/status-news.js';
 import type { CommandContext } from '../console/command.js';
 import { agentDoors } from './agent-doors.js';
-import { ask, isNotRunning } from './ask.js';
+import { aloneOptions, ask, type ConfigFlags, isNotRunning } from './ask.js';
 
 export interface WatchOptions {
-  readonly configPath: string;
+  readonly flags: ConfigFlags;
   readonly context: CommandContext;
   /** `news` is missing where only ages have grown. */
   readonly onReport: (report: StatusReport, what: 'news' | 'ages') => void;
@@ -25,30 +25,31 @@ const lookEveryMs = 1000;
  * @throws WritError as ask does, but for an agent that does not run
  */
 export async function watchStatus(options: WatchOptions): Promise<'ended' | 'interrupted'> {
-  const { configPath, context } = options;
+  const { flags, context } = options;
+  const { configPath } = aloneOptions(flags, context);
   const tell = newsTeller(options.onReport);
   while (!context.signal.aborted) {
     const before = identityOf(configPath);
     const end = await watchAgent(options, tell);
     if (end !== 'not-running') return end;
-    const { version, clock } = context;
-    tell(await agentDoors.readOfflineStatus({ configPath, version, nowMs: clock.nowMs() }));
+    const { readOfflineStatus } = await agentDoors.fromDisk();
+    tell(await readOfflineStatus(aloneOptions(flags, context)));
     while (!context.signal.aborted && identityOf(configPath) === before) {
-      await clock.sleep(lookEveryMs, context.signal);
+      await context.clock.sleep(lookEveryMs, context.signal);
     }
   }
   return 'interrupted';
 }
 
 async function watchAgent(
-  { configPath, context }: WatchOptions,
+  { flags, context }: WatchOptions,
   tell: (report: StatusReport) => void,
 ): Promise<'ended' | 'interrupted' | 'not-running'> {
   let heard = false;
   try {
     await ask({
       request: { type: 'watch' },
-      configPath,
+      flags,
       context,
       onMessage: (message) => {
         if (message.type !== 'status.result') return;

@@ -1,12 +1,12 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
-// the words for what is signed and what waits. Owns no change.
+// the answers that say what is signed and what waits. Owns no change.
 
 import type { Command } from 'commander';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { SignedRole, SignedVersions } from '../../publisher/signing/online-signing.js';
-import type { ChangeOptions } from '../../publisher/signing/sign-change.js';
-import type { CommandContext, Reporter } from '../console/command.js';
+import type { ChangeOptions, SignedChange } from '../../publisher/signing/sign-change.js';
+import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
 import { shellWord } from '../show/show-repository.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
@@ -72,6 +72,58 @@ export function narrateSigned({ signed, versions, missing }: Signed, reporter: R
 /** @returns as `; hosts see it when snapshot and timestamp are signed` */
 export function waitingText(missing: readonly OnlineRole[]): string {
   return `; hosts see it when ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`;
+}
+
+/** What was changed, in words: `outcome` is what it is called when it went live. */
+export interface Change {
+  readonly outcome: string;
+  readonly details: Readonly<Record<string, unknown>>;
+  /** Behind the outcome in capitals, or behind SIGNED. */
+  readonly what: string;
+  readonly lines?: readonly string[];
+}
+
+/** The answer to a change: it went live, or waits for the server's keys, and the line to paste there comes next. */
+export function changeAnswer(
+  result: SignedChange<object>,
+  { outcome, details, what, lines = [] }: Change,
+  { repository }: ChangeFlags,
+): Answer {
+  const changed = { changed: true, ...details };
+  if (result.kind === 'live') {
+    const { versions } = result;
+    return {
+      outcome,
+      details: { ...changed, versions },
+      lines: [`${outcome.toUpperCase()} ${what}`, ...lines],
+    };
+  }
+  const { missing } = result;
+  return {
+    outcome: 'signed-targets',
+    details: { ...changed, missing },
+    lines: [`SIGNED ${what}${waitingText(missing)}`, ...lines],
+    next: refreshLine(repository),
+  };
+}
+
+export function nothingNew(what: string, details: Readonly<Record<string, unknown>>): Answer {
+  return {
+    outcome: 'nothing-new',
+    details: { changed: false, ...details },
+    lines: [`NOTHING NEW ${what}`],
+  };
+}
+
+/** @returns the answer to --dry-run, of what would be answered */
+export function previewOf(command: string, answer: Answer): Answer {
+  const { details, lines } = answer;
+  return {
+    ...answer,
+    type: `${command}.preview`,
+    details: { changed: false, ...details },
+    lines: [...lines, 'Nothing was written'],
+  };
 }
 
 /** @returns the line to paste where the online keys are */

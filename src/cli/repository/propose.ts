@@ -7,10 +7,10 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { proposalCode } from '../../publisher/root/proposal-file.js';
 import { type TrustedProposal, tallySignatures } from '../../publisher/root/proposal-signatures.js';
 import { proposeRoot, writeNewProposal } from '../../publisher/root/propose-root.js';
-import type { RootChange } from '../../publisher/root/root-change.js';
+import { noChange, type RootChange } from '../../publisher/root/root-change.js';
 import { compareRoots } from '../../publisher/root/root-difference.js';
 import { judgeRoot } from '../../publisher/root/root-rules.js';
-import type { Answer, CommandContext } from '../console/command.js';
+import type { Answer, CommandContext, CommandDefinition } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
 import { differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
 import { shellWord } from '../show/show-repository.js';
@@ -27,14 +27,8 @@ export interface ProposeFlags {
   readonly dryRun?: boolean;
 }
 
-export const proposeExitCodes = [
-  '0  the proposal is written',
-  '1  the repository does not verify, a key cannot be read, disk failure; nothing is written',
-  '2  usage, or the change would be a mistake',
-];
-
 /** Adds --repository, --keys, --out, --yes, --dry-run and a --ROLE-life for each role. */
-export function addProposeFlags(command: Command): void {
+function addProposeFlags(command: Command): void {
   command
     .requiredOption('--repository <dir>', 'the repository, or a copy of it')
     .option('--keys <dir>', 'directory with your copy of the root, root.json')
@@ -47,23 +41,67 @@ export function addProposeFlags(command: Command): void {
   }
 }
 
-/** @param name of the command, as `root-rotate` */
-export function propose(
-  name: string,
-  change: Omit<RootChange, 'lives'>,
+/** What is a command's own: its examples, arguments and flags, and the change that they ask for. */
+export interface ProposeCommand<Flags>
+  extends Pick<CommandDefinition<Flags & object>, 'examples' | 'configure'> {
+  change(
+    args: readonly (string | undefined)[],
+    flags: Flags,
+    context: CommandContext,
+  ): Partial<Omit<RootChange, 'lives'>>;
+}
+
+/** @returns the command that proposes a root with this change */
+export function proposeCommand<Flags extends ProposeFlags>(
+  own: ProposeCommand<Flags>,
+): CommandDefinition<Flags> {
+  return {
+    examples: own.examples,
+    exitCodes: [
+      '0  the proposal is written',
+      '1  the repository does not verify, a key cannot be read, disk failure; nothing is written',
+      '2  usage, or the change would be a mistake',
+    ],
+    configure: (command) => {
+      own.configure(command);
+      addProposeFlags(command);
+    },
+    run: async (args, flags, context) => propose(own.change(args, flags, context), flags, context),
+  };
+}
+
+function propose(
+  change: Partial<Omit<RootChange, 'lives'>>,
   flags: ProposeFlags,
   context: CommandContext,
 ): Answer {
+  const { at, clock, command } = context;
   const trusted = proposeRoot({
-    repository: context.at(flags.repository),
-    change: { ...change, lives: livesOf(flags) },
+    repository: at(flags.repository),
+    change: { ...noChange, ...change, lives: livesOf(flags) },
     danger: flags.yes ? 'accepted' : 'refused',
-    clock: context.clock,
-    ...(flags.keys === undefined ? {} : { keysDirectory: context.at(flags.keys) }),
+    clock,
+    ...(flags.keys === undefined ? {} : { keysDirectory: at(flags.keys) }),
   });
   const path = flags.out ?? `root-${trusted.proposal.root.signed.version}.proposal`;
-  if (!flags.dryRun) writeNewProposal(context.at(path), trusted.proposal, createDurableFs());
-  return answer({ name, path, trusted, dryRun: flags.dryRun === true });
+  const proposed = describe(trusted);
+  if (flags.dryRun) {
+    const type = `${command.replace(' ', '-')}.preview`;
+    const lines = [`WOULD PROPOSE ${proposed.title}`, ...proposed.lines, 'Nothing was written'];
+    return { type, outcome: 'would-propose', details: proposed.details, lines };
+  }
+  writeNewProposal(at(path), trusted.proposal, createDurableFs());
+  const code = proposalCode(trusted.proposal);
+  return {
+    outcome: 'proposed',
+    details: { ...proposed.details, proposal: path, code },
+    lines: [
+      `PROPOSED ${proposed.title}`,
+      ...proposed.lines,
+      `Wrote ${path} (no secrets). Code ${code}: tell it to the others by voice.`,
+    ],
+    next: `writ sign ${shellWord(path)} --key KEY   (each signer, on their own machine)`,
+  };
 }
 
 function livesOf({ rootLife, targetsLife, snapshotLife, timestampLife }: ProposeFlags): RootChange['lives'] {
@@ -75,41 +113,19 @@ function livesOf({ rootLife, targetsLife, snapshotLife, timestampLife }: Propose
   };
 }
 
-interface Proposed {
-  readonly name: string;
-  readonly path: string;
-  readonly trusted: TrustedProposal;
-  readonly dryRun: boolean;
-}
-
-function answer({ name, path, trusted, dryRun }: Proposed): Answer {
+function describe(trusted: TrustedProposal) {
   const { base, proposal } = trusted;
   const difference = compareRoots(base.signed, proposal.root.signed);
   const { dangers } = judgeRoot(base.signed, proposal.root.signed);
   const tallies = tallySignatures(trusted);
   const { before, after } = difference.version;
-  const lines = [
-    ...differenceLines(difference),
-    ...dangers.map((danger) => `  DANGER ${danger}`),
-    `  ${needText(tallies)}`,
-  ];
-  const details = { ...proposalDetails(difference, tallies), dangers };
-  if (dryRun) {
-    const first = `WOULD PROPOSE root v${before} -> v${after}`;
-    const block = [first, ...lines, 'Nothing was written'];
-    return { type: `${name}.preview`, outcome: 'would-propose', exitCode: 0, details, lines: block };
-  }
-  const code = proposalCode(proposal);
   return {
-    type: `${name}.result`,
-    outcome: 'proposed',
-    exitCode: 0,
-    details: { ...details, proposal: path, code },
+    title: `root v${before} -> v${after}`,
     lines: [
-      `PROPOSED root v${before} -> v${after}`,
-      ...lines,
-      `Wrote ${path} (no secrets). Code ${code}: tell it to the others by voice.`,
+      ...differenceLines(difference),
+      ...dangers.map((danger) => `  DANGER ${danger}`),
+      `  ${needText(tallies)}`,
     ],
-    next: `writ sign ${shellWord(path)} --key KEY   (each signer, on their own machine)`,
+    details: { ...proposalDetails(difference, tallies), dangers },
   };
 }

@@ -8,7 +8,7 @@ import {
 import type { Answer, CommandContext } from '../console/command.js';
 import { isoDay } from '../show/show-repository.js';
 import { counted } from '../show/show-text.js';
-import { type ChangeFlags, changeOptions, narrateSigned, refreshLine, waitingText } from './change-flags.js';
+import { type ChangeFlags, changeAnswer, changeOptions, narrateSigned, previewOf } from './change-flags.js';
 
 export interface SignRoleFlags extends ChangeFlags {
   readonly dryRun?: boolean;
@@ -21,36 +21,20 @@ export async function signRoleAgain(
   context: CommandContext,
 ): Promise<Answer> {
   const options = changeOptions(flags, context, 'sign');
-  if (flags.dryRun) return previewAnswer(previewResign(role, options));
+  if (flags.dryRun) {
+    const plan = previewResign(role, options);
+    const lines = [`WOULD SIGN ${textOf(plan)}`];
+    return previewOf('sign', { outcome: 'would-sign', details: detailsOf(plan), lines });
+  }
   const result = await resignRole(role, options);
   const signed = [{ role, version: result.version }];
   narrateSigned({ ...result, signed }, context.reporter);
   return answer(result, flags);
 }
 
-function previewAnswer(plan: VersionedRole): Answer {
-  return {
-    type: 'sign.preview',
-    outcome: 'would-sign',
-    exitCode: 0,
-    details: { changed: false, ...detailsOf(plan) },
-    lines: [`WOULD SIGN ${textOf(plan)}`, 'Nothing was written'],
-  };
-}
-
-function answer(result: ResignRoleResult, { repository }: ChangeFlags): Answer {
-  const text = textOf(result);
-  const details = { changed: true, ...detailsOf(result) };
-  const base = { type: 'sign.result', outcome: 'signed', exitCode: 0 };
-  if (result.kind === 'live') {
-    return { ...base, details: { ...details, versions: result.versions }, lines: [`SIGNED ${text}`] };
-  }
-  return {
-    ...base,
-    details: { ...details, missing: result.missing },
-    lines: [`SIGNED ${text}${waitingText(result.missing)}`],
-    next: refreshLine(repository),
-  };
+function answer(result: ResignRoleResult, flags: ChangeFlags): Answer {
+  const change = { outcome: 'signed', details: detailsOf(result), what: textOf(result) };
+  return { ...changeAnswer(result, change, flags), outcome: 'signed' };
 }
 
 /** As `targets v5: 3 releases, until 2027-11-21, before 2026-12-01`. */

@@ -46,7 +46,7 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     ...config.together.map((set) => ['together', set.join(', '), 'file']),
     ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
   ];
-  return [`VALID ${file}`, ...table([{ title: 'key' }, { title: 'value' }, { title: 'from' }], rows)];
+  return [`VALID ${file}`, ...table(['key', 'value', 'from'], rows)];
 }
 
 function metricsText(metrics: NonNullable<AgentConfig['metrics']>): [key: string, value: string] {

@@ -19,18 +19,7 @@ export function showHistory(entries: readonly HistoryEntry[]): Block {
     whatText(result) || firstLine(reason ?? ''),
   ]);
   return {
-    lines: table(
-      [
-        { title: 'when (UTC)' },
-        { title: 'cycle' },
-        { title: 'by' },
-        { title: 'generation' },
-        { title: 'outcome' },
-        { title: 'took', align: 'right' },
-        { title: 'what' },
-      ],
-      rows,
-    ),
+    lines: table(['when (UTC)', 'cycle', 'by', 'generation', 'outcome', { right: 'took' }, 'what'], rows),
   };
 }
 

@@ -4,10 +4,7 @@ import { table } from './show-text.js';
 
 /** @param rows the first one is the titles. @returns aligned lines */
 export function columns([titles = [], ...rows]: readonly (readonly string[])[]): string[] {
-  return table(
-    titles.map((title) => ({ title })),
-    rows,
-  );
+  return table(titles, rows);
 }
 
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */

@@ -107,14 +107,7 @@ function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
 function bundleLines(report: StatusReport): string[] {
   if (report.bundles.length === 0) return [];
   return table(
-    [
-      { title: 'bundle' },
-      { title: 'channel' },
-      { title: 'serial', align: 'right' },
-      { title: 'revision' },
-      { title: 'active since' },
-      { title: 'server has' },
-    ],
+    ['bundle', 'channel', { right: 'serial' }, 'revision', 'active since', 'server has'],
     report.bundles.map((one) => [
       one.bundle,
       one.channel,
@@ -142,7 +135,7 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
 function workerLines(report: StatusReport): string[] {
   if (report.workers.length === 0) return [];
   return table(
-    [{ title: 'worker' }, { title: 'group' }, { title: 'generation', align: 'right' }, { title: 'answered' }],
+    ['worker', 'group', { right: 'generation' }, 'answered'],
     report.workers.map((one) => [
       one.worker,
       one.group,

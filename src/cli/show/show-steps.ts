@@ -1,6 +1,7 @@
 // The live steps of a cycle: events in, calls of the reporter out. Steps that have nothing to say are kept for
 // --verbose; what a step printed beyond its first line follows as notes.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Reporter, StepState } from '../console/command.js';
 
 const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<
@@ -9,17 +10,14 @@ const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const 
 >;
 const maxNotes = 20;
 
-export interface StepOptions {
-  readonly reporter: Reporter;
-  readonly detail: 'all' | 'news';
-}
-
-/** @returns a listener for the events of one cycle */
-export function stepPrinter({ reporter, detail }: StepOptions): (event: CycleEventLine) => void {
+/** @returns a listener for the events of one cycle, and for messages that are none */
+export function stepPrinter(
+  reporter: Reporter,
+  { verbose }: { readonly verbose?: boolean },
+): (message: CycleEventLine | ControlAnswer) => void {
+  const detail = verbose === true ? 'all' : 'news';
   return (event) => {
     switch (event.type) {
-      case 'cycle.started':
-        return;
       case 'step.started':
         return reporter.begin(event.step);
       case 'step.progress':

@@ -58,20 +58,19 @@ export function truncatedLines({ truncated = {} }: Bounded<object>): string[] {
   return Object.entries(truncated).map(([list, count]) => `  (${count} more ${list} are not shown)`);
 }
 
-export interface Column {
-  readonly title: string;
-  readonly align?: 'right';
-}
+/** Its title, and where its cells stand. */
+export type Column = string | { readonly right: string };
 
 /** @returns a line of titles and one a row, two spaces in, columns two spaces apart, control characters escaped */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
-  const all = [columns.map((column) => column.title), ...rows].map((row) => row.map(printable));
+  const titles = columns.map((column) => (typeof column === 'string' ? column : column.right));
+  const all = [titles, ...rows].map((row) => row.map(printable));
   const widths = columns.map((_, index) => Math.max(...all.map((row) => columnsOf(row[index] ?? ''))));
   return all.map((row) => {
-    const cells = columns.map(({ align }, index) => {
+    const cells = columns.map((column, index) => {
       const cell = row[index] ?? '';
       const room = ' '.repeat((widths[index] ?? 0) - columnsOf(cell));
-      return align === 'right' ? room + cell : cell + room;
+      return typeof column === 'string' ? cell + room : room + cell;
     });
     return `  ${cells.join('  ')}`.trimEnd();
   });

@@ -144,7 +144,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'read-status', 'wait-for-policy', 'watch-status'],
+  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
     'online-signer',

@@ -31,7 +31,8 @@ export async function installHost(): Promise<InstalledHost> {
   const repository = sampleRepository(dir, { clock: systemClock });
   const host = hostIn(dir);
   await repository.publish({ 'block.rpz': 'version 1\n' });
-  const run = await host.writ('pull');
+  // As a process: who looks for the holder of the lock later must find that it has ended.
+  const run = await runWritProcess(['pull', '--config', host.config]);
   if (run.exitCode !== 0) throw new Error(`the first pull failed: ${run.stdout}${run.stderr}`);
   await repository.publish({ 'block.rpz': 'version 2\n' });
   return host;

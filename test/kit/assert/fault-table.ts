@@ -43,7 +43,7 @@ async function holdsAgainst(fault: Fault): Promise<void> {
   assert.equal(result.problems[0]?.code, fault.code, result.problems[0]?.message);
   assert.deepEqual([result.exitCode, result.changed], [fault.exit, false]);
   stands();
-  const answer = cycleAnswer('pull.result', result);
+  const answer = cycleAnswer(result);
   assertSpeaks([...answer.lines, `Next: ${answer.next}`].join('\n'), {
     word: wordOfExit[fault.exit],
     code: fault.code,

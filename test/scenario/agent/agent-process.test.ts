@@ -7,7 +7,8 @@ import type { StatusReport } from '../../../src/core/protocol/control-protocol.j
 import { gateIn } from '../../kit/agent/agent-in-process.js';
 import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
 import { until } from '../../kit/assert/until.js';
-import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
+import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
@@ -41,7 +42,7 @@ describe('writ agent', () => {
     await site.repository.publish(zone(1));
     await using agent = await site.agent();
     await until(() => site.active() === 'version 1\n');
-    const second = await runWrit(['agent', '--config', dir.join('agent.yaml')]);
+    const second = await runWritProcess(['agent', '--config', dir.join('agent.yaml')]);
     assert.equal(second.exitCode, 6);
     assert.match(second.stderr, new RegExp(`held by agent \\(pid ${agent.child.pid}\\)`));
     await site.repository.publish(zone(2));
@@ -155,10 +156,10 @@ describe('without an agent', () => {
     const trace = dir.join('imports');
     const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
     const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace };
-    const run = await runWrit(['status', '--config', dir.join('agent.yaml')], { env });
+    const run = await runWritProcess(['status', '--config', dir.join('agent.yaml')], { env });
     assert.equal(run.exitCode, 0, run.stderr);
     const loaded = fs.readFileSync(trace, 'utf8');
-    assert.match(loaded, /agent\/offline\.js/);
+    assert.match(loaded, /agent\/control\/from-disk\.js/);
     for (const part of ['undici', 'platform/net/http-client.js', 'node_modules/tar/'])
       assert.ok(!loaded.includes(part), part);
   });

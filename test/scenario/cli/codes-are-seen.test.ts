@@ -85,7 +85,7 @@ function isSeen(test: TestHost, host: Host, end: CycleEnd, code: ErrorCode) {
   const { result } = end;
   assert.ok(has(result.problems, code), `${code} in the result: ${result.problems.map((one) => one.code)}`);
   assert.deepEqual([result.exitCode, result.changed], [1, false]);
-  const answer = cycleAnswer('pull.result', result);
+  const answer = cycleAnswer(result);
   assert.equal(answer.details['code'], code);
   assert.ok(answer.lines.join('\n').includes(`[${code}]`), answer.lines.join('\n'));
   const [entry] = readHistory(test.host.paths, { limit: 1 });

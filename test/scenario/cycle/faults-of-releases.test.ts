@@ -186,7 +186,7 @@ describe('a bundle that the repository does not list', () => {
     assert.deepEqual([result.exitCode, result.outcome, result.changed], [0, 'unchanged', false]);
     assert.equal(result.bundles[0]?.problem?.code, 'TARGET_UNKNOWN');
     assert.equal(test.read(`access/${policy}`), 'version: 5\n');
-    assert.match(cycleAnswer('pull.result', result).lines.join('\n'), /\[TARGET_UNKNOWN\]/);
+    assert.match(cycleAnswer(result).lines.join('\n'), /\[TARGET_UNKNOWN\]/);
   });
 });
 

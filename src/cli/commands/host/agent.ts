@@ -24,8 +24,9 @@ export const command: CommandDefinition<AgentFlags> = {
     const level = new Option('--log-level <level>', 'least important lines to log');
     addConfigFlag(command).addOption(level.choices(logLevels).default('info'));
   },
-  run: async (_args, { config: configPath, logLevel }, { version, signal }) => {
-    const exitCode = await agentDoors.runAgent({ configPath, logLevel, version, signal });
-    return { type: 'agent.result', outcome: 'stopped', exitCode, details: {}, lines: [] };
+  run: async (_args, { config, logLevel }, { at, version, signal }) => {
+    const { runAgent } = await agentDoors.agent();
+    const exitCode = await runAgent({ configPath: at(config), logLevel, version, signal });
+    return { outcome: 'stopped', exitCode, details: {}, lines: [] };
   },
 };

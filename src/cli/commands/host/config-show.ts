@@ -8,15 +8,12 @@ import { showConfig } from '../../show/show-config.js';
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ config show', 'writ config show --config agent.yaml --json'],
   exitCodes: ['0  the configuration is valid', '2  it is not; every mistake is named'],
-  onSignal: 'end',
   configure: (command) => void addConfigFlag(command),
-  run: (_args, flags, { reporter }) => {
-    const { config, given, warnings } = loadConfig(flags.config);
+  run: (_args, flags, { reporter, at }) => {
+    const { config, given, warnings } = loadConfig(at(flags.config));
     for (const warning of warnings) reporter.warn(`${flags.config}:${mistakeLine(warning)}`);
     return Promise.resolve({
-      type: 'config-show.result',
       outcome: 'valid',
-      exitCode: 0,
       details: { file: flags.config, config, given, warnings },
       lines: showConfig(flags.config, config, given),
     });

@@ -27,12 +27,13 @@ export const command: CommandDefinition<DiffFlags> = {
       .option('--server', 'the active generation and the newest releases that the server lists')
       .option('--stat', 'files and sizes, no texts');
   },
-  run: async ([a, b], flags, { version, signal }) => {
+  run: async ([a, b], flags, { at, version, signal }) => {
     if (flags.server && a !== undefined)
       throw new WritError('USAGE', '--server compares with the active generation; name no other');
     const [from, to] = [generationOf(a), generationOf(b)];
-    const difference = await agentDoors.diffPolicy({
-      configPath: flags.config,
+    const { diffPolicy } = await agentDoors.diff();
+    const difference = await diffPolicy({
+      configPath: at(flags.config),
       version,
       signal,
       against: flags.server ? 'server' : 'generations',
@@ -42,7 +43,6 @@ export const command: CommandDefinition<DiffFlags> = {
     });
     const same = difference.bundles.length === 0;
     return {
-      type: 'diff.result',
       outcome: same ? 'same' : 'different',
       exitCode: same ? 0 : 1,
       level: 'ok',

@@ -2,29 +2,23 @@
 
 import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';
-import type { StatusReport } from '../../../core/status/status.js';
-import type { CommandContext, CommandDefinition } from '../../console/command.js';
+import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
-import { readStatus } from '../../host/read-status.js';
+import { addConfigFlag, type ConfigFlags, readStatus, withConfig } from '../../host/ask.js';
 import { showFindings } from '../../show/show-doctor.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ doctor', 'writ doctor --json'],
   exitCodes: ['0  all is well', '1  warnings', '2  failures'],
-  onSignal: 'end',
-  configure: (command) => {
-    addConfigFlag(command);
-  },
+  configure: (command) => void addConfigFlag(command),
   run: async (_args, flags, context) => {
-    const { version, clock } = context;
-    const configPath = flags.config;
-    const status = await statusOrWhyNot(configPath, context);
-    const found = await agentDoors.runDoctor({ configPath, version, clock, status });
+    const { at, version, clock } = context;
+    const status = await readStatus(flags, context).catch(whyNot);
+    const { runDoctor } = await agentDoors.doctor();
+    const found = await runDoctor({ configPath: at(flags.config), version, clock, status });
     const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {
-      type: 'doctor.result',
       outcome,
       exitCode,
       details: { failures, warnings, findings },
@@ -33,14 +27,7 @@ export const command: CommandDefinition<ConfigFlags> = {
   },
 };
 
-async function statusOrWhyNot(
-  configPath: string,
-  context: CommandContext,
-): Promise<StatusReport | WritError> {
-  try {
-    return await readStatus(configPath, context);
-  } catch (error) {
-    if (!isWritError(error)) throw error;
-    return error;
-  }
+function whyNot(error: unknown): WritError {
+  if (isWritError(error)) return error;
+  throw error;
 }

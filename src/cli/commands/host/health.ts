@@ -3,9 +3,8 @@
 import { Option } from 'commander';
 import { toWritError } from '../../../core/errors.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
-import type { Answer, CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
-import { readStatus } from '../../host/read-status.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { addConfigFlag, type ConfigFlags, readStatus } from '../../host/ask.js';
 import { healthLine } from '../../show/show-health.js';
 
 interface HealthFlags extends ConfigFlags {
@@ -21,7 +20,6 @@ export const command: CommandDefinition<HealthFlags> = {
     '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
     '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale; or no answer',
   ],
-  onSignal: 'end',
   configure: (command) => {
     addConfigFlag(command).addOption(
       new Option('--fail-on <level>', 'below this level the exit code is 0')
@@ -31,21 +29,17 @@ export const command: CommandDefinition<HealthFlags> = {
   },
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
-    const isQuiet = flags.failOn === 'critical' && answer.exitCode < exitCodes.critical;
+    const isQuiet = flags.failOn === 'critical' && answer.exitCode !== exitCodes.critical;
     return isQuiet ? { ...answer, exitCode: 0 } : answer;
   },
 };
 
-async function judge(
-  { config }: HealthFlags,
-  context: Parameters<CommandDefinition['run']>[2],
-): Promise<Answer> {
+async function judge(flags: HealthFlags, context: CommandContext): Promise<Answer> {
   try {
-    const report = await readStatus(config, context);
+    const report = await readStatus(flags, context);
     const { level, findings } = judgeHealth(report);
     const { host, generation, agent, freshness, atMs } = report;
     return {
-      type: 'health.result',
       outcome: level,
       exitCode: exitCodes[level],
       level,
@@ -56,7 +50,6 @@ async function judge(
     // Nobody knows how this host is: to a monitor that is as bad as it gets.
     const { code, message, hint, facts } = toWritError(error);
     return {
-      type: 'health.result',
       outcome: 'critical',
       exitCode: exitCodes.critical,
       details: { code, message, hint, facts },

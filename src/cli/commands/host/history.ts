@@ -9,7 +9,7 @@ import {
 import type { CommandContext, CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, ask, type ConfigFlags, isNotRunning, withConfig } from '../../host/ask.js';
+import { addConfigFlag, askOrAct, type ConfigFlags, withConfig } from '../../host/ask.js';
 import { showCycle, showHistory } from '../../show/show-history.js';
 
 interface HistoryFlags extends ConfigFlags {
@@ -20,7 +20,6 @@ interface HistoryFlags extends ConfigFlags {
 export const command: CommandDefinition<HistoryFlags> = {
   examples: ['writ history -n 3', 'writ history --cycle c-7f20'],
   exitCodes: ['0  answered', '1  no answer', '2  usage or configuration, or no such cycle'],
-  onSignal: 'end',
   configure: (command) => {
     addConfigFlag(command)
       .option('-n, --limit <count>', 'how many, the newest', numberFlag(1, maxHistoryEntries), 20)
@@ -34,26 +33,21 @@ export const command: CommandDefinition<HistoryFlags> = {
     }
     const block = flags.cycle === undefined || entry === undefined ? showHistory(entries) : showCycle(entry);
     const outcome = entries.length === 0 ? 'empty' : 'found';
-    return withConfig(
-      { type: 'history.result', outcome, exitCode: 0, details: { entries }, ...block },
-      flags,
-    );
+    return withConfig({ outcome, details: { entries }, ...block }, flags);
   },
 };
 
-async function readHistory(flags: HistoryFlags, context: CommandContext): Promise<readonly HistoryEntry[]> {
-  const { limit, cycle, config: configPath } = flags;
-  const wanted = { limit: cycle === undefined ? limit : 1, ...(cycle === undefined ? {} : { cycle }) };
+function readHistory(flags: HistoryFlags, context: CommandContext): Promise<readonly HistoryEntry[]> {
+  const { limit, cycle } = flags;
+  const wanted = cycle === undefined ? { limit } : { limit: 1, cycle };
   const entries: HistoryEntry[] = [];
   const onMessage = (message: ControlAnswer): void => {
     if (message.type === 'history.entry') entries.push(message);
   };
-  try {
-    await ask({ request: { type: 'history', ...wanted }, configPath, context, onMessage });
-    return entries;
-  } catch (error) {
-    if (!isNotRunning(error)) throw error;
-    const { version, clock } = context;
-    return agentDoors.readOfflineHistory({ configPath, version, nowMs: clock.nowMs(), ...wanted });
-  }
+  const question = { request: { type: 'history', ...wanted }, flags, context, onMessage } as const;
+  return askOrAct<readonly HistoryEntry[]>(
+    question,
+    () => entries,
+    async (options) => (await agentDoors.fromDisk()).readOfflineHistory({ ...options, ...wanted }),
+  );
 }

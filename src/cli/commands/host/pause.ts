@@ -1,11 +1,10 @@
 // `writ pause`: nothing is activated until an end, or until `writ resume`; what is active stays and is watched.
 
 import { WritError } from '../../../core/errors.js';
-import type { PauseResult } from '../../../core/protocol/control-protocol.js';
-import type { CommandContext, CommandDefinition } from '../../console/command.js';
+import type { CommandDefinition } from '../../console/command.js';
 import { durationFlag, reasonFlag, timeFlag } from '../../console/flag-values.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, ask, type ConfigFlags, isNotRunning, whoAsks, withConfig } from '../../host/ask.js';
+import { addConfigFlag, askOrAct, type ConfigFlags, only, whoAsks, withConfig } from '../../host/ask.js';
 import { minuteTime } from '../../show/show-text.js';
 
 interface PauseFlags extends ConfigFlags {
@@ -27,7 +26,6 @@ export const command: CommandDefinition<PauseFlags> = {
     '2  usage or configuration, also an end that is over or more than a year away',
     '6  busy',
   ],
-  onSignal: 'end',
   configure: (command) => {
     addConfigFlag(command)
       .option('--for <duration>', 'how long, as 2h; without an end: until `writ resume`', durationFlag)
@@ -39,19 +37,15 @@ export const command: CommandDefinition<PauseFlags> = {
     if (until !== undefined && forMs !== undefined)
       throw new WritError('USAGE', '--for and --until both say when it ends: only one can hold');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;
-    const result = await pause(flags.config, context, {
-      reason,
-      ...(untilMs === undefined ? {} : { untilMs }),
-    });
-    const end =
-      result.pause.untilMs === undefined
-        ? 'until `writ resume`'
-        : `until ${minuteTime(result.pause.untilMs)}`;
+    const wanted = { reason, ...(untilMs === undefined ? {} : { untilMs }) };
+    const request = { type: 'pause', by: whoAsks(context.env), ...wanted } as const;
+    const { pause } = await askOrAct({ request, flags, context }, only('pause.result'), async (options) =>
+      (await agentDoors.withoutAgent()).pauseAlone({ ...options, ...wanted }),
+    );
+    const end = pause.untilMs === undefined ? 'until `writ resume`' : `until ${minuteTime(pause.untilMs)}`;
     const answer = {
-      type: result.type,
       outcome: 'paused',
-      exitCode: 0,
-      details: { pause: result.pause },
+      details: { pause },
       lines: [
         `PAUSED    ${end}`,
         '  What is active stays, and its workers are told of it; new releases wait.',
@@ -61,20 +55,3 @@ export const command: CommandDefinition<PauseFlags> = {
     return withConfig(answer, flags);
   },
 };
-
-async function pause(
-  configPath: string,
-  context: CommandContext,
-  wanted: { readonly reason: string; readonly untilMs?: number },
-): Promise<PauseResult> {
-  const by = whoAsks(context.env);
-  try {
-    const answer = await ask({ request: { type: 'pause', by, ...wanted }, configPath, context });
-    if (answer.type === 'pause.result') return answer;
-    throw new WritError('MESSAGE_MALFORMED', `the agent answered ${answer.type} to pause`);
-  } catch (error) {
-    if (!isNotRunning(error)) throw error;
-    const { version, signal } = context;
-    return agentDoors.pauseAlone({ configPath, by, version, signal, ...wanted });
-  }
-}

@@ -3,16 +3,14 @@
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
-import { readStatus } from '../../host/read-status.js';
+import { addConfigFlag, readStatus, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
 
-interface PullFlags extends ConfigFlags {
+interface PullFlags extends CycleFlags {
   readonly force?: boolean;
   readonly exitUnchanged?: number;
   readonly wait?: number;
-  readonly verbose?: boolean;
 }
 
 export const command: CommandDefinition<PullFlags> = {
@@ -45,16 +43,13 @@ export const command: CommandDefinition<PullFlags> = {
 
 async function answerOf(flags: PullFlags, context: CommandContext): Promise<Answer> {
   const force = flags.force === true;
+  const request = { type: 'pull', force, by: whoAsks(context.env) } as const;
   const pull = (): ReturnType<typeof askForCycle> =>
-    askForCycle({
-      configPath: flags.config,
-      detail: flags.verbose === true ? 'all' : 'news',
-      context,
-      request: (by) => ({ type: 'pull', force, by }),
-      alone: (options) => agentDoors.pullAlone({ ...options, force }),
-    });
-  const { wait: waitMs, config } = flags;
-  if (waitMs === undefined) return cycleAnswer('pull.result', await pull());
-  const read = (): ReturnType<typeof readStatus> => readStatus(config, context);
+    askForCycle({ request, flags, context }, async (options) =>
+      (await agentDoors.withoutAgent()).pullAlone({ ...options, force }),
+    );
+  const { wait: waitMs } = flags;
+  if (waitMs === undefined) return cycleAnswer(await pull());
+  const read = (): ReturnType<typeof readStatus> => readStatus(flags, context);
   return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus: read });
 }

@@ -1,14 +1,10 @@
 // `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
 
 import type { CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { addConfigFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
 
-interface ReloadFlags extends ConfigFlags {
-  readonly verbose?: boolean;
-}
-
-export const command: CommandDefinition<ReloadFlags> = {
+export const command: CommandDefinition<CycleFlags> = {
   examples: ['writ reload', 'writ reload --json'],
   exitCodes: [
     '0  the new configuration is in use; activated, or unchanged',
@@ -24,12 +20,7 @@ export const command: CommandDefinition<ReloadFlags> = {
   onSignal: 'drain',
   configure: (command) => void addConfigFlag(command),
   run: async (_args, flags, context) => {
-    const result = await askForCycle({
-      configPath: flags.config,
-      detail: flags.verbose === true ? 'all' : 'news',
-      context,
-      request: (by) => ({ type: 'reload', by }),
-    });
-    return withConfig(cycleAnswer('reload.result', result), flags);
+    const request = { type: 'reload', by: whoAsks(context.env) } as const;
+    return withConfig(cycleAnswer(await askForCycle({ request, flags, context })), flags);
   },
 };

@@ -3,13 +3,12 @@
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf, reasonFlag } from '../../console/flag-values.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { addConfigFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
 
-interface RollbackFlags extends ConfigFlags {
+interface RollbackFlags extends CycleFlags {
   readonly reason?: string;
   readonly force?: boolean;
-  readonly verbose?: boolean;
 }
 
 export const command: CommandDefinition<RollbackFlags> = {
@@ -38,13 +37,10 @@ export const command: CommandDefinition<RollbackFlags> = {
       ...(reason === undefined ? {} : { reason }),
       ...(flags.force === true ? { force: true } : {}),
     };
-    const result = await askForCycle({
-      configPath: flags.config,
-      detail: flags.verbose === true ? 'all' : 'news',
-      context,
-      request: (by) => ({ type: 'rollback', by, ...wanted }),
-      alone: (options) => agentDoors.rollbackAlone({ ...options, ...wanted }),
-    });
-    return withConfig(cycleAnswer('rollback.result', result), flags);
+    const request = { type: 'rollback', by: whoAsks(context.env), ...wanted } as const;
+    const result = await askForCycle({ request, flags, context }, async (options) =>
+      (await agentDoors.withoutAgent()).rollbackAlone({ ...options, ...wanted }),
+    );
+    return withConfig(cycleAnswer(result), flags);
   },
 };

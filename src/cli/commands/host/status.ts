@@ -2,8 +2,7 @@
 import type { StatusReport } from '../../../core/protocol/control-protocol.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags, withConfig } from '../../host/ask.js';
-import { readStatus } from '../../host/read-status.js';
+import { addConfigFlag, type ConfigFlags, readStatus, withConfig } from '../../host/ask.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
 
 interface StatusFlags extends ConfigFlags {
@@ -28,24 +27,21 @@ export const command: CommandDefinition<StatusFlags> = {
   },
   run: async (_args, flags, context) => {
     if (flags.watch) return watch(flags, context);
-    return answerOf(await readStatus(flags.config, context), flags);
+    return answerOf(await readStatus(flags, context), flags);
   },
 };
 
 function answerOf(report: StatusReport, flags: ConfigFlags): Answer {
-  const { schema: _schema, type, ...rest } = report;
+  const { schema: _schema, type: _type, ...rest } = report;
   const { level } = judgeHealth(report);
   const details = { ...rest, health: level };
-  return withConfig(
-    { type, outcome: statusWord(report), exitCode: 0, level, details, ...showStatus(report) },
-    flags,
-  );
+  return withConfig({ outcome: statusWord(report), level, details, ...showStatus(report) }, flags);
 }
 
 async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
   const { watchStatus } = await import('../../host/watch-status.js');
   const end = await watchStatus({
-    configPath: flags.config,
+    flags,
     context,
     onReport: (report, what) => {
       const answer = answerOf(report, flags);

@@ -1,12 +1,10 @@
 // `writ verify`: is what lies on this host what was signed? With --repair what is not is made anew.
 
-import type { CycleEventLine } from '../../../core/cycle/cycle-report.js';
-import { isWritError, WritError } from '../../../core/errors.js';
-import type { ControlAnswer } from '../../../core/protocol/control-protocol.js';
+import { isWritError } from '../../../core/errors.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, ask, type ConfigFlags, isNotRunning, whoAsks, withConfig } from '../../host/ask.js';
+import { addConfigFlag, askOrAct, type ConfigFlags, only, whoAsks, withConfig } from '../../host/ask.js';
 import { stepPrinter } from '../../show/show-steps.js';
 import { showVerified } from '../../show/show-verified.js';
 
@@ -37,12 +35,11 @@ export const command: CommandDefinition<VerifyFlags> = {
 async function answer(flags: VerifyFlags, context: CommandContext): Promise<Answer> {
   try {
     const result = await verify(flags, context);
-    const { type, outcome, exitCode, schema: _schema, ...details } = result;
-    return { type, outcome, exitCode, details, ...showVerified(result) };
+    const { type: _type, outcome, exitCode, schema: _schema, ...details } = result;
+    return { outcome, exitCode, details, ...showVerified(result) };
   } catch (error) {
     if (!isWritError(error) || error.code !== 'INTERRUPTED') throw error;
     return {
-      type: 'verify.result',
       outcome: 'interrupted',
       exitCode: 130,
       details: { code: 'INTERRUPTED' },
@@ -52,25 +49,13 @@ async function answer(flags: VerifyFlags, context: CommandContext): Promise<Answ
   }
 }
 
-async function verify(flags: VerifyFlags, context: CommandContext): Promise<VerifyResult> {
-  const { config: configPath, verbose } = flags;
-  const { reporter, signal, version, env } = context;
+function verify(flags: VerifyFlags, context: CommandContext): Promise<VerifyResult> {
   const repair = flags.repair === true;
-  const by = whoAsks(env);
-  const onEvent = stepPrinter({ reporter, detail: verbose === true ? 'all' : 'news' });
-  const onMessage = (message: ControlAnswer): void => {
-    if (isEvent(message)) onEvent(message);
-  };
-  try {
-    const last = await ask({ request: { type: 'verify', repair, by }, configPath, context, onMessage });
-    if (last.type === 'verify.result') return last;
-    throw new WritError('MESSAGE_MALFORMED', `the agent answered ${last.type} to verify`);
-  } catch (error) {
-    if (!isNotRunning(error)) throw error;
-    return agentDoors.verifyAlone({ configPath, repair, by, version, signal, onEvent });
-  }
-}
-
-function isEvent(message: ControlAnswer): message is CycleEventLine {
-  return message.type === 'cycle.started' || message.type.startsWith('step.');
+  const onEvent = stepPrinter(context.reporter, flags);
+  const request = { type: 'verify', repair, by: whoAsks(context.env) } as const;
+  return askOrAct<VerifyResult>(
+    { request, flags, context, onMessage: onEvent },
+    only('verify.result'),
+    async (options) => (await agentDoors.withoutAgent()).verifyAlone({ ...options, repair, onEvent }),
+  );
 }

@@ -14,7 +14,6 @@ interface KeyListFlags {
 export const command: CommandDefinition<KeyListFlags> = {
   examples: ['writ key list --keys keys', 'writ key list --keys keys --repository repo --json'],
   exitCodes: ['0  listed', '1  the directory or the repository cannot be read', '2  usage'],
-  onSignal: 'end',
   configure: (command: Command) => {
     command
       .requiredOption('--keys <dir>', 'directory with key files')
@@ -36,9 +35,7 @@ function answer({ keys, unreadable }: KeyDescription, flags: KeyListFlags): Answ
     return [file, name, shortKeyId(keyId), encrypted ? 'encrypted' : 'in the clear', ...held];
   });
   return {
-    type: 'key-list.result',
     outcome: 'listed',
-    exitCode: 0,
     details: { directory: flags.keys, keys, unreadable },
     lines: [
       `LISTED ${counted(keys.length, 'key')} in ${flags.keys}`,

@@ -25,7 +25,6 @@ interface KeyNewFlags extends PassphraseFlags {
 export const command: CommandDefinition<KeyNewFlags> = {
   examples: ['writ key new --keys keys --name carol', 'writ key new /media/usb/carol.key --name "Carol M."'],
   exitCodes: ['0  made', '1  a disk failure', '2  usage, or a key is there already'],
-  onSignal: 'end',
   configure: (command: Command) => {
     command
       .argument('[file]', 'where to put the secret key, as carol.key; carol.pub goes beside it')
@@ -85,9 +84,7 @@ function answer({ path, name, keyId }: MadeKey, chosen: NewPassphrase | undefine
     ? 'encrypted; keep it, and a copy elsewhere'
     : 'NOT encrypted: who reads it can sign';
   return {
-    type: 'key-new.result',
     outcome: 'created',
-    exitCode: 0,
     details: { name, keyId, secret: path, public: publicPath, encrypted, scheme: 'ed25519' },
     lines: [
       `CREATED key of ${name} (ed25519)`,

@@ -30,7 +30,6 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
     '1  the key cannot be opened, or a disk failure; the file is as it was',
     '2  usage',
   ],
-  onSignal: 'end',
   configure: (command: Command) => {
     command.argument('<file>', 'the key file');
     addPassphraseFlag(command)
@@ -65,9 +64,7 @@ function nextPassphrase(flags: KeyPassphraseFlags, context: CommandContext): Pro
 function answer(path: string, chosen: NewPassphrase | undefined): Answer {
   const encrypted = chosen !== undefined;
   return {
-    type: 'key-passphrase.result',
     outcome: 'changed',
-    exitCode: 0,
     details: { file: path, encrypted },
     lines: [
       encrypted

@@ -7,7 +7,6 @@ import { fingerprint } from '../../show/show-repository.js';
 export const command: CommandDefinition = {
   examples: ['writ key show keys/anna.pub', 'writ key show yubikey-public.pem --json'],
   exitCodes: ['0  shown', '1  it cannot be read, or cannot be used as a key', '2  usage'],
-  onSignal: 'end',
   configure: (command: Command) => {
     command.argument('<file>', 'a .key or .pub file, or a PEM public key (Ed25519, ECDSA P-256, RSA)');
   },
@@ -16,9 +15,7 @@ export const command: CommandDefinition = {
 
 function answer(file: string, { key, keyId, name }: PublicKey): Answer {
   return {
-    type: 'key-show.result',
     outcome: 'shown',
-    exitCode: 0,
     details: { file, name, keyId, key },
     lines: [
       `SHOWN ${file}: public key of ${name} (${key.scheme})`,

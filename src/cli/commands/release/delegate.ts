@@ -14,10 +14,12 @@ import { durationFlag, numberFlag, repeatedText } from '../../console/flag-value
 import {
   addChangeFlags,
   type ChangeFlags,
+  changeAnswer,
   changeExitCodes,
   changeOptions,
   narrateSigned,
-  refreshLine,
+  nothingNew,
+  previewOf,
   waitingText,
 } from '../../repository/change-flags.js';
 import { shellWord } from '../../show/show-repository.js';
@@ -43,7 +45,6 @@ export const command: CommandDefinition<DelegateFlags> = {
     '0  delegated, changed or removed; nothing new; signed and waiting; or left alone because you said no',
     ...changeExitCodes,
   ],
-  onSignal: 'end',
   configure: (delegate) => {
     addChangeFlags(delegate.argument('<role>', "name of the team's role"))
       .option(
@@ -121,62 +122,42 @@ function planDetails({ role, kind, after, moved, names }: DelegationPlan): Recor
 }
 
 function previewAnswer(plan: DelegationPlan | undefined, role: string): Answer {
-  const base = { type: 'delegate.preview', exitCode: 0 };
-  const end = 'Nothing was written';
-  if (plan === undefined) {
-    const lines = [`NOTHING NEW ${role} is as you say`, end];
-    return { ...base, outcome: 'nothing-new', details: { changed: false, role }, lines };
-  }
+  if (plan === undefined) return previewOf('delegate', asYouSay(role));
   const verbs = { created: 'DELEGATE TO', changed: 'CHANGE', removed: 'REMOVE' };
-  return {
-    ...base,
+  return previewOf('delegate', {
     outcome: 'would-delegate',
-    details: { changed: false, ...planDetails(plan), needsSignature: plan.needsSignature },
-    lines: [`WOULD ${verbs[plan.kind]} ${role}`, ...planLines(plan), end],
-  };
+    details: { ...planDetails(plan), needsSignature: plan.needsSignature },
+    lines: [`WOULD ${verbs[plan.kind]} ${role}`, ...planLines(plan)],
+  });
+}
+
+function asYouSay(role: string): Answer {
+  return nothingNew(`${role} is as you say`, { role });
 }
 
 function leftAlone(role: string): Answer {
-  return {
-    type: 'delegate.result',
-    outcome: 'left-alone',
-    exitCode: 0,
-    details: { changed: false, role },
-    lines: [`LEFT ALONE ${role}`, 'Nothing was written'],
-  };
+  const lines = [`LEFT ALONE ${role}`, 'Nothing was written'];
+  return { outcome: 'left-alone', details: { changed: false, role }, lines };
 }
 
 const outcomes = { created: 'delegated', changed: 'changed', removed: 'removed' } as const;
 
 function answer(result: DelegateResult, role: string, flags: DelegateFlags): Answer {
-  const base = { type: 'delegate.result', exitCode: 0 };
-  if (result.kind === 'nothing-new') {
-    const lines = [`NOTHING NEW ${role} is as you say`];
-    return { ...base, outcome: 'nothing-new', details: { changed: false, role }, lines };
-  }
+  if (result.kind === 'nothing-new') return asYouSay(role);
   const { plan, signed, waitsForRole } = result;
   const outcome = plan === undefined ? 'live' : outcomes[plan.kind];
-  const details = {
-    changed: true,
-    role,
-    ...(plan === undefined ? {} : planDetails(plan)),
-    signed,
-    waitsForRole,
-  };
+  const details = { role, ...(plan === undefined ? {} : planDetails(plan)), signed, waitsForRole };
+  const lines = [
+    ...(plan === undefined ? [] : planLines(plan)),
+    ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
+  ];
+  const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);
   const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
-  const next = nextLine(result, role, flags);
+  const next = waitsForRole ? signLine(plan, role, flags) : refresh;
   return {
-    ...base,
+    ...change,
     outcome,
-    details: {
-      ...details,
-      ...(result.kind === 'live' ? { versions: result.versions } : { missing: result.missing }),
-    },
-    lines: [
-      `${outcome.toUpperCase()} ${role}${waiting}`,
-      ...(plan === undefined ? [] : planLines(plan)),
-      ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
-    ],
+    lines: [`${outcome.toUpperCase()} ${role}${waiting}`, ...lines],
     ...(next === undefined ? {} : { next }),
   };
 }
@@ -186,14 +167,7 @@ function waitText(moved: number, role: string): string {
   return `  ${role} lists nothing before its keys have signed.${what}`;
 }
 
-function nextLine(
-  result: Exclude<DelegateResult, { kind: 'nothing-new' }>,
-  role: string,
-  { repository }: DelegateFlags,
-): string | undefined {
-  if (result.waitsForRole) {
-    const holders = [...(result.plan?.names.values() ?? [])].join(', ');
-    return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (holder of ${holders})`;
-  }
-  return result.kind === 'waiting' ? refreshLine(repository) : undefined;
+function signLine(plan: DelegationPlan | undefined, role: string, { repository }: DelegateFlags): string {
+  const holders = [...(plan?.names.values() ?? [])].join(', ');
+  return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (holder of ${holders})`;
 }

@@ -37,7 +37,6 @@ export const command: CommandDefinition<InspectFlags> = {
     '2  usage',
     '3  the archive is not intact',
   ],
-  onSignal: 'end',
   configure: (inspect) => {
     inspect
       .argument('<what>', 'archive file, repository directory, or http, https or file URL of a repository')
@@ -67,9 +66,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
   });
   const more = manifest.files.length - rows.length;
   return {
-    type: 'inspect.result',
     outcome: 'intact',
-    exitCode: 0,
     details: {
       archive: { path, bytes: archiveBytes, digest: archiveDigest },
       manifest: { digest: manifestDigest, bytes: report.manifestBytes },
@@ -149,9 +146,7 @@ function repositoryAnswer(inspected: Inspected): Answer {
     return [bundle, channel, String(serial), revision, isoDay(createdAtMs), sizeText(file.length), name];
   });
   return {
-    type: 'inspect.result',
     outcome: 'verified',
-    exitCode: 0,
     details: {
       repository: url,
       trust: anchor.kind,

@@ -10,11 +10,12 @@ import { nameFlag } from '../../console/flag-values.js';
 import {
   addChangeFlags,
   type ChangeFlags,
+  changeAnswer,
   changeExitCodes,
   changeOptions,
   narrateSigned,
-  refreshLine,
-  waitingText,
+  nothingNew,
+  previewOf,
 } from '../../repository/change-flags.js';
 
 interface PromoteFlags extends ChangeFlags {
@@ -30,7 +31,6 @@ export const command: CommandDefinition<PromoteFlags> = {
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
   ],
   exitCodes: ['0  promoted, nothing new, or signed and waiting for the online keys', ...changeExitCodes],
-  onSignal: 'end',
   configure: (promote) => {
     addChangeFlags(promote)
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
@@ -49,45 +49,23 @@ export const command: CommandDefinition<PromoteFlags> = {
 };
 
 function answer(result: PromoteResult, flags: PromoteFlags): Answer {
-  const base = { type: 'promote.result', exitCode: 0 };
   const { bundle, from, to } = flags;
-  if (result.kind === 'nothing-new') {
-    const lines = [nothingNew(flags)];
-    return { ...base, outcome: 'nothing-new', details: { changed: false, bundle, from, to }, lines };
-  }
-  const details = { changed: true, bundle, from, to, ...serials(result.info), signed: result.signed };
-  if (result.kind === 'waiting') {
-    return {
-      ...base,
-      outcome: 'signed-targets',
-      details: { ...details, missing: result.missing },
-      lines: [`SIGNED ${move(flags, result.info)}${waitingText(result.missing)}`],
-      next: refreshLine(flags.repository),
-    };
-  }
-  return {
-    ...base,
-    outcome: 'promoted',
-    details: { ...details, versions: result.versions },
-    lines: [`PROMOTED ${move(flags, result.info)}`],
-  };
+  if (result.kind === 'nothing-new') return nothingNew(nothing(flags), { bundle, from, to });
+  const { info, signed } = result;
+  const details = { bundle, from, to, ...serials(info), signed };
+  return changeAnswer(result, { outcome: 'promoted', details, what: move(flags, info) }, flags);
 }
 
 function previewAnswer(promotion: Promotion | undefined, flags: PromoteFlags): Answer {
   const { bundle, from, to } = flags;
-  const details = { changed: false, bundle, from, to, ...serials(promotion) };
-  const line = promotion === undefined ? nothingNew(flags) : `WOULD PROMOTE ${move(flags, promotion)}`;
-  return {
-    type: 'promote.preview',
-    exitCode: 0,
-    outcome: promotion === undefined ? 'nothing-new' : 'would-promote',
-    details,
-    lines: [line, 'Nothing was written'],
-  };
+  const details = { bundle, from, to, ...serials(promotion) };
+  const lines = [`WOULD PROMOTE ${move(flags, promotion)}`];
+  const would = { outcome: 'would-promote', details, lines };
+  return previewOf('promote', promotion === undefined ? nothingNew(nothing(flags), details) : would);
 }
 
-function nothingNew({ bundle, from, to }: PromoteFlags): string {
-  return `NOTHING NEW ${bundle} ${to} has the release of ${from} already`;
+function nothing({ bundle, from, to }: PromoteFlags): string {
+  return `${bundle} ${to} has the release of ${from} already`;
 }
 
 function move({ bundle, from, to }: PromoteFlags, promotion: Promotion | undefined): string {

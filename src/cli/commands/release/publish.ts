@@ -17,10 +17,11 @@ import { nameFlag, numberFlag } from '../../console/flag-values.js';
 import {
   addChangeFlags,
   type ChangeFlags,
+  changeAnswer,
   changeOptions,
   narrateSigned,
-  refreshLine,
-  waitingText,
+  nothingNew,
+  previewOf,
 } from '../../repository/change-flags.js';
 import { shortDigest } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
@@ -45,7 +46,6 @@ export const command: CommandDefinition<PublishFlags> = {
     '2  usage, or SOURCE cannot be published',
     '6  another process writes the repository',
   ],
-  onSignal: 'end',
   configure: (publish) => {
     addChangeFlags(publish.argument('<source>', 'directory with the policy'))
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
@@ -109,53 +109,22 @@ function filesText({ manifest }: SourceTree, difference?: ManifestDifference): s
 
 function answer(result: PublishResult, flags: PublishFlags): Answer {
   const { release } = result;
-  const base = { type: 'publish.result', exitCode: 0 };
-  switch (result.kind) {
-    case 'nothing-new':
-      return {
-        ...base,
-        outcome: 'nothing-new',
-        details: { changed: false, ...releaseDetails(release) },
-        lines: [`NOTHING NEW ${nameOf(release)} is serial ${release.serial} with this content`],
-      };
-    case 'live':
-      return {
-        ...base,
-        outcome: 'published',
-        details: { changed: true, ...newDetails(result), versions: result.versions },
-        lines: [`PUBLISHED ${nameOf(release)} ${serialText(result)}`],
-      };
-    case 'waiting':
-      return {
-        ...base,
-        outcome: 'signed-targets',
-        details: {
-          changed: true,
-          ...newDetails(result),
-          signed: [signedOf(result)],
-          missing: result.missing,
-        },
-        lines: [`SIGNED ${nameOf(release)} ${serialText(result)}${waitingText(result.missing)}`],
-        next: refreshLine(flags.repository),
-      };
-    default:
-      return result satisfies never;
-  }
+  const name = `${release.bundle} ${release.channel}`;
+  if (result.kind === 'nothing-new')
+    return nothingNew(`${name} is serial ${release.serial} with this content`, releaseDetails(release));
+  const waits = result.kind === 'waiting' ? { signed: [signedOf(result)] } : {};
+  const details = { ...newDetails(result), ...waits };
+  return changeAnswer(
+    result,
+    { outcome: 'published', details, what: `${name} ${serialText(result)}` },
+    flags,
+  );
 }
 
-interface Compared {
-  readonly release: ReleaseInfo;
-  readonly previous?: ReleaseInfo;
-}
-
-function serialText({ release, previous }: Compared): string {
+function serialText({ release, previous }: NewResult): string {
   const from = previous === undefined ? '' : `${previous.serial} -> `;
   const revision = release.revision === '' ? '' : ` (${release.revision})`;
   return `serial ${from}${release.serial}${revision}`;
-}
-
-function nameOf({ bundle, channel }: ReleaseInfo): string {
-  return `${bundle} ${channel}`;
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
@@ -178,19 +147,15 @@ function newDetails(result: NewResult): Record<string, unknown> {
 
 function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
   const name = `${flags.bundle} ${flags.channel}`;
-  const base = { type: 'publish.preview', exitCode: 0 };
   if (result.kind === 'nothing-new') {
     const { serial } = result.release;
-    const lines = [`NOTHING NEW ${name} is serial ${serial} with this content`, 'Nothing was written'];
-    return { ...base, outcome: 'nothing-new', details: { changed: false, serial }, lines };
+    return previewOf('publish', nothingNew(`${name} is serial ${serial} with this content`, { serial }));
   }
   const { serial, previousSerial, tree, archiveBytes, difference } = result;
   const from = previousSerial === undefined ? '' : `${previousSerial} -> `;
-  return {
-    ...base,
+  return previewOf('publish', {
     outcome: 'would-publish',
     details: {
-      changed: false,
       serial,
       previousSerial: previousSerial ?? null,
       manifestDigest: tree.manifestDigest,
@@ -200,7 +165,6 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
     lines: [
       `WOULD PUBLISH ${name} serial ${from}${serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
-      'Nothing was written',
     ],
-  };
+  });
 }

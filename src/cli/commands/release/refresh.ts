@@ -28,7 +28,6 @@ export const command: CommandDefinition<RefreshFlags> = {
     '2  usage',
     '6  another process writes the repository',
   ],
-  onSignal: 'end',
   configure: (refresh) => {
     refresh
       .requiredOption('--repository <dir>', 'the repository that `writ init` made')
@@ -65,9 +64,7 @@ function answer({ versions, targetsBefore, wentLive, ignored }: ResignResult): A
   );
   const news = texts.length === 0 ? '' : `; ${texts.join(', ')} went live`;
   return {
-    type: 'refresh.result',
     outcome: 'signed',
-    exitCode: 0,
     details: { changed: true, versions, targetsBefore, wentLive, ignored },
     lines: [`SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`],
   };

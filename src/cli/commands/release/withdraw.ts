@@ -11,11 +11,12 @@ import { nameFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js
 import {
   addChangeFlags,
   type ChangeFlags,
+  changeAnswer,
   changeExitCodes,
   changeOptions,
   narrateSigned,
-  refreshLine,
-  waitingText,
+  nothingNew,
+  previewOf,
 } from '../../repository/change-flags.js';
 
 interface WithdrawFlags extends ChangeFlags {
@@ -39,7 +40,6 @@ export const command: CommandDefinition<WithdrawFlags> = {
     '0  withdrawn, withdrawn before, or signed and waiting for the online keys',
     ...changeExitCodes,
   ],
-  onSignal: 'end',
   configure: (withdraw) => {
     addChangeFlags(withdraw)
       .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
@@ -71,50 +71,24 @@ function requestOf(flags: WithdrawFlags): WithdrawRequest {
 }
 
 function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
-  const base = { type: 'withdraw.result', exitCode: 0 };
   const name = nameOf(flags);
-  if (result.kind === 'nothing-new') {
-    const lines = [`NOTHING NEW ${name} is withdrawn already`];
-    return { ...base, outcome: 'nothing-new', details: { changed: false, ...asked(flags) }, lines };
-  }
-  const { info: moves = [], signed } = result;
-  const details = { changed: true, ...asked(flags), channels: moves.map(moveDetails), signed };
-  if (result.kind === 'waiting') {
-    return {
-      ...base,
-      outcome: 'signed-targets',
-      details: { ...details, missing: result.missing },
-      lines: [`SIGNED ${name} as withdrawn${waitingText(result.missing)}`, ...moves.map(moveLine)],
-      next: refreshLine(flags.repository),
-    };
-  }
-  return {
-    ...base,
-    outcome: 'withdrawn',
-    details: { ...details, versions: result.versions },
-    lines: [`WITHDRAWN ${name}`, ...moves.map(moveLine), ...whatHostsDo(moves)],
-  };
+  if (result.kind === 'nothing-new') return nothingNew(`${name} is withdrawn already`, asked(flags));
+  const { kind, info: moves = [], signed } = result;
+  const details = { ...asked(flags), channels: moves.map(moveDetails), signed };
+  const lines = [...moves.map(moveLine), ...(kind === 'live' ? whatHostsDo(moves) : [])];
+  const what = kind === 'live' ? name : `${name} as withdrawn`;
+  return changeAnswer(result, { outcome: 'withdrawn', details, what, lines }, flags);
 }
 
 function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Answer {
-  const base = { type: 'withdraw.preview', exitCode: 0 };
   const name = nameOf(flags);
-  const details = { changed: false, ...asked(flags), channels: moves.map(moveDetails) };
-  const end = 'Nothing was written';
-  if (moves.length === 0) {
-    return {
-      ...base,
-      outcome: 'nothing-new',
-      details,
-      lines: [`NOTHING NEW ${name} is withdrawn already`, end],
-    };
-  }
-  return {
-    ...base,
-    outcome: 'would-withdraw',
-    details,
-    lines: [`WOULD WITHDRAW ${name}`, ...moves.map(moveLine), end],
-  };
+  const details = { ...asked(flags), channels: moves.map(moveDetails) };
+  const lines = [`WOULD WITHDRAW ${name}`, ...moves.map(moveLine)];
+  const would = { outcome: 'would-withdraw', details, lines };
+  return previewOf(
+    'withdraw',
+    moves.length > 0 ? would : nothingNew(`${name} is withdrawn already`, details),
+  );
 }
 
 /** Each once, in order. */

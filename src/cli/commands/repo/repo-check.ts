@@ -18,7 +18,6 @@ export const command: CommandDefinition<RepoCheckFlags> = {
     '1  something does not: each problem has a code',
     '2  usage',
   ],
-  onSignal: 'end',
   configure: (check) => {
     check
       .requiredOption('--repository <dir>', 'the repository that `writ init` made')
@@ -66,15 +65,15 @@ function archivesText({ archives, archiveBytes }: CheckReport): string {
 function answer(report: CheckReport, { repository }: RepoCheckFlags): Answer {
   const { problems, moreProblems, roots, roles } = report;
   const count = problems.length + moreProblems;
-  const base = { type: 'repo-check.result', details: { repository, ...report } };
+  const details = { repository, ...report };
   if (count === 0) {
     const text = `${counted(roots, 'root')}, ${counted(roles.length, 'role')}, ${archivesText(report)}`;
-    return { ...base, outcome: 'whole', exitCode: 0, lines: [`WHOLE ${repository} verifies: ${text}`] };
+    return { outcome: 'whole', details, lines: [`WHOLE ${repository} verifies: ${text}`] };
   }
   return {
-    ...base,
     outcome: 'damaged',
     exitCode: 1,
+    details,
     lines: [
       `DAMAGED ${repository}: ${counted(count, 'problem')}`,
       ...problems.flatMap(({ code, where, message }) => [`  ${code}  ${where}`, `    ${message}`]),

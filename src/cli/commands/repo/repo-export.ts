@@ -27,7 +27,6 @@ export const command: CommandDefinition<RepoExportFlags> = {
     '2  usage, or DIR holds something else',
     '6  another process writes the repository',
   ],
-  onSignal: 'end',
   configure: (command) => {
     command
       .argument('<dir>', 'new, empty, or an older export of this repository')
@@ -63,9 +62,7 @@ function answer(result: ExportResult, directory: string, nowMs: number): Answer 
   const url = `${pathToFileURL(directory).href}/`;
   const left = timeLeft(expires.atMs - nowMs);
   return {
-    type: 'repo-export.result',
     outcome: 'exported',
-    exitCode: 0,
     details: {
       changed: true,
       directory,

@@ -27,7 +27,6 @@ export const command: CommandDefinition<RepoGcFlags> = {
     '2  usage',
     '6  another process writes the repository',
   ],
-  onSignal: 'end',
   configure: (gc) => {
     gc.requiredOption('--repository <dir>', 'the repository that `writ init` made')
       .option('--keep <n>', 'versions of each role that stay, with all they list', numberFlag(1, 100_000), 10)
@@ -72,8 +71,7 @@ function answer(files: readonly Collectable[], flags: RepoGcFlags, verdict: 'wou
   const bytes = bytesOf(files);
   const changed = verdict === 'done' && files.length > 0;
   const base = {
-    type: verdict === 'would' && flags.dryRun ? 'repo-gc.preview' : 'repo-gc.result',
-    exitCode: 0,
+    ...(verdict === 'would' && flags.dryRun ? { type: 'repo-gc.preview' } : {}),
     details: { repository, keep, changed, files, bytes },
   };
   if (files.length === 0)

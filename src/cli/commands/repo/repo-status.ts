@@ -29,7 +29,6 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     '1  a role expires soon, or something waits to be signed',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
-  onSignal: 'end',
   configure: (status) => {
     status
       .requiredOption('--repository <dir>', 'the repository that `writ init` made')
@@ -64,7 +63,6 @@ function stateOrError(
 
 function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
   return {
-    type: 'repo-status.result',
     outcome: 'critical',
     exitCode: 2,
     details: { code, message, hint, facts },
@@ -91,7 +89,6 @@ function answer(
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
   const next = nextLine(worst, waiting, flags);
   return {
-    type: 'repo-status.result',
     outcome,
     exitCode,
     details: {

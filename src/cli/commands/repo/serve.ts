@@ -133,7 +133,6 @@ function listening(url: string): Answer {
   return {
     type: 'serve.listening',
     outcome: 'listening',
-    exitCode: 0,
     details: { url },
     lines: [`LISTENING ${url}`],
     next: `set \`repository: ${url}/\` in the agent's configuration`,
@@ -142,9 +141,7 @@ function listening(url: string): Answer {
 
 function stopped(url: string): Answer {
   return {
-    type: 'serve.result',
     outcome: 'stopped',
-    exitCode: 0,
     details: { url },
     lines: [`STOPPED ${url}: requests under way were finished`],
   };

@@ -36,7 +36,6 @@ export const command: CommandDefinition<InitFlags> = {
     'writ init --repository repo --keys keys --root-keys 5 --root-threshold 3 --timestamp-life 1d',
   ],
   exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or something is there already'],
-  onSignal: 'end',
   configure: (init) => {
     init
       .requiredOption('--repository <dir>', 'directory to make the repository in')
@@ -95,9 +94,7 @@ function answer(
     role.role === 'root' || role.role === 'targets' ? 'keep offline' : 'server',
   ]);
   return {
-    type: 'init.result',
     outcome: 'created',
-    exitCode: 0,
     details: {
       repository: flags.repository,
       root: result.rootPath,

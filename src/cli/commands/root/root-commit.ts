@@ -43,7 +43,6 @@ export const command: CommandDefinition<CommitFlags> = {
     '2  usage, or the change would be a mistake',
     '6  another process writes the repository',
   ],
-  onSignal: 'end',
   configure: (commit) => {
     commit
       .argument('<files...>', 'the signed proposal, or copies of it that people signed side by side')
@@ -139,7 +138,6 @@ function preview(plan: CommitPlan): Answer {
   return {
     type: 'root-commit.preview',
     outcome: plan.written ? 'committed-before' : 'would-commit',
-    exitCode: 0,
     details: { changed: false, ...detailsOf(plan) },
     lines: [`WOULD COMMIT root v${version}`, ...planLines(plan), 'Nothing was written'],
   };
@@ -157,9 +155,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
   const next = nextOf(result, flags, file);
   const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
   return {
-    type: 'root-commit.result',
     outcome: kind,
-    exitCode: 0,
     details: { changed: kind !== 'unchanged', ...detailsOf(plan), signed, waiting, expired: expired ?? null },
     lines: [
       `${words[kind]} root v${version}. ${hosts}`,

@@ -66,7 +66,6 @@ export const command: CommandDefinition<SignFlags> = {
     '1  the file or its code is not what you were told, or stands on another root; the key cannot be opened',
     '2  usage, or the change would be a mistake',
   ],
-  onSignal: 'end',
   configure: (sign) => {
     sign
       .argument('[file]', 'the proposal that you were mailed')
@@ -148,7 +147,6 @@ function preview(trusted: TrustedProposal, file: string): Answer {
   return {
     type: 'sign.preview',
     outcome: 'would-sign',
-    exitCode: 0,
     details: {
       proposal: file,
       changed: false,
@@ -215,9 +213,7 @@ function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
   const by = added.length > 0 ? `SIGNED ${out} by ${added.map(nameOf).join(', ')}` : undefined;
   const before = already.length > 0 ? `SIGNED ${out} before by ${already.map(nameOf).join(', ')}` : undefined;
   return {
-    type: 'sign.result',
     outcome: 'signed',
-    exitCode: 0,
     details: {
       proposal: out,
       changed: added.length > 0,

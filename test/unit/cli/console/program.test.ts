@@ -9,7 +9,6 @@ const surroundings = { version: '1.2.3', env: {}, stdout: process.stdout };
 const definition: CommandDefinition = {
   examples: ['writ paint wall', 'writ paint wall --coats 2'],
   exitCodes: ['0  painted'],
-  onSignal: 'end',
   configure: (command) => {
     command
       .argument('<surface>', 'what to paint')

@@ -28,7 +28,11 @@ function rendered(
 ) {
   const out = screen(terminal);
   const err = screen(terminal);
-  const renderer = createRenderer({ ...plain, ...options }, { stdout: out.stream, stderr: err.stream });
+  const renderer = createRenderer(
+    { ...plain, ...options },
+    { stdout: out.stream, stderr: err.stream },
+    'pull.result',
+  );
   return { renderer, out, err };
 }
 
@@ -130,7 +134,7 @@ describe('errors', () => {
 
   it('go to stderr with code, facts and hint, and give the exit code of their kind', () => {
     const { renderer, out, err } = rendered();
-    assert.equal(renderer.error('pull.result', error), 1);
+    assert.equal(renderer.error(error), 1);
     assert.match(
       err.text(),
       /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\n$/,
@@ -140,30 +144,30 @@ describe('errors', () => {
 
   it('are verbose without what a terminal would obey', () => {
     const { renderer, err } = rendered({ verbose: true });
-    renderer.error('x', new WritError('INTERNAL', 'x', { cause: new Error('\u001b[2J\u009b') }));
+    renderer.error(new WritError('INTERNAL', 'x', { cause: new Error('\u001b[2J\u009b') }));
     assert.match(err.text(), /Error: \\u\{1b\}\[2J\\u\{9b\}/);
     assert.doesNotMatch(err.text().replaceAll('\n', ''), /\p{Cc}/u);
   });
 
   it('give 130 for what a person broke off, and the code of the signal that ended us', () => {
     const interrupted = new WritError('INTERRUPTED', 'x');
-    assert.equal(rendered().renderer.error('x', interrupted), 130);
-    assert.equal(rendered().renderer.error('x', interrupted, 143), 143);
+    assert.equal(rendered().renderer.error(interrupted), 130);
+    assert.equal(rendered().renderer.error(interrupted, 143), 143);
   });
 
   it('say what became of the running policy, where the command was to change it', () => {
     const stands = policyStands(error, 17);
     const people = rendered();
-    people.renderer.error('pull.result', stands);
+    people.renderer.error(stands);
     assert.match(people.err.text(), /\n {2}Generation 17 stays active; nothing was changed\.\nhint: .+\n$/);
     const script = rendered({ json: true });
-    script.renderer.error('pull.result', stands);
+    script.renderer.error(stands);
     assert.equal(JSON.parse(script.out.text()).changed, false);
   });
 
   it('go to stdout as one object with --json', () => {
     const { renderer, out, err } = rendered({ json: true });
-    renderer.error('pull.result', error);
+    renderer.error(error);
     const { type, outcome, exitCode, code, facts } = JSON.parse(out.text());
     assert.deepEqual(
       { type, outcome, exitCode, code, facts },
@@ -213,7 +217,7 @@ describe('narration', () => {
       const { renderer, err } = rendered({}, { columns: 80 });
       renderer.reporter(clock).begin('fetch', 'x');
       if (end === 'answer') renderer.answer(answer);
-      else renderer.error('pull.result', error);
+      else renderer.error(error);
       const [, live = '', after] = err.text().split('\r\u001b[2K');
       assert.ok(live.includes('fetch'));
       assert.match(after ?? 'not cleared', end === 'answer' ? /^$/ : /^error\[DISK_FULL\]/);

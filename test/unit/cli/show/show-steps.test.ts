@@ -43,7 +43,7 @@ const events: readonly CycleEventLine[] = [
 describe('the live steps', () => {
   it('show news only: a step with nothing to say leaves no line', () => {
     const { calls, reporter } = recorder();
-    for (const event of events) stepPrinter({ reporter, detail: 'news' })(event);
+    for (const event of events) stepPrinter(reporter, {})(event);
     assert.deepEqual(calls, [
       ['begin', 'fetch'],
       ['begin', 'fetch', '0.6 of 1.2 MB, 50 %'],
@@ -58,7 +58,7 @@ describe('the live steps', () => {
 
   it('show every step with --verbose', () => {
     const { calls, reporter } = recorder();
-    for (const event of events) stepPrinter({ reporter, detail: 'all' })(event);
+    for (const event of events) stepPrinter(reporter, { verbose: true })(event);
     assert.ok(
       calls.some(([name, step, , state]) => name === 'finish' && step === 'canary' && state === 'skip'),
     );

@@ -29,7 +29,7 @@ describe('a table', () => {
   it('aligns by what is seen and leaves no space at the end of a line', () => {
     assert.deepEqual(
       table(
-        [{ title: 'a' }, { title: 'n', align: 'right' }, { title: 'z' }],
+        ['a', { right: 'n' }, 'z'],
         [
           ['grün', '1', ''],
           ['b', '100', 'x'],
@@ -41,7 +41,7 @@ describe('a table', () => {
 
   it('keeps its columns under wide characters, marks and escapes', () => {
     const rows = ['日本', 'u\u0308ber', '\u001b'].map((name) => [name, 'x']);
-    assert.deepEqual(table([{ title: 'worker' }, { title: 'z' }], rows), [
+    assert.deepEqual(table(['worker', 'z'], rows), [
       '  worker  z',
       '  日本    x',
       '  u\u0308ber    x',

@@ -1,0 +1,91 @@
+// Each command once as a person runs it: the compiled program in a process of its own, in a directory, with paths as they
+// are typed. What the commands do is for the other tests, which call them in their own process.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
+
+/** Both go on until a signal, and have tests of their own. */
+const longRunning = ['agent', 'serve'];
+
+const repository = '--repository repo';
+const places = `${repository} --keys keys`;
+const host = '--config agent.yaml';
+/** Name, what follows it, and the outcome; in an order in which each finds what it needs. */
+const commands: readonly (readonly [name: string, rest: string, outcome: string])[] = [
+  ['init', `${places} --no-passphrase`, 'created'],
+  ['publish', `source ${places} --bundle dns-edge`, 'published'],
+  ['refresh', places, 'signed'],
+  ['promote', `${places} --bundle dns-edge --from stable --to canary`, 'promoted'],
+  ['inspect', 'repo', 'verified'],
+  ['repo status', repository, 'ok'],
+  ['repo check', repository, 'whole'],
+  ['repo gc', `${repository} --yes`, 'nothing-to-remove'],
+  ['repo export', `stick ${repository}`, 'exported'],
+  ['key new', 'carol.key --no-passphrase', 'created'],
+  ['key list', '--keys keys', 'listed'],
+  ['key show', 'carol.pub', 'shown'],
+  ['key passphrase', 'carol.key --no-passphrase', 'changed'],
+  ['root add-key', `carol.pub ${repository} --dry-run`, 'would-propose'],
+  ['root remove-key', `root-3 ${repository} --dry-run --yes`, 'would-propose'],
+  ['root threshold', `3 ${repository} --dry-run --yes`, 'would-propose'],
+  ['root rotate', `${repository} -o next.proposal`, 'proposed'],
+  ['sign', 'next.proposal --keys keys --dry-run', 'would-sign'],
+  ['root commit', `next.proposal ${places} --dry-run`, 'would-commit'],
+  ['delegate', `team ${places} --paths team-*/* --key carol.pub --dry-run`, 'would-delegate'],
+  ['config show', host, 'valid'],
+  ['pull', host, 'activated'],
+  ['status', host, 'stopped'],
+  ['health', host, 'warning'],
+  ['history', host, 'found'],
+  ['verify', host, 'whole'],
+  ['diff', `--server ${host}`, 'same'],
+  ['pause', `--reason test ${host}`, 'paused'],
+  ['resume', host, 'resumed'],
+  ['rollback', host, 'failed'],
+  ['reload', host, 'failed'],
+  ['doctor', host, 'warning'],
+  ['withdraw', `${places} --bundle dns-edge --serial 1`, 'usage'],
+];
+
+describe('the program', () => {
+  it('runs each command', async () => {
+    using dir = tempDir();
+    writeTree(dir.join('source'), { 'block.rpz': 'one\n' });
+    const [root, run] = [dir.join('repo', 'metadata', '1.root.json'), dir.join('run')];
+    const config = { root, run, state: dir.join('state'), bundles: [{ name: 'dns-edge' }], sandbox: 'off' };
+    writeFileSync(
+      dir.join('agent.yaml'),
+      JSON.stringify({ repository: `file://${dir.join('repo')}`, ...config }),
+    );
+    const ended: string[] = [];
+    for (const [name, rest] of commands) {
+      const args = [...name.split(' '), ...rest.split(' '), '--json'];
+      const end = await runWritProcess(args, { cwd: dir.path });
+      const { outcome, exitCode } = jsonOf(end);
+      assert.equal(exitCode, end.exitCode, name);
+      ended.push(`${name}: ${outcome}`);
+    }
+    assert.deepEqual(
+      ended,
+      commands.map(([name, , outcome]) => `${name}: ${outcome}`),
+    );
+  });
+
+  it('has no command beside them', async () => {
+    const { stdout } = await runWrit(['--help']);
+    const listed = stdout.split('\nCommands:\n')[1] ?? '';
+    const words = [...listed.matchAll(/^ {2}([a-z]+)/gm)].map((match) => match[1] ?? '');
+    const run = [...commands.map(([name]) => name), ...longRunning];
+    const groups = await Promise.all(words.map((word) => runWrit([word, '--help'])));
+    const names = words.flatMap((word, index) => {
+      const below = groups[index]?.stdout.split('\nCommands:\n')[1];
+      if (below === undefined) return [word];
+      return [...below.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => `${word} ${match[1]}`);
+    });
+    assert.deepEqual(names.filter((name) => !name.endsWith('help')).sort(), [...run].sort());
+  });
+});
