@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { systemClock } from '../platform/time/clock.js';
-import type { CommandContext, CommandEntry, Surroundings } from './console/command.js';
+import type { CommandEntry, Surroundings } from './console/command.js';
 import { deniedOr } from './console/denied.js';
-import { type CommonFlags, type Invocation, parseCommandLine } from './console/program.js';
+import { type Invocation, parseCommandLine } from './console/program.js';
 import { createRenderer, type Renderer } from './console/render.js';
 
 /** What the help says of each command, in its order. */
@@ -99,36 +99,43 @@ const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
  */
 export async function runWrit(argv: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, env } = surroundings;
-  const version = readVersion();
   let invocation: Invocation;
   try {
-    invocation = await parseCommandLine(argv, commands, { version, env, stdout });
+    invocation = await parseCommandLine(argv, commands, { version: readVersion(), env, stdout });
   } catch (error) {
     return rendererForUsage(argv, surroundings).error(toWritError(error));
   }
   if (invocation.kind === 'text') {
-    createRenderer(plainFlags, surroundings, 'help.result').raw(invocation.text);
+    createRenderer({ color: 'auto' }, surroundings, 'help.result').raw(invocation.text);
     return 0;
   }
-  return runCommand(invocation, { surroundings, env, version });
+  return runCommand(invocation, surroundings);
 }
 
 async function runCommand(
   { definition, args, flags, name: command }: Invocation & { kind: 'command' },
-  given: Pick<CommandContext, 'surroundings' | 'env' | 'version'>,
+  surroundings: Surroundings,
 ): Promise<number> {
-  const { stdin, stderr, directory } = given.surroundings;
+  const { stdin, stderr, env, directory } = surroundings;
   const type = `${command.replace(' ', '-')}.result`;
-  const renderer = createRenderer(renderOptions(flags), given.surroundings, type);
-  const signal = listenForSignals(definition.onSignal, renderer, given.surroundings);
+  const renderer = createRenderer(flags, surroundings, type);
+  const signal = listenForSignals(definition.onSignal, renderer, surroundings);
   const canAsk = flags.input && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
     const { answer: announce, redraw } = renderer;
     const at = (path: string): string => (directory === undefined ? path : resolve(directory, path));
-    const clock = systemClock;
-    const context = { ...given, reporter, announce, redraw, clock, command, at, signal, canAsk };
-    const answer = await definition.run(args, flags, context);
+    const say = { reporter, announce, redraw };
+    const own = { command, version: readVersion(), clock: systemClock };
+    const answer = await definition.run(args, flags, {
+      ...say,
+      ...own,
+      surroundings,
+      env,
+      at,
+      signal,
+      canAsk,
+    });
     renderer.answer(answer);
     return answer.exitCode ?? 0;
   } catch (error) {
@@ -158,22 +165,11 @@ function listenForSignals(
   return controller.signal;
 }
 
-const plainFlags = { json: false, quiet: false, verbose: false, color: 'auto' } as const;
-
-function renderOptions(flags: CommonFlags): Parameters<typeof createRenderer>[0] {
-  return {
-    json: flags.json === true,
-    quiet: flags.quiet === true,
-    verbose: flags.verbose === true,
-    color: flags.color,
-  };
-}
-
 /** What was typed was not understood, so --json is looked for by hand: a script gets JSON here too. */
 function rendererForUsage(argv: readonly string[], surroundings: Surroundings): Renderer {
   const end = argv.indexOf('--');
   const flags = end === -1 ? argv : argv.slice(0, end);
-  return createRenderer({ ...plainFlags, json: flags.includes('--json') }, surroundings, 'usage.error');
+  return createRenderer({ json: flags.includes('--json'), color: 'auto' }, surroundings, 'usage.error');
 }
 
 function readVersion(): string {

@@ -4,14 +4,10 @@
 import { Command, CommanderError, Option } from 'commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
-import type { ColorChoice } from './render.js';
+import type { RenderOptions } from './render.js';
 
 /** Flags that every command has. */
-export interface CommonFlags {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-  readonly color: ColorChoice;
+export interface CommonFlags extends RenderOptions {
   /** False with --no-input. */
   readonly input: boolean;
 }

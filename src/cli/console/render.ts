@@ -11,12 +11,12 @@ import { cutToColumns, printable, printableJson } from './terminal-text.js';
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;
 
-export type ColorChoice = 'auto' | 'always' | 'never';
+type ColorChoice = 'auto' | 'always' | 'never';
 
 export interface RenderOptions {
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly verbose: boolean;
+  readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
   readonly color: ColorChoice;
 }
 

@@ -19,19 +19,26 @@ export interface ChangeFlags extends PassphraseFlags, SignerFlags {
 }
 
 /** Adds --repository, --keys, --lock-wait, --passphrase-file and --signer. */
-export function addChangeFlags(command: Command): Command {
+export function addChangeFlags(command: Command, keys = 'directory with the keys'): Command {
   command
     .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-    .requiredOption('--keys <dir>', 'directory with the keys')
+    .requiredOption('--keys <dir>', keys)
     .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
   return addSignerFlags(addPassphraseFlag(command));
 }
 
-/** @param holder for whoever finds the lock held, as `withdraw` */
-export function changeOptions(flags: ChangeFlags, context: CommandContext, holder: string): ChangeOptions {
+/**
+ * @param holder for whoever finds the lock held, as `withdraw`
+ * @param serves roles that a signer without a role is asked for; a device at hand is not asked for what the server signs
+ */
+export function changeOptions(
+  flags: ChangeFlags,
+  context: CommandContext,
+  holder: string,
+  serves: (role: string) => boolean = (role) => !isOnlineRole(role),
+) {
   const { clock, reporter, at } = context;
-  // A device at hand is not asked for what the server signs.
-  const external = externalCommands(flags, context, (role) => !isOnlineRole(role));
+  const external = externalCommands(flags, context, serves);
   return {
     repository: at(flags.repository),
     keys: { path: at(flags.keys), passphrases: passphrasesFor(flags, context), external },
@@ -40,7 +47,7 @@ export function changeOptions(flags: ChangeFlags, context: CommandContext, holde
     durableFs: createDurableFs(),
     lockWaitMs: flags.lockWait,
     report: reporter,
-  };
+  } satisfies ChangeOptions;
 }
 
 export const changeExitCodes: readonly string[] = [

@@ -41,6 +41,12 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   };
 }
 
+/** Flags of commands that make or lock keys. */
+export interface NewPassphraseFlags extends PassphraseFlags {
+  /** False with --no-passphrase. */
+  readonly passphrase: boolean;
+}
+
 export interface NewPassphrase {
   readonly passphrase: string;
   /** True when it was made up here: the person must be shown it, once. */

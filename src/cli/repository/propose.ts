@@ -5,14 +5,11 @@ import { Option } from 'commander';
 import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { proposalCode } from '../../publisher/root/proposal-file.js';
-import { type TrustedProposal, tallySignatures } from '../../publisher/root/proposal-signatures.js';
 import { proposeRoot, writeNewProposal } from '../../publisher/root/propose-root.js';
 import { noChange, type RootChange } from '../../publisher/root/root-change.js';
-import { compareRoots } from '../../publisher/root/root-difference.js';
-import { judgeRoot } from '../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
-import { differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
+import { describeProposal, differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
 import { shellWord } from '../show/show-repository.js';
 
 export interface ProposeFlags {
@@ -84,20 +81,27 @@ function propose(
     ...(flags.keys === undefined ? {} : { keysDirectory: at(flags.keys) }),
   });
   const path = flags.out ?? `root-${trusted.proposal.root.signed.version}.proposal`;
-  const proposed = describe(trusted);
+  const { difference, dangers, tallies } = describeProposal(trusted);
+  const title = `root v${difference.version.before} -> v${difference.version.after}`;
+  const lines = [
+    ...differenceLines(difference),
+    ...dangers.map((danger) => `  DANGER ${danger}`),
+    `  ${needText(tallies)}`,
+  ];
+  const details = { ...proposalDetails(difference, tallies), dangers };
   if (flags.dryRun) {
     const type = `${command.replace(' ', '-')}.preview`;
-    const lines = [`WOULD PROPOSE ${proposed.title}`, ...proposed.lines, 'Nothing was written'];
-    return { type, outcome: 'would-propose', details: proposed.details, lines };
+    const block = [`WOULD PROPOSE ${title}`, ...lines, 'Nothing was written'];
+    return { type, outcome: 'would-propose', details, lines: block };
   }
   writeNewProposal(at(path), trusted.proposal, createDurableFs());
   const code = proposalCode(trusted.proposal);
   return {
     outcome: 'proposed',
-    details: { ...proposed.details, proposal: path, code },
+    details: { ...details, proposal: path, code },
     lines: [
-      `PROPOSED ${proposed.title}`,
-      ...proposed.lines,
+      `PROPOSED ${title}`,
+      ...lines,
       `Wrote ${path} (no secrets). Code ${code}: tell it to the others by voice.`,
     ],
     next: `writ sign ${shellWord(path)} --key KEY   (each signer, on their own machine)`,
@@ -110,22 +114,5 @@ function livesOf({ rootLife, targetsLife, snapshotLife, timestampLife }: Propose
     ...(targetsLife === undefined ? {} : { targets: targetsLife }),
     ...(snapshotLife === undefined ? {} : { snapshot: snapshotLife }),
     ...(timestampLife === undefined ? {} : { timestamp: timestampLife }),
-  };
-}
-
-function describe(trusted: TrustedProposal) {
-  const { base, proposal } = trusted;
-  const difference = compareRoots(base.signed, proposal.root.signed);
-  const { dangers } = judgeRoot(base.signed, proposal.root.signed);
-  const tallies = tallySignatures(trusted);
-  const { before, after } = difference.version;
-  return {
-    title: `root v${before} -> v${after}`,
-    lines: [
-      ...differenceLines(difference),
-      ...dangers.map((danger) => `  DANGER ${danger}`),
-      `  ${needText(tallies)}`,
-    ],
-    details: { ...proposalDetails(difference, tallies), dangers },
   };
 }

@@ -2,7 +2,7 @@
 // behind. Pure: a report in, lines out.
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import type { FailedAttempts } from '../../core/status/freshness.js';
-import { counted, minuteTime, roughly } from './show-text.js';
+import { counted, lineOf, minuteTime, roughly } from './show-text.js';
 
 /** @returns lines as `writ status` prints them, without colour */
 export function freshnessLines(report: StatusReport): string[] {
@@ -10,23 +10,19 @@ export function freshnessLines(report: StatusReport): string[] {
   const { failing, refused, expired, overdueSinceMs } = freshness;
   return [
     `  freshness ${summary(report)}`,
-    ...(refused === undefined ? [] : [`            ${refusedText(refused)}`]),
-    ...(expired === undefined
-      ? []
-      : [
-          `            ${expired.role} version ${expired.version} expired ${roughly(atMs - expired.expiresAtMs)} ago, at ${minuteTime(expired.expiresAtMs)}`,
-        ]),
-    ...(failing === undefined || failing.code === refused?.code
-      ? []
-      : [`            ${failingText(failing)}`]),
-    ...(overdueSinceMs === undefined
-      ? []
-      : [`            older than \`maxStale\` since ${minuteTime(overdueSinceMs)}`]),
-    ...(clock === undefined
-      ? []
-      : [
-          `  clock     ${roughly(clock.behindMs)} behind what was signed at ${minuteTime(clock.floorMs)}; that time is used`,
-        ]),
+    ...lineOf(refused, (it) => `            ${refusedText(it)}`),
+    ...lineOf(expired, ({ role, version, expiresAtMs: at }) => {
+      return `            ${role} version ${version} expired ${roughly(atMs - at)} ago, at ${minuteTime(at)}`;
+    }),
+    ...lineOf(
+      failing?.code === refused?.code ? undefined : failing,
+      (it) => `            ${failingText(it)}`,
+    ),
+    ...lineOf(overdueSinceMs, (since) => `            older than \`maxStale\` since ${minuteTime(since)}`),
+    ...lineOf(clock, ({ behindMs, floorMs }) => {
+      const signed = minuteTime(floorMs);
+      return `  clock     ${roughly(behindMs)} behind what was signed at ${signed}; that time is used`;
+    }),
   ];
 }
 

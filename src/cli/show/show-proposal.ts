@@ -2,9 +2,29 @@
 // the values that were computed of the signed bytes; pure text.
 
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
-import { type Tallies, type Tally, whoIsMissing } from '../../publisher/root/proposal-signatures.js';
-import type { NamedKey, RoleDifference, RootDifference } from '../../publisher/root/root-difference.js';
+import {
+  type Tallies,
+  type Tally,
+  type TrustedProposal,
+  tallySignatures,
+  whoIsMissing,
+} from '../../publisher/root/proposal-signatures.js';
+import {
+  compareRoots,
+  type NamedKey,
+  type RoleDifference,
+  type RootDifference,
+} from '../../publisher/root/root-difference.js';
+import { judgeRoot } from '../../publisher/root/root-rules.js';
 import { columns, timeLeft } from './show-repository.js';
+
+/** What a proposal changes, why that may be dangerous, and who has signed it. */
+export function describeProposal({ base, proposal }: TrustedProposal) {
+  const next = proposal.root.signed;
+  const { dangers } = judgeRoot(base.signed, next);
+  const tallies = tallySignatures({ base, proposal });
+  return { difference: compareRoots(base.signed, next), dangers, tallies };
+}
 
 /** @returns what changes, one line a role that changes */
 export function differenceLines(difference: RootDifference): string[] {

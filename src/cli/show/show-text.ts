@@ -46,6 +46,11 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** @returns the line about a value, where there is one */
+export function lineOf<T>(value: T | undefined, text: (value: T) => string): string[] {
+  return value === undefined ? [] : [text(value)];
+}
+
 /** @returns the text's lines, each indented; at most `max` of them, and a count of the rest */
 export function indented(text: string, indent: string, max: number): string[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');

@@ -134,16 +134,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'root-threshold',
     'sign',
   ],
-  'cli/console': [
-    'ask-yes',
-    'command',
-    'confirm',
-    'denied',
-    'flag-values',
-    'program',
-    'render',
-    'terminal-text',
-  ],
+  'cli/console': ['command', 'denied', 'flag-values', 'program', 'questions', 'render', 'terminal-text'],
   'cli/host': ['agent-doors', 'ask', 'cycle-command', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',

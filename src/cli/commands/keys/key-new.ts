@@ -10,16 +10,14 @@ import type { Answer, CommandDefinition } from '../../console/command.js';
 import {
   addPassphraseFlag,
   type NewPassphrase,
+  type NewPassphraseFlags,
   newPassphrase,
-  type PassphraseFlags,
 } from '../../repository/passphrase.js';
 import { shellWord } from '../../show/show-repository.js';
 
-interface KeyNewFlags extends PassphraseFlags {
+interface KeyNewFlags extends NewPassphraseFlags {
   readonly keys?: string;
   readonly name?: string;
-  /** False with --no-passphrase. */
-  readonly passphrase: boolean;
 }
 
 export const command: CommandDefinition<KeyNewFlags> = {

@@ -8,16 +8,14 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import {
   addPassphraseFlag,
   type NewPassphrase,
+  type NewPassphraseFlags,
   newPassphrase,
-  type PassphraseFlags,
   passphrasesFor,
 } from '../../repository/passphrase.js';
 
-interface KeyPassphraseFlags extends PassphraseFlags {
+interface KeyPassphraseFlags extends NewPassphraseFlags {
   readonly newPassphraseFile?: string;
   readonly newPassphraseCommand?: string;
-  /** False with --no-passphrase. */
-  readonly passphrase: boolean;
 }
 
 export const command: CommandDefinition<KeyPassphraseFlags> = {

@@ -8,9 +8,9 @@ import {
   previewDelegation,
 } from '../../../publisher/teams/delegate.js';
 import type { DelegationPlan } from '../../../publisher/teams/delegation-plan.js';
-import { askYes, type YesFlags } from '../../console/ask-yes.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
+import { askYes, type YesFlags } from '../../console/questions.js';
 import {
   addChangeFlags,
   type ChangeFlags,

@@ -12,11 +12,10 @@ import { sizeText } from '../../../core/size-text.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
 import { readSmallFile } from '../../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
-import type { TargetList } from '../../../trust/find-target.js';
-import { openRepositoryClient, type RepositoryClient } from '../../../trust/repository-client.js';
+import { openRepositoryClient } from '../../../trust/repository-client.js';
 import { openRepositorySource } from '../../../trust/sources/repository-source.js';
 import type { RepositorySource } from '../../../trust/sources/source.js';
-import { memoryTrustStore, type TrustStore } from '../../../trust/store/trust-store.js';
+import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { columns, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
@@ -44,7 +43,7 @@ export const command: CommandDefinition<InspectFlags> = {
   },
   run: async ([what = ''], flags, context) => {
     const url = repositoryUrl(what, context);
-    if (url !== undefined) return inspectRepository(url, flags, context);
+    if (url !== undefined) return repositoryAnswer(await inspectRepository(url, flags, context));
     return archiveAnswer(what, await inspectArchive(context.at(what), defaultArchiveLimits));
   },
 };
@@ -89,7 +88,9 @@ interface Anchor {
   readonly kind: 'given' | 'first-use';
 }
 
-async function inspectRepository(url: string, flags: InspectFlags, context: CommandContext): Promise<Answer> {
+type Inspected = Awaited<ReturnType<typeof inspectRepository>>;
+
+async function inspectRepository(url: string, flags: InspectFlags, context: CommandContext) {
   const { clock, reporter } = context;
   const source = openRepositorySource(url, { clock, version: context.version });
   try {
@@ -101,7 +102,7 @@ async function inspectRepository(url: string, flags: InspectFlags, context: Comm
     reporter.finish('refresh', `${counted(requests, 'request')} to ${url}`);
     for (const { message } of warnings) reporter.warn(message);
     const list = await client.list();
-    return repositoryAnswer({ url, anchor, store, client, list, nowMs: clock.nowMs() });
+    return { url, anchor, store, client, list, nowMs: clock.nowMs() };
   } finally {
     await source.close();
   }
@@ -121,15 +122,6 @@ async function firstRoot(source: RepositorySource): Promise<Anchor> {
   throw new WritError('METADATA_MISSING', `${source.location} has no metadata/1.root.json`, {
     facts: { location: source.location },
   });
-}
-
-interface Inspected {
-  readonly url: string;
-  readonly anchor: Anchor;
-  readonly store: TrustStore;
-  readonly client: RepositoryClient;
-  readonly list: TargetList | undefined;
-  readonly nowMs: number;
 }
 
 function repositoryAnswer(inspected: Inspected): Answer {

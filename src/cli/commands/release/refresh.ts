@@ -1,23 +1,14 @@
 // `writ refresh`: signs snapshot and timestamp anew, and takes targets that wait for them live.
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
-import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import {
   openOnlineSigners,
   type ResignResult,
   resignOnline,
 } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { durationFlag } from '../../console/flag-values.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { addChangeFlags, type ChangeFlags, changeOptions } from '../../repository/change-flags.js';
 
-interface RefreshFlags extends PassphraseFlags, SignerFlags {
-  readonly repository: string;
-  readonly keys: string;
-  readonly lockWait: number;
-}
-
-export const command: CommandDefinition<RefreshFlags> = {
+export const command: CommandDefinition<ChangeFlags> = {
   examples: [
     'writ refresh --repository repo --keys keys',
     'writ refresh --repository repo --keys /etc/writ/online --passphrase-file /run/credentials/passphrase',
@@ -28,29 +19,13 @@ export const command: CommandDefinition<RefreshFlags> = {
     '2  usage',
     '6  another process writes the repository',
   ],
-  configure: (refresh) => {
-    refresh
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .requiredOption('--keys <dir>', 'directory with the snapshot and timestamp keys')
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-    addPassphraseFlag(refresh);
-    addSignerFlags(refresh);
-  },
+  configure: (refresh) => void addChangeFlags(refresh, 'directory with the snapshot and timestamp keys'),
   run: async (_args, flags, context) => {
-    const external = externalCommands(flags, context, isOnlineRole);
-    const keys = { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
-    const signers = await openOnlineSigners(context.at(flags.repository), keys);
+    const options = changeOptions(flags, context, 'refresh', isOnlineRole);
+    const { repository, keys } = options;
+    const signers = await openOnlineSigners(repository, keys);
     context.reporter.begin('sign', 'snapshot, timestamp');
-    const result = await resignOnline({
-      repository: context.at(flags.repository),
-      signers,
-      roles: onlineRoles,
-      keysDirectory: keys.path,
-      clock: context.clock,
-      durableFs: createDurableFs(),
-      holder: 'refresh',
-      lockWaitMs: flags.lockWait,
-    });
+    const result = await resignOnline({ ...options, signers, roles: onlineRoles, keysDirectory: keys.path });
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was left out`);

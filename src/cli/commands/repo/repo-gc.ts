@@ -6,9 +6,9 @@ import {
   planCollection,
   removeCollected,
 } from '../../../publisher/upkeep/collect-repository.js';
-import { askYes, type YesFlags } from '../../console/ask-yes.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
+import { askYes, type YesFlags } from '../../console/questions.js';
 import { counted } from '../../show/show-text.js';
 
 interface RepoGcFlags extends YesFlags {

@@ -9,16 +9,14 @@ import { durationFlag, numberFlag, repeatedText } from '../../console/flag-value
 import {
   addPassphraseFlag,
   type NewPassphrase,
+  type NewPassphraseFlags,
   newPassphrase,
-  type PassphraseFlags,
 } from '../../repository/passphrase.js';
 import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
 
-interface InitFlags extends PassphraseFlags {
+interface InitFlags extends NewPassphraseFlags {
   readonly repository: string;
   readonly keys: string;
-  /** False with --no-passphrase. */
-  readonly passphrase: boolean;
   readonly rootKeys: number;
   readonly rootThreshold: number;
   readonly rootLife: number;

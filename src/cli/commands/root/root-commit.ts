@@ -14,8 +14,8 @@ import {
 } from '../../../publisher/root/proposal-file.js';
 import { compareRoots } from '../../../publisher/root/root-difference.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { confirmCode } from '../../console/confirm.js';
 import { durationFlag } from '../../console/flag-values.js';
+import { confirmCode } from '../../console/questions.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
@@ -71,7 +71,7 @@ export const command: CommandDefinition<CommitFlags> = {
     if (flags.dryRun) return preview(plan);
     requireCommittable(plan, unsignedRoles);
     show(plan, context);
-    await confirmCode({ code: proposalCode(proposal), given: flags.confirm }, context);
+    await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
     const result = await commitRoot({ ...options, unsignedRoles, durableFs, lockWaitMs: flags.lockWait });
     return answer(result, flags, first);

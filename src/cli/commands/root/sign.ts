@@ -13,7 +13,6 @@ import {
   addSignatures,
   isComplete,
   type TrustedProposal,
-  tallySignatures,
   validSignatures,
   withSignatures,
 } from '../../../publisher/root/proposal-signatures.js';
@@ -23,16 +22,17 @@ import {
   replaceProposal,
   type SigningHand,
 } from '../../../publisher/root/propose-root.js';
-import { compareRoots, nameIn } from '../../../publisher/root/root-difference.js';
+import { nameIn } from '../../../publisher/root/root-difference.js';
 import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { confirmCode } from '../../console/confirm.js';
 import { repeatedText } from '../../console/flag-values.js';
+import { confirmCode } from '../../console/questions.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { type SignRoleFlags, signRoleAgain } from '../../repository/sign-role.js';
 import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
 import {
   controlLines,
+  describeProposal,
   differenceLines,
   missingText,
   needText,
@@ -140,10 +140,7 @@ function handOf(flags: SignFlags, context: CommandContext): SigningHand {
 
 /** What a signer would be shown. The code is not in it: it is compared, never copied. */
 function preview(trusted: TrustedProposal, file: string): Answer {
-  const { base, proposal } = trusted;
-  const difference = compareRoots(base.signed, proposal.root.signed);
-  const tallies = tallySignatures(trusted);
-  const { dangers } = judgeRoot(base.signed, proposal.root.signed);
+  const { difference, dangers, tallies } = describeProposal(trusted);
   return {
     type: 'sign.preview',
     outcome: 'would-sign',
@@ -167,13 +164,11 @@ function preview(trusted: TrustedProposal, file: string): Answer {
 
 /** On stderr, before anything is asked: nobody signs what they have not been shown. */
 function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
-  const { base, proposal } = trusted;
-  const difference = compareRoots(base.signed, proposal.root.signed);
+  const { difference, dangers, tallies } = describeProposal(trusted);
   reporter.warn('You are about to change who controls every host:');
-  for (const line of differenceLines(difference)) reporter.note(line);
-  for (const line of controlLines(difference)) reporter.note(line);
-  reporter.note(`  ${needText(tallySignatures(trusted))}`);
-  for (const danger of judgeRoot(base.signed, proposal.root.signed).dangers) reporter.warn(danger);
+  const lines = [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
+  for (const line of lines) reporter.note(line);
+  for (const danger of dangers) reporter.warn(danger);
 }
 
 interface SignedProposal {
@@ -197,7 +192,7 @@ async function signIfWanted(
   }
   if (!hasHand)
     throw new WritError('USAGE', 'no key to sign with', { hint: 'Give --key, --keys or --signer.' });
-  await confirmCode({ code: proposalCode(trusted.proposal), given: flags.confirm }, context);
+  await confirmCode(proposalCode(trusted.proposal), flags, context);
   const { signers, already } = await openSigners(trusted, hand);
   const { proposal, added } = await addSignatures(trusted, signers);
   return { proposal, added: added.map(({ keyid }) => keyid), already };
@@ -205,7 +200,7 @@ async function signIfWanted(
 
 function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
   const { base, proposal, added, already } = signed;
-  const tallies = tallySignatures({ base, proposal });
+  const { difference, tallies } = describeProposal(signed);
   const nameOf = (id: string): string => nameIn(base.signed, proposal.root.signed, id);
   const missing = missingText(tallies);
   const complete = isComplete(tallies);
@@ -218,7 +213,7 @@ function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
       proposal: out,
       changed: added.length > 0,
       signedBy: added.map((keyId) => ({ keyId, name: nameOf(keyId) })),
-      ...proposalDetails(compareRoots(base.signed, proposal.root.signed), tallies),
+      ...proposalDetails(difference, tallies),
       complete,
     },
     lines: [
