@@ -140,24 +140,6 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
   });
 }
 
-/** As openKeysOf, for a top-level role. */
-export function openRoleKeys(
-  keys: KeyDirectory,
-  role: TopLevelRole,
-  root: RootSigned,
-): Promise<readonly Signer[] | undefined> {
-  return openKeysOf(keys, holderOf(root, role));
-}
-
-/** As requireKeysOf, for a top-level role. */
-export function requireRoleKeys(
-  keys: KeyDirectory,
-  role: TopLevelRole,
-  root: RootSigned,
-): Promise<readonly Signer[]> {
-  return requireKeysOf(keys, holderOf(root, role));
-}
-
 /**
  * Unlocks one key, asking for its passphrase up to three times.
  * @throws WritError PASSPHRASE_NEEDED, PASSPHRASE_WRONG, KEY_UNREADABLE

@@ -1,17 +1,17 @@
-// What a publish would do, without a key and without a write to the repository: for `writ publish --dry-run`.
+// `writ publish --dry-run`: what a publish would do, by its own functions, without a key and without a write to the
+// repository.
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { diffManifests, type ManifestDifference } from '../../core/release/manifest.js';
+import type { ManifestDifference } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
 import { readSourceTree, type SourceTree } from '../archive/source-tree.js';
-import { findHead, nextSerial } from '../repository/listing.js';
+import { findHead } from '../repository/listing.js';
 import { requireRevision } from '../repository/metadata-content.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { readRepositoryState } from '../repository/repository-state.js';
-import type { PublishOptions } from './publish.js';
+import { compareToHead, describeRelease, type PublishOptions, sameRelease } from './publish.js';
 
 export type PreviewResult =
   | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo }
@@ -27,21 +27,19 @@ export type PreviewResult =
 /** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions): Promise<PreviewResult> {
   requireRevision(options.revision);
-  const { bundle, channel, limits } = options;
-  const layout = layoutOf(options.repository);
-  const tree = readSourceTree(options.source, limits);
-  const state = readRepositoryState(layout, options.keys.path);
-  const entry = findHead(state, bundle, channel);
-  const head = entry?.release;
-  if (head?.manifest.digest === tree.manifestDigest) return { kind: 'nothing-new', release: head };
-  const before = entry && (await readManifestOf(layout, entry.file, entry.release, limits));
+  const tree = readSourceTree(options.source, options.limits);
+  const state = readRepositoryState(layoutOf(options.repository), options.keys.path);
+  const release = sameRelease(state, tree, options);
+  if (release !== undefined) return { kind: 'nothing-new', release };
+  const head = findHead(state, options.bundle, options.channel);
+  const { previous, ...compared } = await compareToHead(head, tree, options);
   return {
     kind: 'would-publish',
-    serial: nextSerial(state, bundle, options.afterSerial),
+    serial: describeRelease(state, tree, options).serial,
     tree,
     archiveBytes: await packedBytes(tree, options),
-    ...(head === undefined ? {} : { previousSerial: head.serial }),
-    ...(before === undefined ? {} : { difference: diffManifests(before, tree.manifest) }),
+    ...(previous === undefined ? {} : { previousSerial: previous.serial }),
+    ...compared,
   };
 }
 

@@ -1,16 +1,15 @@
 // `writ promote`: what one channel has tried becomes the head of another: the same archive, the same serial.
 // Refuses what hosts of the other channel would refuse.
 import { WritError } from '../../core/errors.js';
-import { digestFromHex, targetPath } from '../../core/names.js';
+import { targetPath } from '../../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
-import { findHead, type ListedRelease } from '../repository/listing.js';
-import { layoutOf } from '../repository/repository-layout.js';
-import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import type { ChangeOptions } from '../signing/sign-change.js';
-import { type ChangeResult, changeTargets, type TargetsChange } from './change-targets.js';
-import { requireArchive, requireStanding } from './withdraw.js';
+import { findHead, type ListedRelease, unionOf } from '../repository/listing.js';
+import type { RepositoryState } from '../repository/repository-state.js';
+import { type ChangeOptions, previewChange } from '../signing/sign-change.js';
+import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
+import { placeOf, requireArchive, requireStanding } from './withdraw.js';
 
-export interface PromoteRequest {
+interface PromoteRequest {
   readonly bundle: string;
   /** Channel whose head is taken. */
   readonly from: string;
@@ -23,22 +22,16 @@ export interface Promotion {
   readonly after: ReleaseInfo;
 }
 
-export type PromoteResult = ChangeResult<Promotion>;
+export type PromoteResult = TargetsResult<Promotion>;
 
 /** @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, USAGE, and what changeTargets throws */
-export async function promoteRelease(
-  request: PromoteRequest,
-  options: ChangeOptions,
-): Promise<PromoteResult> {
+export function promoteRelease(request: PromoteRequest, options: ChangeOptions): Promise<PromoteResult> {
   return changeTargets(options, (state) => planPromotion(state, request));
 }
 
 /** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
-export function previewPromotion(
-  request: PromoteRequest,
-  { repository, keys }: ChangeOptions,
-): Promotion | undefined {
-  return planPromotion(readRepositoryState(layoutOf(repository), keys.path), request)?.info;
+export function previewPromotion(request: PromoteRequest, options: ChangeOptions): Promotion | undefined {
+  return previewChange(options, (state) => planPromotion(state, request))?.info;
 }
 
 function planPromotion(
@@ -46,8 +39,9 @@ function planPromotion(
   request: PromoteRequest,
 ): TargetsChange<Promotion> | undefined {
   const { bundle, from, to } = request;
-  if (from === to)
+  if (from === to) {
     throw new WritError('USAGE', '--from and --to are the same channel', { facts: { channel: from } });
+  }
   const source = findHead(state, bundle, from);
   if (source === undefined) {
     throw new WritError('RELEASE_UNKNOWN', `the repository lists no ${bundle} on ${from}`, {
@@ -59,15 +53,13 @@ function planPromotion(
   requireAcceptable(state, source, before);
   requireArchive(state.layout, source);
   // Both lists: a host may have accepted on either channel what was taken back there.
-  const withdrawn = [...new Set([...source.release.withdrawn, ...(before?.withdrawn ?? [])])].sort(
-    (a, b) => a - b,
-  );
+  const withdrawn = unionOf(source.release.withdrawn, before?.withdrawn);
   const { withdrawal: _ofTheOtherChannel, ...release } = source.release;
   const after: ReleaseInfo = { ...release, channel: to, withdrawn };
-  const digest = digestFromHex(source.file.hashes['sha256']);
+  const place = placeOf(source);
   return {
     entries: { [targetPath(bundle, to)]: { ...source.file, custom: { writ: encodeReleaseInfo(after) } } },
-    copies: digest === undefined ? [] : [{ from: { bundle, channel: from, digest }, channel: to }],
+    copies: place === undefined ? [] : [{ from: place, channel: to }],
     info: { after, ...(before === undefined ? {} : { before }) },
   };
 }
@@ -81,12 +73,9 @@ function requireAcceptable(
   requireStanding(state, release);
   const { bundle, serial } = release;
   if (before === undefined || before.serial <= serial) return;
-  throw new WritError(
-    'RELEASE_REFUSED',
-    `${before.channel} is ahead: it has ${before.serial}, above ${serial}`,
-    {
-      facts: { bundle, serial, head: before.serial, expected: before.serial, actual: serial },
-      hint: `Withdraw ${before.serial} first, or publish the tree to ${before.channel}: it gets the next serial.`,
-    },
-  );
+  const { channel, serial: head } = before;
+  throw new WritError('RELEASE_REFUSED', `${channel} is ahead: it has ${head}, above ${serial}`, {
+    facts: { bundle, serial, head, expected: head, actual: serial },
+    hint: `Withdraw ${head} first, or publish the tree to ${channel}: it gets the next serial.`,
+  });
 }

@@ -1,30 +1,30 @@
 // One publish, from a directory to a release that hosts see: read SOURCE, decide whether it is new, pack, sign
-// targets, sign snapshot and timestamp where their keys are at hand, verify, go live. Reads top to bottom here;
-// each step is another file's.
+// targets, sign snapshot and timestamp where their keys are at hand, verify, go live. publishBundle is the whole of
+// it, top to bottom.
 
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, targetPath } from '../../core/names.js';
 import { diffManifests, type ManifestDifference } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { readManifestOf } from '../archive/archive-reader.js';
-import { type PackedBundle, packBundle } from '../archive/build-bundle.js';
+import { packBundle } from '../archive/build-bundle.js';
 import { readSourceTree, type SourceTree } from '../archive/source-tree.js';
 import { requireKeysOf } from '../keys/key-directory.js';
-import type { Signer } from '../keys/signer.js';
 import {
   findHead,
   type ListedRelease,
   liveReleasesOf,
   nextSerial,
   roleOfPath,
+  unionOf,
 } from '../repository/listing.js';
 import { entryOf, requireRevision } from '../repository/metadata-content.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import type { RepositoryWriter } from '../repository/repository-writer.js';
-import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, type SignedChange, signChange } from '../signing/sign-change.js';
-import { holderOfRole, signRole, versionOfRole } from '../signing/sign-role.js';
+import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
+import { findOnlineSigners, type SignedRole } from '../signing/online-signing.js';
+import { type ChangeOptions, readForChange, type SignedChange, takeLive } from '../signing/sign-change.js';
+import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly source: string;
@@ -40,12 +40,10 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
 
 export type PublishResult =
   | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo; readonly tree: SourceTree }
-  | SignedChange<PublishedRelease>;
+  | SignedChange<NewRelease>;
 
 /** With the role that lists the path, and its version that does. */
-type PublishedRelease = NewRelease & SignedRole;
-
-interface NewRelease {
+interface NewRelease extends SignedRole {
   readonly release: ReleaseInfo;
   /** The head of the channel before; absent for its first release. */
   readonly previous?: ReleaseInfo;
@@ -61,33 +59,42 @@ interface NewRelease {
  * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
  *   REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
-export async function publishBundle(options: PublishOptions): Promise<PublishResult> {
+export async function publishBundle(given: PublishOptions): Promise<PublishResult> {
+  const options = { ...given, holder: 'publish' };
+  const { keys, report, clock } = options;
   requireRevision(options.revision);
-  const { report, keys } = options;
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
-  const same = sameRelease(seen, tree, options);
+  const known = sameRelease(seen, tree, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
-  if (same !== undefined && !isWaiting(seen)) {
-    return { kind: 'nothing-new', release: same, tree };
-  }
-  const role = roleOfPath(seen, targetPath(options.bundle, options.channel));
-  const signers = await requireKeysOf(keys, holderOfRole(seen, role));
-  return signChange<PublishedRelease>(
-    { ...options, holder: 'publish' },
-    {
-      seen,
-      sign: async (writer, before) => {
-        const { state, release } = await addRelease({ writer, before, tree, signers }, options);
-        return { state, done: { ...release, role, version: versionOfRole(state, role) } };
-      },
-    },
-  );
+  if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree };
+  const path = targetPath(options.bundle, options.channel);
+  const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
+  const online = await findOnlineSigners(keys, seen);
+  return withRepository(options, async (writer) => {
+    const before = await readForChange(writer, online, options);
+    report.begin('pack', options.source);
+    const archive = await placeArchive(writer, tree, options);
+    const live = liveReleasesOf(before).find((entry) => entry.path === path);
+    const compared = await compareToHead(live, tree, options);
+    // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
+    const waiting = sameRelease(before, tree, options);
+    const release = waiting ?? describeRelease(before, tree, options);
+    const role = roleOfPath(before, path);
+    let state = before;
+    if (waiting === undefined) {
+      report.begin('sign', role);
+      const entries = { [path]: entryOf(release, archive) };
+      state = await signRole({ writer, state, role, entries, signers, clock });
+    }
+    const done = { release, ...compared, tree, ...archive, ...signedRole(state, role) };
+    return takeLive({ writer, state, online, options }, done);
+  });
 }
 
 /** The head of the channel if it is this very tree, and nothing more is to be withdrawn. */
-function sameRelease(
+export function sameRelease(
   state: RepositoryState,
   tree: SourceTree,
   { bundle, channel, withdraw = [] }: PublishOptions,
@@ -97,71 +104,35 @@ function sameRelease(
   return withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
 
-interface Addition {
-  readonly writer: RepositoryWriter;
-  readonly before: RepositoryState;
-  readonly tree: SourceTree;
-  readonly signers: readonly Signer[];
-}
-
-interface Added {
-  readonly state: RepositoryState;
-  readonly release: NewRelease;
-}
-
-async function addRelease(addition: Addition, options: PublishOptions): Promise<Added> {
-  const { writer, before, tree } = addition;
-  const { bundle, channel, report } = options;
-  const role = roleOfPath(before, targetPath(bundle, channel));
-  const live = liveReleasesOf(before).find(({ path }) => path === targetPath(bundle, channel));
-  const previous = live?.release;
-  report.begin('pack', options.source);
-  const archive = await placeArchive(addition, options);
-  const { archiveBytes, archiveDigest } = archive;
-  const difference = await differenceTo(addition, live, options);
-  const common = {
-    tree,
-    archiveBytes,
-    archiveDigest,
-    ...(previous === undefined ? {} : { previous }),
-    ...(difference === undefined ? {} : { difference }),
-  };
-  // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
-  const waiting = sameRelease(before, tree, options);
-  if (waiting !== undefined) return { state: before, release: { ...common, release: waiting } };
-  const release = describeRelease(before, tree, options);
-  report.begin('sign', role);
-  const { clock } = options;
-  const entries = entryOf({ release, archiveDigest, archiveBytes });
-  const state = await signRole({ writer, state: before, role, entries, signers: addition.signers, clock });
-  return { state, release: { ...common, release } };
-}
-
-function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
-  const { bundle, channel, revision, clock, withdraw = [] } = options;
-  const head = findHead(before, bundle, channel)?.release;
-  // Cumulative: a host that slept through the release that took a serial back must still learn of it.
-  const withdrawn = [...new Set([...(head?.withdrawn ?? []), ...withdraw])].sort((a, b) => a - b);
+export function describeRelease(
+  before: RepositoryState,
+  tree: SourceTree,
+  options: PublishOptions,
+): ReleaseInfo {
+  const { bundle, channel, revision, clock, withdraw } = options;
   const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
   const serial = nextSerial(before, bundle, options.afterSerial);
+  // Cumulative: a host that slept through the release that took a serial back must still learn of it.
+  const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
   return { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
 }
 
-async function placeArchive({ writer, tree }: Addition, options: PublishOptions): Promise<PackedBundle> {
-  const { limits, durableFs, signal, bundle, channel } = options;
+async function placeArchive(writer: RepositoryWriter, tree: SourceTree, options: PublishOptions) {
+  const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
-  const signalOption = signal === undefined ? {} : { signal };
-  const packed = await packBundle(tree, { archivePath, limits, durableFs, ...signalOption });
-  writer.placeArchive(archivePath, { bundle, channel, digest: packed.archiveDigest });
-  return packed;
+  const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
+  writer.placeArchive(archivePath, { bundle, channel, digest: archiveDigest });
+  return { archiveBytes, archiveDigest };
 }
 
-async function differenceTo(
-  { tree, writer }: Addition,
-  previous: ListedRelease | undefined,
-  { limits }: PublishOptions,
-): Promise<ManifestDifference | undefined> {
-  if (previous === undefined) return undefined;
-  const manifest = await readManifestOf(writer.layout, previous.file, previous.release, limits);
-  return manifest === undefined ? undefined : diffManifests(manifest, tree.manifest);
+/** @returns the release before, and what becomes different; nothing for a first release */
+export async function compareToHead(
+  head: ListedRelease | undefined,
+  tree: SourceTree,
+  { repository, limits }: PublishOptions,
+): Promise<Pick<NewRelease, 'previous' | 'difference'>> {
+  if (head === undefined) return {};
+  const manifest = await readManifestOf(layoutOf(repository), head.file, head.release, limits);
+  const difference = manifest && { difference: diffManifests(manifest, tree.manifest) };
+  return { previous: head.release, ...difference };
 }

@@ -7,13 +7,14 @@ import { WritError } from '../../core/errors.js';
 import { digestFromHex, targetPath } from '../../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
-import { headsOf, highestSerial, type ListedRelease } from '../repository/listing.js';
+import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
 import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
-import { archiveName, layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
-import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import type { ChangeOptions } from '../signing/sign-change.js';
-import { type ArchiveCopy, type ChangeResult, changeTargets, type TargetsChange } from './change-targets.js';
+import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import type { RepositoryState } from '../repository/repository-state.js';
+import type { ArchivePlace } from '../repository/repository-writer.js';
+import { type ChangeOptions, previewChange } from '../signing/sign-change.js';
+import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { releaseHistory } from './release-history.js';
 
 export interface WithdrawRequest {
@@ -34,7 +35,7 @@ export interface ChannelMove {
   readonly after: ReleaseInfo;
 }
 
-export type WithdrawResult = ChangeResult<readonly ChannelMove[]>;
+export type WithdrawResult = TargetsResult<readonly ChannelMove[]>;
 
 /**
  * Withdraws releases.
@@ -49,13 +50,10 @@ export async function withdrawRelease(
 }
 
 /** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as it does */
-export function previewWithdrawal(
-  request: WithdrawRequest,
-  { repository, keys, clock }: ChangeOptions,
-): readonly ChannelMove[] {
+export function previewWithdrawal(request: WithdrawRequest, options: ChangeOptions): readonly ChannelMove[] {
   requireText(request.reason, 'the reason');
-  const state = readRepositoryState(layoutOf(repository), keys.path);
-  return planWithdrawal(state, request, clock.nowMs())?.info ?? [];
+  const nowMs = options.clock.nowMs();
+  return previewChange(options, (state) => planWithdrawal(state, request, nowMs))?.info ?? [];
 }
 
 function planWithdrawal(
@@ -65,14 +63,27 @@ function planWithdrawal(
 ): TargetsChange<readonly ChannelMove[]> | undefined {
   const heads = affectedHeads(state, request);
   const history = releaseHistory(state, request.bundle);
-  const steps = heads.flatMap((head) => planChannel({ state, request, head, history, nowMs }) ?? []);
-  requireUsedTarget(request, steps);
-  if (steps.length === 0) return undefined;
-  return {
-    entries: Object.fromEntries(steps.map(({ path, file }) => [path, file])),
-    copies: steps.flatMap(({ copy }) => copy ?? []),
-    info: steps.map(({ move }) => move),
-  };
+  const info: ChannelMove[] = [];
+  const entries: Record<string, TargetFile> = {};
+  const copies: TargetsChange<unknown>['copies'][number][] = [];
+  for (const head of heads) {
+    const before = head.release;
+    const { bundle, channel, serial } = before;
+    const withdrawn = unionOf(before.withdrawn, request.serials);
+    if (withdrawn.length === before.withdrawn.length) continue;
+    const choice = { state, to: request.to, head, history, withdrawn };
+    const chosen = withdrawn.includes(serial) ? chooseRelease(choice) : head;
+    requireArchive(state.layout, chosen);
+    const serials = [...request.serials].sort((a, b) => a - b);
+    const withdrawal = { serials, atMs: nowMs, reason: request.reason };
+    const after: ReleaseInfo = { ...chosen.release, channel, withdrawn, withdrawal };
+    entries[targetPath(bundle, channel)] = { ...chosen.file, custom: { writ: encodeReleaseInfo(after) } };
+    const from = placeOf(chosen);
+    if (from !== undefined && from.channel !== channel) copies.push({ from, channel });
+    info.push({ before, after });
+  }
+  requireUsedTarget(request, info);
+  return info.length === 0 ? undefined : { entries, copies, info };
 }
 
 function affectedHeads(
@@ -92,92 +103,55 @@ function affectedHeads(
   const unknown = serials.find((serial) => serial > highest);
   if (unknown === undefined) return heads;
   // Withdrawn before it exists, a serial could never be given to a release.
-  throw new WritError(
-    'RELEASE_UNKNOWN',
-    `${bundle} has no serial ${unknown}, the highest ever is ${highest}`,
-    {
-      facts: { bundle, expected: highest, actual: unknown },
-    },
-  );
+  const message = `${bundle} has no serial ${unknown}, the highest ever is ${highest}`;
+  throw new WritError('RELEASE_UNKNOWN', message, { facts: { bundle, expected: highest, actual: unknown } });
 }
 
 /** `--to` that moves no channel would be a promise that is not kept. */
-function requireUsedTarget({ to, bundle }: WithdrawRequest, steps: readonly ChannelStep[]): void {
-  if (to === undefined || steps.some(({ move }) => move.after.serial === to)) return;
+function requireUsedTarget({ to, bundle }: WithdrawRequest, moves: readonly ChannelMove[]): void {
+  if (to === undefined || moves.some(({ after }) => after.serial === to)) return;
   throw new WritError('RELEASE_REFUSED', `no channel of ${bundle} has to move, so none can go to ${to}`, {
     facts: { bundle, serial: to },
     hint: 'Leave --to out, or withdraw the head of the channel.',
   });
 }
 
-interface ChannelStep {
-  readonly path: string;
-  readonly file: TargetFile;
-  readonly copy?: ArchiveCopy;
-  readonly move: ChannelMove;
-}
-
-interface ChannelPlan {
+/** Where a channel whose head is withdrawn can go. */
+interface Choice {
   readonly state: RepositoryState;
-  readonly request: WithdrawRequest;
+  readonly to: number | undefined;
   readonly head: ListedRelease;
   readonly history: readonly ListedRelease[];
-  readonly nowMs: number;
+  readonly withdrawn: readonly number[];
 }
 
-function planChannel(plan: ChannelPlan): ChannelStep | undefined {
-  const { head, request, nowMs, state } = plan;
-  const before = head.release;
-  const { serials, reason } = request;
-  const withdrawn = [...new Set([...before.withdrawn, ...serials])].sort((a, b) => a - b);
-  if (withdrawn.length === before.withdrawn.length) return undefined;
-  const chosen = withdrawn.includes(before.serial) ? chooseRelease(plan, withdrawn) : head;
-  requireArchive(state.layout, chosen);
-  const { channel } = before;
-  const withdrawal = { serials: [...serials].sort((a, b) => a - b), atMs: nowMs, reason };
-  const after: ReleaseInfo = { ...chosen.release, channel, withdrawn, withdrawal };
-  const file = { ...chosen.file, custom: { writ: encodeReleaseInfo(after) } };
-  const path = targetPath(before.bundle, channel);
-  return { path, file, move: { before, after }, ...copyOf(chosen, channel) };
-}
-
-function chooseRelease(plan: ChannelPlan, withdrawn: readonly number[]): ListedRelease {
-  const { state, request, head, history } = plan;
+function chooseRelease(choice: Choice): ListedRelease {
+  const { state, to, head, history, withdrawn } = choice;
   const { bundle, channel } = head.release;
+  const facts = { bundle, channel };
   const standing = history.filter(
     ({ release }) => release.channel === channel && !withdrawn.includes(release.serial),
   );
-  const { to } = request;
   if (to === undefined) {
     const [newest] = standing;
-    if (newest === undefined) throw nothingLeft({ bundle, channel }, withdrawn);
-    requireFollowed(plan, newest.release.serial, withdrawn);
+    if (newest === undefined) {
+      const message = `${bundle} ${channel}: no release is left that is not withdrawn and that the keys of today have signed`;
+      throw new WritError('RELEASE_UNAVAILABLE', message, {
+        facts: { ...facts, withdrawn: withdrawn.slice(-20) },
+      });
+    }
+    requireFollowed(choice, newest.release.serial);
     return newest;
   }
-  requireFollowed(plan, to, withdrawn);
+  requireFollowed(choice, to);
   // A release of another channel serves as well: its serial is the bundle's.
-  const chosen =
-    standing.find(({ release }) => release.serial === to) ??
-    history.find(({ release }) => release.serial === to);
-  if (chosen === undefined) throw unknownRelease({ bundle, channel }, to);
+  const chosen = [...standing, ...history].find(({ release }) => release.serial === to);
+  if (chosen === undefined) {
+    const message = `${bundle} has no serial ${to} that the keys of today vouch for`;
+    throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });
+  }
   if (chosen.release.channel !== channel) requireStanding(state, chosen.release);
   return chosen;
-}
-
-function nothingLeft(
-  facts: { readonly bundle: string; readonly channel: string },
-  withdrawn: readonly number[],
-): WritError {
-  const { bundle, channel } = facts;
-  const message = `${bundle} ${channel}: no release is left that is not withdrawn and that the keys of today have signed`;
-  return new WritError('RELEASE_UNAVAILABLE', message, {
-    facts: { ...facts, withdrawn: withdrawn.slice(-20) },
-  });
-}
-
-function unknownRelease(facts: { readonly bundle: string; readonly channel: string }, to: number): WritError {
-  const message = `${facts.bundle} has no serial ${to} that the keys of today vouch for`;
-  return new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });
 }
 
 /**
@@ -199,7 +173,7 @@ export function requireStanding(
 const maxNamed = 20;
 
 /** Hosts go back only over releases that are all withdrawn: anything else would look like a replay to them. */
-function requireFollowed({ state, head }: ChannelPlan, to: number, withdrawn: readonly number[]): void {
+function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
   const { bundle, channel, serial: from } = head.release;
   const facts = { bundle, channel, serial: to };
   if (withdrawn.includes(to)) {
@@ -217,19 +191,19 @@ function requireFollowed({ state, head }: ChannelPlan, to: number, withdrawn: re
   });
 }
 
-function copyOf({ release, file }: ListedRelease, channel: string): { copy?: ArchiveCopy } {
+/** @returns undefined for an entry without a digest of ours */
+export function placeOf({ release, file }: ListedRelease): ArchivePlace | undefined {
   const digest = digestFromHex(file.hashes['sha256']);
-  if (release.channel === channel || digest === undefined) return {};
-  return { copy: { from: { bundle: release.bundle, channel: release.channel, digest }, channel } };
+  return digest && { bundle: release.bundle, channel: release.channel, digest };
 }
 
 /** Its digest is verified before anything goes live; that it is there is worth knowing before a key is opened. */
-export function requireArchive(layout: RepositoryLayout, { release, file }: ListedRelease): void {
-  const digest = digestFromHex(file.hashes['sha256']);
-  const { bundle, channel, serial } = release;
-  const path = digest && join(layout.targets, bundle, archiveName(channel, digest));
+export function requireArchive(layout: RepositoryLayout, entry: ListedRelease): void {
+  const { bundle, channel, serial } = entry.release;
+  const place = placeOf(entry);
+  const path = place && join(layout.targets, bundle, archiveName(channel, place.digest));
   const status = path === undefined ? undefined : fs.statSync(path, { throwIfNoEntry: false });
-  if (status?.isFile() && status.size === file.length) return;
+  if (status?.isFile() && status.size === entry.file.length) return;
   throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is not there any more`, {
     facts: { bundle, channel, serial, path },
     hint: `Withdraw it as well (--serial ${serial}), or publish a good tree: it gets the next serial.`,

@@ -9,7 +9,7 @@ import { releasesOf } from './metadata-content.js';
 import type { RepositoryState } from './repository-state.js';
 
 /** One role that lists releases. */
-export interface Listing {
+interface Listing {
   readonly role: string;
   /** By path. */
   readonly targets: Readonly<Record<string, TargetFile>>;
@@ -79,28 +79,27 @@ export function findHead(state: RepositoryState, bundle: string, channel: string
 
 /** @returns the heads of a bundle's channels, by path. @throws WritError TARGET_MALFORMED */
 export function headsOf(state: RepositoryState, bundle: string): readonly ListedRelease[] {
-  return reachable(state).filter(({ release }) => release.bundle === bundle);
+  return listingsOf(state)
+    .flatMap(({ role, targets }) => reachable(state, role, targets))
+    .filter(({ release }) => release.bundle === bundle);
 }
 
 /** @returns every release that hosts see now, by path. @throws WritError TARGET_MALFORMED */
 export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[] {
-  const { live } = state;
-  const { targets } = live;
-  const files = [targets, ...live.delegated.values()];
-  return files.flatMap((file) =>
-    releasesOf(file.signed)
-      .filter(({ path }) => roleOfPath({ targets }, path) === file.name)
-      .map((entry) => ({ role: file.name, ...entry })),
-  );
+  const { targets, delegated } = state.live;
+  const files = [targets, ...delegated.values()];
+  return files.flatMap(({ name, signed }) => reachable({ targets }, name, signed.targets));
 }
 
 /** What the role of a path lists; what another role says of it no client would find. */
-function reachable(state: RepositoryState): readonly ListedRelease[] {
-  return listingsOf(state).flatMap((listing) =>
-    releasesOf(listing)
-      .filter(({ path }) => roleOfPath(state, path) === listing.role)
-      .map((entry) => ({ role: listing.role, ...entry })),
-  );
+function reachable(
+  state: Pick<RepositoryState, 'targets'>,
+  role: string,
+  targets: Listing['targets'],
+): ListedRelease[] {
+  return releasesOf({ targets })
+    .filter(({ path }) => roleOfPath(state, path) === role)
+    .map((entry) => ({ role, ...entry }));
 }
 
 /**
@@ -111,14 +110,15 @@ export function nextSerial(state: RepositoryState, bundle: string, afterSerial =
   return Math.max(highestSerial(state, bundle), afterSerial) + 1;
 }
 
+/** @returns serials of both lists, each once, ascending */
+export function unionOf(serials: readonly number[], others: readonly number[] = []): number[] {
+  return [...new Set([...serials, ...others])].sort((a, b) => a - b);
+}
+
 /** @returns the highest serial this bundle ever had; 0 for a new one */
 export function highestSerial(state: RepositoryState, bundle: string): number {
-  const before = Object.entries(handedOverBy(state.targets)).map(([role, { targets }]) => ({
-    role,
-    targets,
-  }));
-  return [...listingsOf(state), ...before]
-    .flatMap((listing) => releasesOf(listing))
+  return [...listingsOf(state), ...Object.values(handedOverBy(state.targets))]
+    .flatMap(releasesOf)
     .filter(({ release }) => release.bundle === bundle)
     .flatMap(({ release }) => [release.serial, ...release.withdrawn])
     .reduce((highest, serial) => Math.max(highest, serial), 0);

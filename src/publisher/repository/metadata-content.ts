@@ -2,7 +2,7 @@
 // How long a role lives is written into the root, so that everybody who signs later agrees about it.
 import { createHash } from 'node:crypto';
 import { WritError } from '../../core/errors.js';
-import { type Digest, digestHex, targetPath } from '../../core/names.js';
+import { type Digest, digestHex } from '../../core/names.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import {
@@ -170,24 +170,16 @@ export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }
 
-export interface NewRelease {
-  readonly release: ReleaseInfo;
-  readonly archiveDigest: Digest;
-  readonly archiveBytes: number;
-}
-
-/** @returns the entry that puts this release at the head of its channel, by path */
-export function entryOf({
-  release,
-  archiveDigest,
-  archiveBytes,
-}: NewRelease): Readonly<Record<string, TargetFile>> {
-  const entry: TargetFile = {
-    length: archiveBytes,
-    hashes: { sha256: digestHex(archiveDigest) },
+/** @returns the entry that puts this release at the head of its channel */
+export function entryOf(
+  release: ReleaseInfo,
+  archive: { readonly archiveDigest: Digest; readonly archiveBytes: number },
+): TargetFile {
+  return {
+    length: archive.archiveBytes,
+    hashes: { sha256: digestHex(archive.archiveDigest) },
     custom: { writ: encodeReleaseInfo(release) },
   };
-  return { [targetPath(release.bundle, release.channel)]: entry };
 }
 
 /** @returns every release that the targets list, by path. @throws WritError TARGET_MALFORMED */

@@ -5,7 +5,7 @@ import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { type KeyDirectory, openRoleKeys, requireRoleKeys } from '../keys/key-directory.js';
+import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import {
   livesOf,
@@ -31,22 +31,21 @@ export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function openOnlineSigners(repository: string, keys: KeyDirectory): Promise<OnlineSigners> {
-  const { root } = readRepositoryState(layoutOf(repository), keys.path).live;
-  const snapshot = await requireRoleKeys(keys, 'snapshot', root.signed);
-  return { snapshot, timestamp: await requireRoleKeys(keys, 'timestamp', root.signed) };
+  const root = readRepositoryState(layoutOf(repository), keys.path).live.root.signed;
+  const snapshot = await requireKeysOf(keys, holderOf(root, 'snapshot'));
+  return { snapshot, timestamp: await requireKeysOf(keys, holderOf(root, 'timestamp')) };
 }
 
-/** @returns the signers, or the roles whose keys are missing */
-export async function findOnlineSigners(
-  keys: KeyDirectory,
-  state: RepositoryState,
-): Promise<{ readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] }> {
-  const root = state.live.root.signed;
-  const snapshot = await openRoleKeys(keys, 'snapshot', root);
-  const timestamp = await openRoleKeys(keys, 'timestamp', root);
+/** The signers, or the roles whose keys are missing. */
+export type OnlineKeys = { readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] };
+
+/** @throws WritError KEY_UNREADABLE, PASSPHRASE_* */
+export async function findOnlineSigners(keys: KeyDirectory, { live }: RepositoryState): Promise<OnlineKeys> {
+  const snapshot = await openKeysOf(keys, holderOf(live.root.signed, 'snapshot'));
+  const timestamp = await openKeysOf(keys, holderOf(live.root.signed, 'timestamp'));
   if (snapshot !== undefined && timestamp !== undefined) return { signers: { snapshot, timestamp } };
-  const missing: OnlineRole[] = snapshot === undefined ? ['snapshot'] : [];
-  return { missing: timestamp === undefined ? [...missing, 'timestamp'] : missing };
+  const opened = { snapshot, timestamp };
+  return { missing: (['snapshot', 'timestamp'] as const).filter((role) => opened[role] === undefined) };
 }
 
 /** A role that lists releases, and the version of it that was signed. */

@@ -4,17 +4,12 @@ import { requireKeysOf } from '../keys/key-directory.js';
 import { targetsListedBy } from '../repository/listing.js';
 import { layoutOf, versionsOnDisk } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { type ChangeOptions, type SignedChange, signChange } from './sign-change.js';
-import {
-  holderOfRole,
-  lifeOfRole,
-  liveVersionOf,
-  newestFileOf,
-  signRole,
-  versionOfRole,
-} from './sign-role.js';
+import { withRepository } from '../repository/repository-writer.js';
+import { findOnlineSigners } from './online-signing.js';
+import { type ChangeOptions, readForChange, type SignedChange, takeLive } from './sign-change.js';
+import { holderOfRole, lifeOfRole, liveVersionOf, newestFileOf, signedRole, signRole } from './sign-role.js';
 
-export interface ResignedRole {
+interface ResignedRole {
   readonly role: string;
   /** Absent before its first file. */
   readonly before?: { readonly version: number; readonly expiresMs: number };
@@ -37,16 +32,13 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
   const { keys, clock, report } = options;
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);
   const signers = await requireKeysOf(keys, holderOfRole(seen, role));
-  return signChange<VersionedRole>(options, {
-    seen,
-    sign: async (writer, before) => {
-      report.begin('sign', role);
-      const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
-      return {
-        state,
-        done: { ...describe(before, role, clock.nowMs()), version: versionOfRole(state, role) },
-      };
-    },
+  const online = await findOnlineSigners(keys, seen);
+  return withRepository(options, async (writer) => {
+    const before = await readForChange(writer, online, options);
+    report.begin('sign', role);
+    const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
+    const done = { ...describe(before, role, clock.nowMs()), ...signedRole(state, role) };
+    return takeLive({ writer, state, online, options }, done);
   });
 }
 

@@ -1,18 +1,16 @@
-// The way of every change of what the repository lists: under the lock, what waits is vetted, the change is signed, and
-// it goes live where the online keys are at hand, or waits for them. What is signed, and by whom, is the caller's.
+// The way of every change of what the repository lists: decided on what is seen, keys opened before the lock; under the
+// lock what waits is vetted, the change is decided again and signed, and it goes live where the online keys are at hand,
+// or waits for them. What is changed, and who signs it, is the caller's.
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
-import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import type { Signer } from '../keys/signer.js';
+import { layoutOf } from '../repository/repository-layout.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
 import { vetWaiting } from './check-unpublished.js';
-import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
-
-/** Tells whoever watches how far it is; a Reporter of the command line fits. */
-export interface StepReport {
-  begin(step: string, text?: string): void;
-}
+import { findOnlineSigners, type OnlineKeys, type SignedVersions, signOnline } from './online-signing.js';
 
 export interface ChangeOptions {
   readonly repository: string;
@@ -22,7 +20,8 @@ export interface ChangeOptions {
   readonly clock: Clock;
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;
-  readonly report: StepReport;
+  /** Tells whoever watches how far it is; a Reporter of the command line fits. */
+  readonly report: { begin(step: string, text?: string): void };
   readonly signal?: AbortSignal;
 }
 
@@ -31,34 +30,80 @@ export type SignedChange<Done> =
   | (Done & { readonly kind: 'live'; readonly versions: SignedVersions })
   | (Done & { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] });
 
-interface Change<Done> {
-  /** Before the lock: says whose online keys are looked for. */
-  readonly seen: RepositoryState;
-  /** Under the lock: decides again, on what is there now. @returns the state with what was signed as its newest */
-  readonly sign: (
-    writer: RepositoryWriter,
-    before: RepositoryState,
+export type ChangeResult<Done> = { readonly kind: 'nothing-new' } | SignedChange<Done>;
+
+/** By role, opened before the lock: nobody is asked for a passphrase while others wait for it. */
+export type RoleSigners = ReadonlyMap<string, readonly Signer[]>;
+
+export interface Change<Plan, Done> {
+  /** Asked twice: before a key is opened, and again under the lock; undefined when nothing is to be changed. */
+  readonly plan: (state: RepositoryState) => Plan | undefined;
+  readonly openSigners: (seen: RepositoryState, plan: Plan) => Promise<RoleSigners>;
+  /** Under the lock. @returns the state with what was signed as its newest */
+  readonly apply: (
+    plan: Plan,
+    signers: RoleSigners,
+    at: { readonly writer: RepositoryWriter; readonly before: RepositoryState },
   ) => Promise<{ readonly state: RepositoryState; readonly done: Done }>;
+  /** What is told when there is nothing to change, and what waits goes live. */
+  readonly unchanged: Done;
+}
+
+/** @returns what the change would do now, without a key and without a write; undefined when there is nothing to do */
+export function previewChange<Plan>(
+  { repository, keys }: ChangeOptions,
+  plan: (state: RepositoryState) => Plan,
+): Plan {
+  return plan(readRepositoryState(layoutOf(repository), keys.path));
 }
 
 /**
- * The caller has opened its own keys already: nobody is asked for a passphrase while others wait for the lock.
- * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went live),
- *   SIGNATURE_DISAGREEMENT, DISK_*, and what sign throws
+ * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went
+ *   live), SIGNATURE_DISAGREEMENT, DISK_*, and what the change throws
  */
-export async function signChange<Done extends object>(
+export async function signChange<Plan, Done extends object>(
   options: ChangeOptions,
-  { seen, sign }: Change<Done>,
-): Promise<SignedChange<Done>> {
-  const { keys, clock, report } = options;
-  const online = await findOnlineSigners(keys, seen);
+  { plan, openSigners, apply, unchanged }: Change<Plan, Done>,
+): Promise<ChangeResult<Done>> {
+  const seen = readRepositoryState(layoutOf(options.repository), options.keys.path);
+  const first = plan(seen);
+  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
+  const signers = first === undefined ? new Map<string, readonly Signer[]>() : await openSigners(seen, first);
+  const online = await findOnlineSigners(options.keys, seen);
   return withRepository(options, async (writer) => {
-    const read = readRepositoryState(writer.layout, keys.path);
-    const before = 'signers' in online ? await vetWaiting(read, clock) : read;
-    const { state, done } = await sign(writer, before);
-    if (!('signers' in online)) return { ...done, kind: 'waiting', missing: online.missing };
-    report.begin('sign', 'snapshot, timestamp');
-    const versions = await signOnline({ writer, state, signers: online.signers, clock });
-    return { ...done, kind: 'live', versions };
+    const before = await readForChange(writer, online, options);
+    const again = plan(before);
+    const nothing = { state: before, done: unchanged };
+    const { state, done } = again === undefined ? nothing : await apply(again, signers, { writer, before });
+    return takeLive({ writer, state, online, options }, done);
   });
+}
+
+/** Under the lock. @returns the state to build on: what waits and may not go live is left out, where it would go live */
+export async function readForChange(
+  { layout }: RepositoryWriter,
+  online: OnlineKeys,
+  { keys, clock }: ChangeOptions,
+): Promise<RepositoryState> {
+  const state = readRepositoryState(layout, keys.path);
+  return 'signers' in online ? vetWaiting(state, clock) : state;
+}
+
+/** Signs snapshot and timestamp, verifies as a client would and goes live; or waits for who has the online keys. */
+export async function takeLive<Done extends object>(
+  signed: {
+    readonly writer: RepositoryWriter;
+    readonly state: RepositoryState;
+    readonly online: OnlineKeys;
+    readonly options: Pick<ChangeOptions, 'clock' | 'report'>;
+  },
+  done: Done,
+): Promise<SignedChange<Done>> {
+  const { writer, state, online, options } = signed;
+  if (!('signers' in online)) return { ...done, kind: 'waiting', missing: online.missing };
+  options.report.begin('sign', 'snapshot, timestamp');
+  const { signers } = online;
+  const versions = await signOnline({ writer, state, signers, clock: options.clock });
+  return { ...done, kind: 'live', versions };
 }

@@ -17,6 +17,7 @@ import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../re
 import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
+import type { SignedRole } from './online-signing.js';
 
 /** @returns who may sign a role that lists releases. @throws WritError ROLE_UNKNOWN */
 export function holderOfRole({ live, targets }: RepositoryState, role: string): RoleHolder {
@@ -44,7 +45,7 @@ export function lifeOfRole({ live, targets }: RepositoryState, role: string): nu
   return typeof own === 'number' && own >= 1000 ? own : livesOf(live.root.signed).targets;
 }
 
-export interface RoleSigning {
+interface RoleSigning {
   readonly writer: RepositoryWriter;
   readonly state: RepositoryState;
   readonly role: string;
@@ -70,21 +71,20 @@ export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
   return { ...state, delegated: new Map([...state.delegated, [role, file]]) };
 }
 
-/** What a change of delegations makes of the top-level targets. */
-export interface DelegationChange {
-  readonly targets: Readonly<Record<string, TargetFile>>;
-  readonly delegations: Delegations;
-  /** Members of `writ`. */
-  readonly ours: object;
-}
-
 /**
  * Signs and writes the next version of the top-level targets, with other delegations.
  * @returns the state under them: of each role the file that its keys of today vouch for
  * @throws as signRole
  */
 export async function signDelegations(
-  signing: RoleSigning & { readonly plan: DelegationChange },
+  signing: RoleSigning & {
+    readonly plan: {
+      readonly targets: Readonly<Record<string, TargetFile>>;
+      readonly delegations: Delegations;
+      /** Members of `writ`. */
+      readonly ours: object;
+    };
+  },
 ): Promise<RepositoryState> {
   const { state, plan } = signing;
   const { targets } = state;
@@ -100,7 +100,7 @@ async function writeRole(
   before: ParsedFile<'targets'> | undefined,
   ours: object,
 ): Promise<ParsedFile<'targets'>> {
-  const version = nextVersionOf(writer, state, role);
+  const version = writer.nextVersion(role, liveVersionOf(state, role));
   const edition = { version, nowMs: clock.nowMs(), lifeMs: lifeOfRole(state, role) };
   const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
   // What we could not read ourselves must not be written.
@@ -122,11 +122,6 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
   });
 }
 
-/** @returns a version above every one that was ever used for this role */
-function nextVersionOf(writer: RepositoryWriter, state: RepositoryState, role: string): number {
-  return writer.nextVersion(role, liveVersionOf(state, role));
-}
-
 /** @returns the newest file of a role that lists releases: live, or waiting */
 export function newestFileOf(
   { targets, delegated }: RepositoryState,
@@ -135,9 +130,9 @@ export function newestFileOf(
   return role === 'targets' ? targets : delegated.get(role);
 }
 
-/** @returns the newest version of a role that lists releases; 0 before its first */
-export function versionOfRole(state: RepositoryState, role: string): number {
-  return newestFileOf(state, role)?.signed.version ?? 0;
+/** @returns the role with its newest version; 0 before its first */
+export function signedRole(state: RepositoryState, role: string): SignedRole {
+  return { role, version: newestFileOf(state, role)?.signed.version ?? 0 };
 }
 
 /** @returns the version of a role that hosts see; 0 before they see any */
