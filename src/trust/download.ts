@@ -37,7 +37,7 @@ export async function downloadFromMirrors(
       timeoutMs: transport.archiveTimeoutMs * maxTransfers,
       // Slow retrieval: at the last mirror there is nothing better to do than to wait.
       patienceMs: graceMs + (length / patientBytesPerSecond) * 1000,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     },
   );
   return failures;

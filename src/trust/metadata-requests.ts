@@ -37,8 +37,7 @@ export function createRequester(source: RepositorySource, signal: AbortSignal | 
   return {
     fetch: (name, options) => {
       requests += 1;
-      const path = encodePath('metadata', name);
-      return source.fetch(path, signal === undefined ? options : { ...options, signal });
+      return source.fetch(encodePath('metadata', name), { ...options, signal });
     },
     requests: () => requests,
   };

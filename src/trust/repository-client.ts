@@ -14,7 +14,6 @@ import { recallFiles, signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-
 import type { Clock } from '../platform/time/clock.js';
 import { downloadFromMirrors, type OpenTransfer } from './download.js';
 import {
-  type DelegatedContext,
   fetchDelegated,
   findTarget,
   knownTarget,
@@ -25,7 +24,7 @@ import {
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
 import { canAnotherMend, type MirrorFailure } from './mirrors/mirror-failures.js';
-import { type AttemptOptions, type MirrorStatus, type Mirrors, openMirrors } from './mirrors/mirrors.js';
+import { type MirrorStatus, type Mirrors, openMirrors } from './mirrors/mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
@@ -119,46 +118,34 @@ export interface RepositoryClientOptions {
   readonly transport?: TransportLimits;
 }
 
-interface AskOptions {
-  readonly signal: AbortSignal | undefined;
-  readonly ask?: 'due' | 'all';
-}
-
-function metadataAttempt(transport: TransportLimits, how: AskOptions): AttemptOptions {
-  return {
-    timeoutMs: transport.refreshTimeoutMs,
-    patienceMs: transport.metadataTimeoutMs,
-    ask: how.ask ?? 'due',
-    ...(how.signal === undefined ? {} : { signal: how.signal }),
-  };
-}
-
 /** Opens a client; nothing is read, asked or written before its first use. */
 export function openRepositoryClient(options: RepositoryClientOptions): RepositoryClient {
   const { source, store, clock } = options;
   const { limits = defaultMetadataLimits, transport = defaultTransportLimits } = options;
   const mirrors = openMirrors([source, ...(options.mirrors ?? [])], clock);
   const knownEtags = new Map<RepositorySource, KnownEtag | undefined>();
-  let trusted: TrustedSet | undefined;
+  const times = { timeoutMs: transport.refreshTimeoutMs, patienceMs: transport.metadataTimeoutMs };
   const view = openView(mirrors, source);
-  const load = (): TrustedSet => {
-    trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
-    return trusted;
-  };
-  const accept = (next: TrustedSet): void => {
-    persistChanges(store, load(), next);
-    trusted = next;
-  };
+  const { load, accept, isNew } = openTrusted(store);
   const verdicts = rememberVerdicts(store.loadDelegated);
-  const isNew = (): boolean => trusted === undefined && store.isEmpty();
   /** @returns undefined as long as there are no targets to begin a search with */
   const loader = ({ signal, onMirrorFailed }: TargetOptions): LoadRole | undefined => {
     if (isNew() || load().targets === undefined) return undefined;
     // One update is judged at one time (5.1), its delegated roles too.
     const nowMs = view.atMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
-    const attempt = metadataAttempt(transport, { signal });
-    return roleLoader(context, mirrors, { attempt, onMirrorFailed, leaveView: view.leave });
+    return async (wanted) => {
+      // Kept files are judged before a mirror is asked: no mirror is to blame for what they are.
+      const kept = recallDelegated(context, wanted);
+      if (kept !== undefined) return kept;
+      const asked = mirrors.attempt(
+        (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
+        { ...times, signal },
+      );
+      const { value, failures } = await asked.catch(view.leave);
+      for (const failure of failures) onMirrorFailed?.(failure);
+      return value;
+    };
   };
   const find: RepositoryClient['find'] = async (path, targetOptions = {}) => {
     const loadRole = loader(targetOptions);
@@ -182,10 +169,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
-      const { value, ...how } = await mirrors.attempt(
-        refreshFrom,
-        metadataAttempt(transport, { signal, ask }),
-      );
+      const { value, ...how } = await mirrors.attempt(refreshFrom, { ...times, ask, signal });
       return { ...describeRefresh({ before, ...value }), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),
@@ -210,6 +194,20 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
   };
 }
 
+/** What is trusted: read at the first question, and stored with every change. */
+function openTrusted(store: TrustStore) {
+  let trusted: TrustedSet | undefined;
+  const load = (): TrustedSet => {
+    trusted ??= recallFiles(store.loadRoot(), store.loadFiles());
+    return trusted;
+  };
+  const accept = (next: TrustedSet): void => {
+    persistChanges(store, load(), next);
+    trusted = next;
+  };
+  return { load, accept, isNew: (): boolean => trusted === undefined && store.isEmpty() };
+}
+
 interface View {
   /** Whose metadata is in use. */
   from: RepositorySource;
@@ -229,28 +227,6 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
     },
   };
   return view;
-}
-
-interface LoaderOptions {
-  readonly attempt: AttemptOptions;
-  readonly onMirrorFailed: TargetOptions['onMirrorFailed'];
-  readonly leaveView: View['leave'];
-}
-
-/** Kept files are judged before a mirror is asked: no mirror is to blame for what they are. */
-function roleLoader(context: DelegatedContext, mirrors: Mirrors, options: LoaderOptions): LoadRole {
-  return async (wanted) => {
-    const kept = recallDelegated(context, wanted);
-    if (kept !== undefined) return kept;
-    const { value, failures } = await mirrors
-      .attempt(
-        (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
-        options.attempt,
-      )
-      .catch(options.leaveView);
-    for (const failure of failures) options.onMirrorFailed?.(failure);
-    return value;
-  };
 }
 
 /** A server whose clock was set back signs an older time: the greatest one seen is kept beside its timestamp. */

@@ -11,7 +11,7 @@ import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { inspectArchive } from './archive-reader.js';
 
-export interface ArchiveCheck {
+interface ArchiveCheck {
   readonly layout: RepositoryLayout;
   readonly path: string;
   readonly file: TargetFile;
@@ -21,17 +21,13 @@ export interface ArchiveCheck {
   readonly signal?: AbortSignal;
 }
 
-export interface CheckedRelease {
-  readonly release: ReleaseInfo;
-  readonly bytes: number;
-}
-
 /**
  * Checks one listed target.
+ * @returns its release
  * @throws WritError TARGET_MALFORMED, TARGET_MISSING, DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST,
  *   MANIFEST_DIGEST, and what inspectArchive throws
  */
-export async function checkArchive(check: ArchiveCheck): Promise<CheckedRelease> {
+export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   const { layout, path, file, limits, unpacked } = check;
   const release = parseReleaseInfo(file.custom, path);
   const digest = digestFromHex(file.hashes['sha256']);
@@ -54,7 +50,7 @@ export async function checkArchive(check: ArchiveCheck): Promise<CheckedRelease>
     }
     unpacked.add(known);
   }
-  return { release, bytes: file.length };
+  return release;
 }
 
 async function requireBytes(archive: string, { path, file, signal }: ArchiveCheck): Promise<void> {

@@ -54,7 +54,7 @@ export interface CreateKeyOptions {
   readonly path: string;
   readonly seed: Uint8Array;
   /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
-  readonly passphrase?: string;
+  readonly passphrase?: string | undefined;
   readonly name?: string;
   readonly durableFs: DurableFs;
 }

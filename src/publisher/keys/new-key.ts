@@ -7,12 +7,12 @@ import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';
 import { createSigner, type KeySigner } from './signer.js';
 
-export interface NewKeyOptions {
+interface NewKeyOptions {
   /** Ends with `.key`; the public file lies beside it. */
   readonly path: string;
   readonly name: string;
   /** Absent: the secret is not encrypted. */
-  readonly passphrase?: string;
+  readonly passphrase?: string | undefined;
   readonly durableFs: DurableFs;
 }
 

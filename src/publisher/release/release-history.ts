@@ -1,14 +1,18 @@
 // The releases of a bundle that older metadata in the repository vouches for: what a withdrawal can go back to.
 // Believes only files that the keys of today signed: a former key may be a stolen one. Reads one file at a time.
 import { join } from 'node:path';
-import { isWritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
 import { type ListedRelease, listingsOf } from '../repository/listing.js';
 import { releasesOf } from '../repository/metadata-content.js';
-import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
+import {
+  metadataName,
+  readRepositoryFile,
+  unlessRefused,
+  versionsOnDisk,
+} from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 
 /** Older versions than these are not looked at; `writ repo gc` keeps far fewer. */
@@ -34,14 +38,11 @@ export function releaseHistory(state: RepositoryState, bundle: string): readonly
 }
 
 function releasesIn(state: RepositoryState, role: string, version: number): ListedRelease[] {
-  try {
+  const read = (): ListedRelease[] | undefined => {
     const file = readVouched(state, role, version);
-    return file === undefined ? [] : releasesOf(file.signed).map((entry) => ({ role, ...entry }));
-  } catch (error) {
-    // One file that is damaged or foreign hides nothing of the others.
-    if (isWritError(error) && !error.code.startsWith('DISK_')) return [];
-    throw error;
-  }
+    return file && releasesOf(file.signed).map((entry) => ({ role, ...entry }));
+  };
+  return unlessRefused(read) ?? [];
 }
 
 function readVouched(

@@ -1,7 +1,7 @@
 // The files of delegated roles as they lie in a repository: what hosts see, and what waits to go live. A file counts
 // when the keys that the delegating targets name have signed it, and when it speaks of nothing but its own paths.
 import { join } from 'node:path';
-import { isWritError, WritError } from '../../core/errors.js';
+import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { delegationAuthority, isNamedBy, requireThreshold } from '../../core/tuf/metadata-checks.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
@@ -15,6 +15,7 @@ import {
   metadataName,
   type RepositoryLayout,
   readRepositoryFile,
+  unlessRefused,
   versionsOnDisk,
 } from './repository-layout.js';
 
@@ -53,17 +54,29 @@ export function findNewestDelegated(
   const ignored: string[] = [];
   for (const role of delegatedRolesOf(targets)) {
     const live = metaOf(meta, role.name)?.version ?? 0;
-    const newer = versionsOnDisk(layout, role.name).filter((version) => version > live);
-    for (const version of newer.reverse()) {
-      const file = readVouched(layout, { delegator: targets, role, version });
-      if (file !== undefined) {
-        delegated.set(role.name, file);
-        break;
-      }
-      ignored.push(metadataName(role.name, version));
-    }
+    const read = (version: number) => readVouched(layout, { delegator: targets, role, version });
+    const newest = findNewest(layout, role.name, live, read);
+    if (newest.file !== undefined) delegated.set(role.name, newest.file);
+    ignored.push(...newest.ignored);
   }
   return { delegated, ignored };
+}
+
+/** @returns the newest file above a version that may go live, and the names of newer ones that may not */
+export function findNewest(
+  layout: RepositoryLayout,
+  role: string,
+  above: number,
+  read: (version: number) => ParsedFile<'targets'> | undefined,
+): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly string[] } {
+  const ignored: string[] = [];
+  const newer = versionsOnDisk(layout, role).filter((version) => version > above);
+  for (const version of newer.reverse()) {
+    const file = read(version);
+    if (file !== undefined) return { file, ignored };
+    ignored.push(metadataName(role, version));
+  }
+  return { ignored };
 }
 
 /** @returns the version that a snapshot names; 0 when it names none: no host has seen the role */
@@ -92,9 +105,8 @@ export function readDelegatedFile(
   const name = metadataName(role.name, version);
   const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxTargetsBytes);
   if (bytes === undefined) {
-    throw new WritError('METADATA_MISSING', `the repository has no ${name}`, {
-      facts: { role: role.name, name },
-    });
+    const facts = { role: role.name, name };
+    throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts });
   }
   const file = parseEnvelope(bytes, 'targets', role.name);
   requireThreshold(file, delegationAuthority(delegator, role));
@@ -103,14 +115,9 @@ export function readDelegatedFile(
 }
 
 function readVouched(layout: RepositoryLayout, wanted: WantedFile): ParsedFile<'targets'> | undefined {
-  try {
-    const file = readDelegatedFile(layout, wanted);
-    // A copy of an older file under a newer name is not newer.
-    return file.signed.version === wanted.version ? file : undefined;
-  } catch (error) {
-    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
-    throw error;
-  }
+  const file = unlessRefused(() => readDelegatedFile(layout, wanted));
+  // A copy of an older file under a newer name is not newer.
+  return file?.signed.version === wanted.version ? file : undefined;
 }
 
 /** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */

@@ -1,7 +1,6 @@
 // Metadata of a repository as it lies there, whoever signed it. For questions where a file counts because somebody may
 // have read it: what must be kept, what hosts may have accepted. Never for what is believed.
 import { join } from 'node:path';
-import { isWritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { releasesOf } from './metadata-content.js';
@@ -10,6 +9,7 @@ import {
   type RepositoryLayout,
   readRepositoryFile,
   rolesOnDisk,
+  unlessRefused,
   versionsOnDisk,
 } from './repository-layout.js';
 
@@ -23,14 +23,12 @@ export function readLoosely<Role extends 'snapshot' | 'targets'>(
   version: number,
   role: string = type,
 ): ParsedFile<Role> | undefined {
-  try {
-    const maxBytes = type === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
-    const bytes = readRepositoryFile(join(layout.metadata, metadataName(role, version)), maxBytes);
-    return bytes === undefined ? undefined : parseEnvelope(bytes, type);
-  } catch (error) {
-    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
-    throw error;
-  }
+  const maxBytes = type === 'snapshot' ? limits.maxSnapshotBytes : limits.maxTargetsBytes;
+  const path = join(layout.metadata, metadataName(role, version));
+  return unlessRefused(() => {
+    const bytes = readRepositoryFile(path, maxBytes);
+    return bytes && parseEnvelope(bytes, type);
+  });
 }
 
 /** Older versions than these are not looked at. */
@@ -48,20 +46,11 @@ export function serialsListed(
   const serials = new Set<number>();
   for (const role of rolesOnDisk(layout).filter((name) => name !== 'root' && name !== 'snapshot')) {
     for (const version of versionsOnDisk(layout, role).slice(-maxVersions)) {
-      for (const { release } of releasesIn(layout, role, version)) {
+      const targets = readLoosely(layout, 'targets', version, role)?.signed;
+      for (const { release } of unlessRefused(() => targets && releasesOf(targets)) ?? []) {
         if (release.bundle === bundle && release.channel === channel) serials.add(release.serial);
       }
     }
   }
   return serials;
-}
-
-function releasesIn(layout: RepositoryLayout, role: string, version: number): ReturnType<typeof releasesOf> {
-  try {
-    const file = readLoosely(layout, 'targets', version, role);
-    return file === undefined ? [] : releasesOf(file.signed);
-  } catch (error) {
-    if (isWritError(error) && !error.code.startsWith('DISK_')) return [];
-    throw error;
-  }
 }

@@ -4,9 +4,7 @@ import { createHash } from 'node:crypto';
 import { WritError } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
-import { keyId } from '../../core/tuf/signature-schemes.js';
 import {
-  type MetadataKey,
   type RootSigned,
   type SnapshotSigned,
   specVersion,
@@ -16,6 +14,7 @@ import {
   type TopLevelRole,
   topLevelRoles,
 } from '../../core/tuf/tuf-metadata.js';
+import type { PublicKey } from '../keys/public-key.js';
 
 /** Milliseconds from a role's signing to its expiry. */
 export type RoleLives = Readonly<Record<TopLevelRole, number>>;
@@ -38,67 +37,41 @@ export interface Edition {
 /** With what we add to a file: the specification keeps members that it does not know. */
 export type Ours<Signed> = Signed & { readonly writ: object };
 
-export interface RoleHolders {
-  readonly keys: readonly MetadataKey[];
-  /** Of the people who hold them, in the same order; recorded for people under `writ.signers`. */
-  readonly names?: readonly string[];
-  readonly threshold: number;
+/** @returns one value a role */
+export function perRole<T>(of: (role: TopLevelRole) => T): Readonly<Record<TopLevelRole, T>> {
+  return { root: of('root'), targets: of('targets'), snapshot: of('snapshot'), timestamp: of('timestamp') };
 }
 
-/** @param holders keys and threshold of each role */
+/** @param holders keys and threshold of each role; the names of the keys are for people, under `writ.signers` */
 export function rootContent(
   edition: Edition,
-  holders: Readonly<Record<TopLevelRole, RoleHolders>>,
+  holders: Readonly<
+    Record<TopLevelRole, { readonly keys: readonly PublicKey[]; readonly threshold: number }>
+  >,
   lives: RoleLives,
 ): Ours<RootSigned> {
-  const keys = topLevelRoles.flatMap((name) => holders[name].keys.map((key) => [keyId(key), key] as const));
-  const role = (name: TopLevelRole) => ({
-    keyids: holders[name].keys.map(keyId),
-    threshold: holders[name].threshold,
-  });
+  const keys = topLevelRoles.flatMap((role) => holders[role].keys);
+  const signers = Object.fromEntries(keys.map(({ keyId, name }) => [keyId, name]));
   return {
     ...base('root', edition),
-    writ: {
-      ...signedAt(edition),
-      livesMs: lives,
-      signers: namesOf(topLevelRoles.map((name) => holders[name])),
-    },
+    writ: { ...signedAt(edition), livesMs: lives, signers },
     consistent_snapshot: true,
-    keys: Object.fromEntries(keys),
-    roles: {
-      root: role('root'),
-      targets: role('targets'),
-      snapshot: role('snapshot'),
-      timestamp: role('timestamp'),
-    },
-  };
-}
-
-/** @returns names by key id, of the keys that have one */
-function namesOf(holders: readonly RoleHolders[]): Record<string, string> {
-  const named = holders.flatMap(({ keys, names = [] }) =>
-    keys.flatMap((key, index) => {
-      const name = names[index];
-      return name === undefined ? [] : [[keyId(key), name] as const];
+    keys: Object.fromEntries(keys.map(({ keyId, key }) => [keyId, key])),
+    roles: perRole((role) => {
+      const { keys: own, threshold } = holders[role];
+      return { keyids: own.map(({ keyId }) => keyId), threshold };
     }),
-  );
-  return Object.fromEntries(named);
+  };
 }
 
 /** @returns the lives that the root records; the defaults in roots of other publishers */
 export function livesOf(root: RootSigned): RoleLives {
   const recorded =
     (root as { readonly writ?: { readonly livesMs?: Partial<RoleLives> } }).writ?.livesMs ?? {};
-  const lifeOf = (role: TopLevelRole): number => {
+  return perRole((role) => {
     const lifeMs = recorded[role];
     return typeof lifeMs === 'number' && lifeMs >= 1000 ? lifeMs : defaultLives[role];
-  };
-  return {
-    root: lifeOf('root'),
-    targets: lifeOf('targets'),
-    snapshot: lifeOf('snapshot'),
-    timestamp: lifeOf('timestamp'),
-  };
+  });
 }
 
 /**
@@ -112,12 +85,8 @@ export function targetsContent(
   ours: object = {},
 ): Ours<TargetsSigned> {
   const kept = (before as { readonly writ?: object } | undefined)?.writ;
-  return {
-    ...before,
-    ...base('targets', edition),
-    writ: { ...kept, ...ours, ...signedAt(edition) },
-    targets,
-  };
+  const writ = { ...kept, ...ours, ...signedAt(edition) };
+  return { ...before, ...base('targets', edition), writ, targets };
 }
 
 /** A metadata file that another one names. */
@@ -136,20 +105,14 @@ export function snapshotContent(
   files: ReadonlyMap<string, NamedFile>,
 ): Ours<SnapshotSigned> {
   const newest = [...files].map(([role, file]) => [`${role}.json`, metaFile(file)] as const);
-  return {
-    ...base('snapshot', edition),
-    writ: signedAt(edition),
-    meta: { ...before, ...Object.fromEntries(newest) },
-  };
+  const meta = { ...before, ...Object.fromEntries(newest) };
+  return { ...base('snapshot', edition), writ: signedAt(edition), meta };
 }
 
 /** `writ.signedAt` becomes the clock floor of every host: no host takes the world for younger. */
 export function timestampContent(edition: Edition, snapshot: NamedFile): TimestampSigned {
-  return {
-    ...base('timestamp', edition),
-    writ: signedAt(edition),
-    meta: { 'snapshot.json': metaFile(snapshot) },
-  };
+  const meta = { 'snapshot.json': metaFile(snapshot) };
+  return { ...base('timestamp', edition), writ: signedAt(edition), meta };
 }
 
 function base<Role extends TopLevelRole>(role: Role, { version, nowMs, lifeMs }: Edition) {

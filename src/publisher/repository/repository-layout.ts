@@ -2,7 +2,7 @@
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError, WritError } from '../../core/errors.js';
+import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
@@ -67,12 +67,19 @@ export function readRepositoryFile(path: string, maxBytes: number): Buffer | und
   if (verdict.kind === 'absent') return undefined;
   if (verdict.kind === 'read') return verdict.bytes;
   // What this machine does not let us read says nothing about the repository.
-  const isOurs = verdict.cause !== undefined && verdict.why !== 'ELOOP';
-  throw isOurs ? diskError(verdict.cause, { op: 'repo.read', path }) : invalidFile(path, verdict.why);
+  const { cause, why } = verdict;
+  if (cause !== undefined && why !== 'ELOOP') throw diskError(cause, { op: 'repo.read', path });
+  throw new WritError('REPOSITORY_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
-function invalidFile(path: string, why: string): WritError {
-  return new WritError('REPOSITORY_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
+/** For one file of many: what is wrong with it hides nothing of the others. @throws WritError DISK_* of this machine */
+export function unlessRefused<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
+    throw error;
+  }
 }
 
 /** What a killed writer left behind; only the holder of the lock may call this. */
@@ -93,4 +100,11 @@ export function listNames(directory: string): string[] {
     if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ENOTDIR')) return [];
     throw diskError(error, { op: 'repo.list', path: directory });
   }
+}
+
+export function noRepository(path: string): WritError {
+  return new WritError('REPOSITORY_INVALID', `${path} is no repository`, {
+    facts: { path },
+    hint: 'Make one with `writ init`, or correct --repository.',
+  });
 }

@@ -12,12 +12,17 @@ import {
 } from '../../core/tuf/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
-import { type DelegatedFiles, findNewestDelegated, readLiveDelegated } from './delegated-files.js';
+import {
+  type DelegatedFiles,
+  findNewest,
+  findNewestDelegated,
+  readLiveDelegated,
+} from './delegated-files.js';
 import {
   metadataName,
+  noRepository,
   type RepositoryLayout,
   readRepositoryFile,
-  versionsOnDisk,
 } from './repository-layout.js';
 
 /** All four roles are there and belong together; of the delegated ones those that verify. */
@@ -44,26 +49,20 @@ export interface RepositoryState {
 /** What a root puts in charge, beside itself. */
 export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
 
-export interface ReadStateOptions {
-  /**
-   * `accepted` only where they are signed anew and shown to a person: targets of a key that the root no longer
-   * lists may be those of a thief, and must never be built on unseen.
-   */
-  readonly outdatedTargets?: 'accepted';
-}
-
 /** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
 export const anchorName = 'root.json';
 
 /**
  * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
  *   first root is believed
+ * @param options `accepted` only where they are signed again and shown to a person: targets of a key that the root no
+ *   longer lists may be those of a thief, and must never be built on unseen
  * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
  */
 export function readRepositoryState(
   layout: RepositoryLayout,
   keysDirectory?: string,
-  options: ReadStateOptions = {},
+  options: { readonly outdatedTargets?: 'accepted' } = {},
 ): RepositoryState {
   const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
@@ -73,13 +72,14 @@ export function readRepositoryState(
     const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
     const root = newestOf(roots);
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
-    const newest = findNewest(layout, targets, root);
-    if (options.outdatedTargets === undefined && !isVouchedByRoot(newest.targets, root))
-      throw outdatedTargets();
+    const read = (version: number) => readPending(layout, version, root);
+    const newest = findNewest(layout, 'targets', targets.signed.version, read);
+    const current = newest.file ?? targets;
+    if (options.outdatedTargets === undefined && !isVouchedByRoot(current, root)) throw outdatedTargets();
     const { meta } = snapshot.signed;
     const live = { root, timestamp, snapshot, targets, delegated: readLiveDelegated(layout, meta, targets) };
-    const { delegated, ignored } = findNewestDelegated(layout, meta, newest.targets);
-    const all = { targets: newest.targets, delegated, ignored: [...newest.ignored, ...ignored] };
+    const { delegated, ignored } = findNewestDelegated(layout, meta, current);
+    const all = { targets: current, delegated, ignored: [...newest.ignored, ...ignored] };
     return { layout, anchor, live, ...all, roots, outdated: outdated.map(({ role }) => role) };
   });
 }
@@ -140,15 +140,17 @@ function outdatedTargets(): WritError {
 }
 
 function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined): Buffer {
-  const own = keysDirectory === undefined ? undefined : join(keysDirectory, anchorName);
-  const bytes =
-    (own === undefined ? undefined : readRepositoryFile(own, limits.maxRootBytes)) ??
-    readRepositoryFile(join(layout.metadata, metadataName('root', 1)), limits.maxRootBytes);
+  const first = join(layout.metadata, metadataName('root', 1));
+  const bytes = readOwnRoot(keysDirectory) ?? readRepositoryFile(first, limits.maxRootBytes);
   if (bytes !== undefined) return bytes;
-  throw new WritError('REPOSITORY_INVALID', `${layout.directory} is no repository`, {
-    facts: { path: layout.directory },
-    hint: 'Make one with `writ init`, or correct --repository.',
-  });
+  throw noRepository(layout.directory);
+}
+
+/** @returns the publisher's own copy of a root, where there is one */
+export function readOwnRoot(keysDirectory: string | undefined): Buffer | undefined {
+  return keysDirectory === undefined
+    ? undefined
+    : readRepositoryFile(join(keysDirectory, anchorName), limits.maxRootBytes);
 }
 
 function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root'>[] {
@@ -182,21 +184,6 @@ function readRequired(path: string, maxBytes: number): Buffer {
   const bytes = readRepositoryFile(path, maxBytes);
   if (bytes !== undefined) return bytes;
   throw new WritError('METADATA_MISSING', `${path} is not there`, { facts: { path } });
-}
-
-function findNewest(
-  layout: RepositoryLayout,
-  live: ParsedFile<'targets'>,
-  root: ParsedFile<'root'>,
-): Pick<RepositoryState, 'targets' | 'ignored'> {
-  const newer = versionsOnDisk(layout, 'targets').filter((version) => version > live.signed.version);
-  const ignored: string[] = [];
-  for (const version of newer.reverse()) {
-    const targets = readPending(layout, version, root);
-    if (targets !== undefined) return { targets, ignored };
-    ignored.push(metadataName('targets', version));
-  }
-  return { targets: live, ignored };
 }
 
 function readPending(

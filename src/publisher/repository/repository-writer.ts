@@ -13,6 +13,7 @@ import {
   archiveName,
   layoutOf,
   metadataName,
+  noRepository,
   type RepositoryLayout,
   removeLeftovers,
   versionsOnDisk,
@@ -39,7 +40,7 @@ export interface ArchivePlace {
   readonly digest: Digest;
 }
 
-export interface WriterOptions {
+interface WriterOptions {
   readonly repository: string;
   /** For whoever finds the lock held, as `publish`. */
   readonly holder: string;
@@ -102,7 +103,9 @@ export function createWriter(
     writeMetadata: (role, version, bytes) => {
       const path = join(layout.metadata, metadataName(role, version));
       // A second content under one version is what clients call an attack.
-      if (fs.existsSync(path)) throw versionTaken(path);
+      if (fs.existsSync(path)) {
+        throw new WritError('REPOSITORY_INVALID', `${path} is there already`, { facts: { path } });
+      }
       durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
     },
     goLive: (timestamp) => {
@@ -137,15 +140,4 @@ function setLaterTime(temporary: string, live: string, nowMs: number, durableFs:
   } finally {
     fs.closeSync(descriptor);
   }
-}
-
-function versionTaken(path: string): WritError {
-  return new WritError('REPOSITORY_INVALID', `${path} is there already`, { facts: { path } });
-}
-
-function noRepository(path: string): WritError {
-  return new WritError('REPOSITORY_INVALID', `${path} is no repository`, {
-    facts: { path },
-    hint: 'Make one with `writ init`, or correct --repository.',
-  });
 }

@@ -41,7 +41,10 @@ export interface CommitPlan extends TrustedProposal {
 
 export interface PlanOptions {
   readonly repository: string;
-  /** The committer's keys, and copy of the root; without it, the repository's first root is believed. */
+  /**
+   * The committer's keys, also those of roles that the root changes, and copy of the root; without it, the repository's
+   * first root is believed.
+   */
   readonly keys?: KeyDirectory;
   readonly proposal: Proposal;
   readonly clock: Clock;
@@ -51,7 +54,8 @@ export interface PlanOptions {
  * @throws WritError PROPOSAL_BASE, ROOT_CHANGE_REFUSED, SIGNATURE_THRESHOLD when signers are missing, METADATA_EXPIRED,
  *   REPOSITORY_INVALID
  */
-export function planCommit({ repository, keys, proposal, clock }: PlanOptions): CommitPlan {
+export function planCommit(options: PlanOptions): CommitPlan {
+  const { repository, keys, proposal, clock } = options;
   const layout = layoutOf(repository);
   const fromScratch = readRoots(layout).roots;
   const base = baseOf(proposal, fromScratch);
@@ -67,15 +71,8 @@ export function planCommit({ repository, keys, proposal, clock }: PlanOptions): 
   // Both thresholds, by the very rules of a host; the tally is for people.
   if (isComplete(tallies)) trustNextRoot(trustFirstRoot(base.bytes), root.bytes);
   const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted' });
-  return {
-    base,
-    proposal: complete,
-    root,
-    tallies,
-    state,
-    written,
-    ...planRoles({ state, root: root.signed, keys, nowMs: clock.nowMs() }),
-  };
+  const roles = planRoles(state, root.signed, options);
+  return { base, proposal: complete, root, tallies, state, written, ...roles };
 }
 
 /** The root before the proposed one, as the repository has it. */
@@ -112,19 +109,11 @@ const cascade: Readonly<Record<LaterRole, readonly LaterRole[]>> = {
 };
 const signingOrder: readonly LaterRole[] = ['targets', 'snapshot', 'timestamp'];
 
-interface RolesQuestion {
-  readonly state: RepositoryState;
-  readonly root: RootSigned;
-  readonly keys: KeyDirectory | undefined;
-  readonly nowMs: number;
-}
-
-function planRoles({
-  state,
-  root,
-  keys,
-  nowMs,
-}: RolesQuestion): Pick<CommitPlan, 'unvouched' | 'toSign' | 'missing'> {
+function planRoles(
+  state: RepositoryState,
+  root: RootSigned,
+  { keys, clock }: PlanOptions,
+): Pick<CommitPlan, 'unvouched' | 'toSign' | 'missing'> {
   const { live } = state;
   const files = { targets: state.targets, snapshot: live.snapshot, timestamp: live.timestamp };
   const isVouched = (file: ParsedFile<LaterRole>): boolean => isVouchedByRoot(file, { signed: root });
@@ -133,7 +122,7 @@ function planRoles({
   const needed = new Set(unvouched.flatMap((role) => cascade[role]));
   // An earlier run signed the targets, and ended before hosts were told.
   if (!isVouched(live.targets)) for (const role of cascade.snapshot) needed.add(role);
-  const expired = signingOrder.filter((role) => files[role].expiresAtMs <= nowMs);
+  const expired = signingOrder.filter((role) => files[role].expiresAtMs <= clock.nowMs());
   // What expired is signed along where its keys are here: it may be the same people's next errand.
   const along = expired.map((role) => cascade[role]).filter((roles) => roles.every(isHere));
   const wanted = new Set([...needed, ...along.flat()]);

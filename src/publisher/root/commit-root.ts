@@ -5,30 +5,22 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
-import { defaultMetadataLimits } from '../../core/limits.js';
-import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
+import { onlineRoles, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
-import { isoSeconds, livesOf } from '../repository/metadata-content.js';
-import { readRepositoryFile } from '../repository/repository-layout.js';
-import { anchorName, type LaterRole, withoutWaiting } from '../repository/repository-state.js';
+import { livesOf, targetsContent } from '../repository/metadata-content.js';
+import { anchorName, type LaterRole, readOwnRoot, withoutWaiting } from '../repository/repository-state.js';
 import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
-import { type NextRoot, type OnlineSigners, signOnline } from '../signing/online-signing.js';
+import { signOnline } from '../signing/online-signing.js';
 import { verifyAsClient } from '../signing/self-check.js';
-import { type CommitPlan, planCommit } from './commit-plan.js';
-import type { Proposal } from './proposal-file.js';
+import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
 
-export interface CommitOptions {
-  readonly repository: string;
-  /** The committer's keys; also those of roles that the root changes. */
-  readonly keys?: KeyDirectory;
-  readonly proposal: Proposal;
+export interface CommitOptions extends PlanOptions {
   /** `accepted`: hosts may refuse the roles whose new keys are not here until their holder signs. */
   readonly unsignedRoles: 'refused' | 'accepted';
-  readonly clock: Clock;
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;
 }
@@ -49,13 +41,12 @@ export interface CommitResult {
  *   REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function commitRoot(options: CommitOptions): Promise<CommitResult> {
-  const holder = 'root commit';
-  return withRepository({ ...options, holder }, async (writer) => {
+  return withRepository({ ...options, holder: 'root commit' }, async (writer) => {
     const plan = planCommit(options);
     requireCommittable(plan, options.unsignedRoles);
     const signers = await openSigners(plan, options.keys);
     const expired = await requireLive(plan, options.clock);
-    const signed = await writeAll({ writer, plan, signers }, options);
+    const signed = await writeAll(writer, plan, signers, options.clock);
     const kept = plan.missing.length === 0 && saveAnchor(plan, options);
     const wrote = !plan.written || Object.keys(signed).length > 0 || kept;
     return {
@@ -79,15 +70,11 @@ export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOption
     });
   }
   if (plan.missing.length === 0 || unsignedRoles === 'accepted') return;
-  const roles = plan.missing.join(' and ');
-  throw new WritError(
-    'KEYS_MISSING',
-    `the new keys of ${roles} are not here: hosts would refuse what is live`,
-    {
-      facts: { roles: plan.missing, unvouched: plan.unvouched },
-      hint: 'Bring them with --keys, or say --leave-unsigned and let their holder sign at once.',
-    },
-  );
+  const message = `the new keys of ${plan.missing.join(' and ')} are not here: hosts would refuse what is live`;
+  throw new WritError('KEYS_MISSING', message, {
+    facts: { roles: plan.missing, unvouched: plan.unvouched },
+    hint: 'Bring them with --keys, or say --leave-unsigned and let their holder sign at once.',
+  });
 }
 
 type RoleSigners = Partial<Readonly<Record<LaterRole, readonly Signer[]>>>;
@@ -111,11 +98,10 @@ async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Pr
 async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | undefined> {
   if (plan.toSign.length > 0) return undefined;
   try {
-    const { state } = plan;
-    const next = plan.written ? {} : { next: plan.root };
+    const next = plan.written ? undefined : plan.root;
     // Of what is live: newer targets that wait for the online keys are not in it.
-    const live = withoutWaiting(state);
-    await verifyAsClient({ state: live, timestamp: state.live.timestamp.bytes, clock, ...next });
+    const state = withoutWaiting(plan.state);
+    await verifyAsClient({ state, timestamp: state.live.timestamp.bytes, clock, next });
     return undefined;
   } catch (error) {
     if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') throw error;
@@ -125,51 +111,45 @@ async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | und
   }
 }
 
-interface Work {
-  readonly writer: RepositoryWriter;
-  readonly plan: CommitPlan;
-  readonly signers: RoleSigners;
-}
-
-async function writeAll(work: Work, { clock }: CommitOptions): Promise<CommitResult['signed']> {
-  const { writer, plan, signers } = work;
+async function writeAll(
+  writer: RepositoryWriter,
+  plan: CommitPlan,
+  signers: RoleSigners,
+  clock: Clock,
+): Promise<CommitResult['signed']> {
   const write = (): void => {
     if (!plan.written) writer.writeMetadata('root', plan.root.signed.version, plan.root.bytes);
   };
-  const targets = await signTargets(work, clock);
-  const online = onlineOf(signers);
-  const signedTargets = targets === undefined ? {} : { targets: targets.signed.version };
-  if (online === undefined) {
+  const targets = signers.targets && (await signTargets(writer, plan, signers.targets, clock));
+  const signed = targets === undefined ? {} : { targets: targets.signed.version };
+  const { snapshot, timestamp } = signers;
+  if (timestamp === undefined) {
     write();
-    return signedTargets;
+    return signed;
   }
-  const outdated = plan.unvouched;
   // Newer targets that wait go live with a new snapshot only.
-  const before = signers.snapshot === undefined ? withoutWaiting(plan.state) : plan.state;
-  const state = { ...before, outdated, targets: targets ?? before.targets };
-  const next: NextRoot = { root: plan.root, write };
-  const roles = ['timestamp' as const, ...(signers.snapshot === undefined ? [] : ['snapshot' as const])];
-  const complete = { timestamp: online.timestamp, snapshot: online.snapshot };
-  const versions = await signOnline({ writer, state, signers: complete, roles, clock, next });
-  const snapshot = signers.snapshot === undefined ? {} : { snapshot: versions.snapshot };
-  return { ...signedTargets, ...snapshot, timestamp: versions.timestamp };
-}
-
-function onlineOf({ snapshot, timestamp }: RoleSigners): OnlineSigners | undefined {
-  return timestamp === undefined ? undefined : { snapshot: snapshot ?? [], timestamp };
+  const before = snapshot === undefined ? withoutWaiting(plan.state) : plan.state;
+  const state = { ...before, outdated: plan.unvouched, targets: targets ?? before.targets };
+  const roles = onlineRoles.filter((role) => signers[role] !== undefined);
+  const online = { snapshot: snapshot ?? [], timestamp };
+  const next = { root: plan.root, write };
+  const versions = await signOnline({ writer, state, signers: online, roles, clock, next });
+  const own = snapshot === undefined ? {} : { snapshot: versions.snapshot };
+  return { ...signed, ...own, timestamp: versions.timestamp };
 }
 
 /** The same targets and delegations under the new keys. */
-async function signTargets({ writer, plan, signers }: Work, clock: Clock) {
-  if (signers.targets === undefined) return undefined;
-  const { signed } = plan.state.targets;
-  const version = writer.nextVersion('targets', plan.state.live.targets.signed.version);
-  const nowMs = clock.nowMs();
-  const expires = isoSeconds(nowMs + livesOf(plan.root.signed as RootSigned).targets);
-  const { writ } = signed as { readonly writ?: object };
-  const content = { ...signed, version, expires, writ: { ...writ, signedAt: isoSeconds(nowMs) } };
-  const bytes = await signMetadata(content, signers.targets);
-  const file: ParsedFile<'targets'> = parseEnvelope(bytes, 'targets');
+async function signTargets(
+  writer: RepositoryWriter,
+  { state, root }: CommitPlan,
+  signers: readonly Signer[],
+  clock: Clock,
+): Promise<ParsedFile<'targets'>> {
+  const { signed } = state.targets;
+  const version = writer.nextVersion('targets', state.live.targets.signed.version);
+  const edition = { version, nowMs: clock.nowMs(), lifeMs: livesOf(root.signed).targets };
+  const bytes = await signMetadata(targetsContent(edition, signed.targets, signed), signers);
+  const file = parseEnvelope(bytes, 'targets');
   writer.writeMetadata('targets', version, bytes);
   return file;
 }
@@ -177,10 +157,9 @@ async function signTargets({ writer, plan, signers }: Work, clock: Clock) {
 /** @returns true if the committer's copy of the root was another one */
 function saveAnchor({ root }: CommitPlan, { keys, durableFs }: CommitOptions): boolean {
   if (keys === undefined || !fs.existsSync(keys.path)) return false;
-  const path = join(keys.path, anchorName);
-  const own = readRepositoryFile(path, defaultMetadataLimits.maxRootBytes);
+  const own = readOwnRoot(keys.path);
   const before = own === undefined ? 0 : parseEnvelope(own, 'root').signed.version;
   if (before >= root.signed.version) return false;
-  durableFs.writeFile('keys.root', path, root.bytes, 0o644);
+  durableFs.writeFile('keys.root', join(keys.path, anchorName), root.bytes, 0o644);
   return true;
 }

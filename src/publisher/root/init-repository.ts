@@ -67,46 +67,33 @@ export function initRepository(options: InitOptions): InitResult {
     const facts = { path: options.repository };
     throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
   }
-  const roles = rolesOf(options);
-  const keyPaths = roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)]));
-  // A root that lies there is somebody's trust in another repository.
-  const anchor = join(options.keysDirectory, anchorName);
-  requireNoKeys([...keyPaths, anchor]);
-  const rootBytes = makeWhole({ roles, layout, keyPaths: [...keyPaths, anchor] }, options);
+  const plan = planRoles(options);
+  // Keys too, and a root that lies there: it is somebody's trust in another repository.
+  requireNoKeys(plan.paths);
+  const rootBytes = makeWhole(options, layout, plan);
   return {
-    roles: roles.map(({ role, threshold, keys }) => {
-      const expiresMs = options.clock.nowMs() + options.lives[role];
-      const keyFiles = keys.map(({ path }) => path);
-      return {
-        role,
-        keys: keys.length,
-        threshold,
-        expiresMs,
-        keyFiles,
-        signers: keys.map(({ name }) => name),
-      };
-    }),
+    roles: plan.roles.map(({ role, threshold, keys }) => ({
+      role,
+      keys: keys.length,
+      threshold,
+      expiresMs: options.clock.nowMs() + options.lives[role],
+      keyFiles: keys.map(({ path }) => path),
+      signers: keys.map(({ name }) => name),
+    })),
     rootPath: join(layout.metadata, metadataName('root', 1)),
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
 }
 
-interface Plan {
-  readonly roles: readonly RolePlan[];
-  readonly layout: RepositoryLayout;
-  /** The copy of the root as well. */
-  readonly keyPaths: readonly string[];
-}
-
 /** All or nothing: half a repository, or keys to none, would refuse the next try. @returns the first root */
-function makeWhole({ roles, layout, keyPaths }: Plan, options: InitOptions): Uint8Array {
+function makeWhole(options: InitOptions, layout: RepositoryLayout, plan: InitPlan): Uint8Array {
   try {
-    const holders = makeKeys(roles, options);
+    const holders = makeKeys(plan.roles, options);
     makeDirectories(layout, options.durableFs);
     return writeFirstVersions(layout, holders, options);
   } catch (error) {
     if (isWritError(error)) {
-      const made = [...keyPaths, layout.metadata].filter(isThere);
+      const made = [...plan.paths, layout.metadata].filter(isThere);
       for (const path of made) fs.rmSync(path, { recursive: true, force: true });
     }
     throw error;
@@ -120,26 +107,18 @@ function requireThresholdOf({ rootKeys, rootThreshold, spareRootKey }: InitOptio
     });
   }
   if (rootThreshold < rootKeys || spareRootKey === 'waived') return;
-  throw new WritError(
-    'USAGE',
-    `with ${rootThreshold} of ${rootKeys}, one lost root key ends the repository`,
-    {
-      facts: { rootKeys, rootThreshold },
-      hint: 'Make more root keys than the threshold, or say --yes.',
-    },
-  );
+  const message = `with ${rootThreshold} of ${rootKeys}, one lost root key ends the repository`;
+  throw new WritError('USAGE', message, {
+    facts: { rootKeys, rootThreshold },
+    hint: 'Make more root keys than the threshold, or say --yes.',
+  });
 }
 
 function requireNames({ rootKeys, rootNames = [] }: InitOptions): void {
   const wrong = rootNames.find((name): boolean => !isSignerName(name));
   if (wrong !== undefined) {
-    throw new WritError(
-      'USAGE',
-      'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one',
-      {
-        facts: { actual: wrong.slice(0, 100) },
-      },
-    );
+    const message = 'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one';
+    throw new WritError('USAGE', message, { facts: { actual: wrong.slice(0, 100) } });
   }
   const all = Array.from({ length: rootKeys }, (_, index) => rootName(index, rootNames));
   if (new Set(all).size === all.length && rootNames.length <= rootKeys) return;
@@ -152,47 +131,43 @@ function rootName(index: number, names: readonly string[]): string {
   return names[index] ?? `root-${index + 1}`;
 }
 
-interface KeyPlan {
-  readonly path: string;
-  readonly name: string;
+interface InitPlan {
+  readonly roles: readonly {
+    readonly role: TopLevelRole;
+    readonly threshold: number;
+    readonly keys: readonly { readonly path: string; readonly name: string }[];
+  }[];
+  /** Of everything that is made beside the keys' directory: keys, public keys, the copy of the root. */
+  readonly paths: readonly string[];
 }
 
-interface RolePlan {
-  readonly role: TopLevelRole;
-  readonly threshold: number;
-  readonly keys: readonly KeyPlan[];
-}
-
-function rolesOf(options: InitOptions): readonly RolePlan[] {
-  const { keysDirectory, rootKeys, rootThreshold, rootNames = [] } = options;
-  const key = (file: string, name: string): KeyPlan => ({ path: join(keysDirectory, `${file}.key`), name });
-  const rootKeyPlans = Array.from({ length: rootKeys }, (_, index) => {
+function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions): InitPlan {
+  const key = (file: string, name: string) => ({ path: join(keysDirectory, `${file}.key`), name });
+  const ofRoot = Array.from({ length: rootKeys }, (_, index) => {
     return key(`root-${index + 1}`, rootName(index, rootNames));
   });
-  return [
-    { role: 'root', threshold: rootThreshold, keys: rootKeyPlans },
+  const roles = [
+    { role: 'root', threshold: rootThreshold, keys: ofRoot },
     { role: 'targets', threshold: 1, keys: [key('targets', 'targets')] },
     { role: 'snapshot', threshold: 1, keys: [key('snapshot', 'server')] },
     { role: 'timestamp', threshold: 1, keys: [key('timestamp', 'server')] },
-  ];
+  ] as const;
+  const keyPaths = roles.flatMap(({ keys }) => keys.flatMap(({ path }) => [path, publicPathOf(path)]));
+  return { roles, paths: [...keyPaths, join(keysDirectory, anchorName)] };
 }
 
-interface Holder {
-  readonly signers: readonly KeySigner[];
-  readonly names: readonly string[];
-  readonly threshold: number;
-}
+type Holders = Parameters<typeof rootContent>[1] &
+  Readonly<Record<TopLevelRole, { readonly keys: readonly KeySigner[] }>>;
 
-type Holders = Readonly<Record<TopLevelRole, Holder>>;
-
-function makeKeys(roles: readonly RolePlan[], options: InitOptions): Holders {
+function makeKeys(roles: InitPlan['roles'], options: InitOptions): Holders {
   const { keysDirectory, durableFs, passphrase } = options;
   makeParents(keysDirectory);
   durableFs.ensureDirectory('keys.directory', keysDirectory, 0o700);
-  const locked = passphrase === undefined ? {} : { passphrase };
   const holders = roles.map(({ role, threshold, keys }) => {
-    const signers = keys.map((key) => writeKeyPair({ ...key, durableFs, ...locked }));
-    return [role, { signers, threshold, names: keys.map(({ name }) => name) }] as const;
+    const made = keys.map(({ path, name }) => {
+      return { ...writeKeyPair({ path, name, durableFs, passphrase }), name };
+    });
+    return [role, { keys: made, threshold }] as const;
   });
   // Before anything is signed with them: a repository whose keys a power cut took is lost.
   durableFs.flushDirectory('keys.flush', keysDirectory);
@@ -209,36 +184,22 @@ function makeDirectories(layout: RepositoryLayout, durableFs: DurableFs): void {
 
 /** @returns the first root */
 function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options: InitOptions): Uint8Array {
-  const { clock, lives, durableFs, keysDirectory } = options;
+  const { lives, durableFs, keysDirectory } = options;
   const writer = createWriter(layout, options);
-  const nowMs = clock.nowMs();
+  const nowMs = options.clock.nowMs();
   const edition = (role: TopLevelRole): Edition => ({ version: 1, nowMs, lifeMs: lives[role] });
   const sign = (role: TopLevelRole, content: object): Buffer => {
-    const bytes = signMetadataNow(content, holders[role].signers);
+    const bytes = signMetadataNow(content, holders[role].keys);
     // What we could not read ourselves must not be written.
     parseEnvelope(bytes, role);
     return bytes;
   };
-  const keysOf = (role: TopLevelRole) => {
-    const { signers, threshold, names } = holders[role];
-    return { keys: signers.map((signer) => signer.key), names, threshold };
-  };
-  const rootHolders = {
-    root: keysOf('root'),
-    targets: keysOf('targets'),
-    snapshot: keysOf('snapshot'),
-    timestamp: keysOf('timestamp'),
-  };
-  const root = sign('root', rootContent(edition('root'), rootHolders, lives));
+  const root = sign('root', rootContent(edition('root'), holders, lives));
   const targets = sign('targets', targetsContent(edition('targets'), {}));
-  const snapshot = sign(
-    'snapshot',
-    snapshotContent(edition('snapshot'), {}, new Map([['targets', { version: 1, bytes: targets }]])),
-  );
-  const timestamp = sign(
-    'timestamp',
-    timestampContent(edition('timestamp'), { version: 1, bytes: snapshot }),
-  );
+  const listed = new Map([['targets', { version: 1, bytes: targets }]]);
+  const snapshot = sign('snapshot', snapshotContent(edition('snapshot'), {}, listed));
+  const named = { version: 1, bytes: snapshot };
+  const timestamp = sign('timestamp', timestampContent(edition('timestamp'), named));
   durableFs.writeFile('keys.root', join(keysDirectory, anchorName), root, 0o644);
   writer.writeMetadata('root', 1, root);
   writer.writeMetadata('targets', 1, targets);

@@ -1,30 +1,20 @@
 // From the root of today and what shall be different to the signed part of the next root. Pure; whether the result
 // makes sense is root-rules' to say, and signing it is the people's.
 import { WritError } from '../../core/errors.js';
-import {
-  type RootSigned,
-  specVersion,
-  type TopLevelRole,
-  topLevelRoles,
-} from '../../core/tuf/tuf-metadata.js';
+import { type RootSigned, specVersion, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
 import { shortKeyId, signersOf } from '../keys/signer-names.js';
-import { isoSeconds, livesOf, type Ours, type RoleLives } from '../repository/metadata-content.js';
+import { isoSeconds, livesOf, type Ours, perRole, type RoleLives } from '../repository/metadata-content.js';
 
 /** What shall be different; nothing at all is a re-sign: a new version, and a new life. */
 export interface RootChange {
-  readonly add: readonly RoleKey[];
+  readonly add: readonly { readonly role: TopLevelRole; readonly key: PublicKey }[];
   /** By the name in the root, or eight or more digits of the key id. */
   readonly remove: readonly { readonly role: TopLevelRole; readonly which: string }[];
   /** The only keys of the role from then on. */
   readonly replace: readonly { readonly role: TopLevelRole; readonly keys: readonly PublicKey[] }[];
   readonly thresholds: Partial<Readonly<Record<TopLevelRole, number>>>;
   readonly lives: Partial<RoleLives>;
-}
-
-export interface RoleKey {
-  readonly role: TopLevelRole;
-  readonly key: PublicKey;
 }
 
 export const noChange: RootChange = { add: [], remove: [], replace: [], thresholds: {}, lives: {} };
@@ -35,42 +25,31 @@ export const noChange: RootChange = { add: [], remove: [], replace: [], threshol
  */
 export function changeRoot(base: RootSigned, change: RootChange, nowMs: number): Ours<RootSigned> {
   const names = new Map(signersOf(base));
-  const roles = topLevelRoles.map((role) => [role, keysAfter(base, change, { role, names })] as const);
-  const keys = roles.flatMap(([, held]) => [...held]);
+  const after = perRole((role) => keysAfter(base, change, { role, names }));
+  const keys = Object.fromEntries(Object.values(after).flatMap((held) => [...held]));
   const lives = { ...livesOf(base), ...change.lives };
   const { writ } = base as RootSigned & { readonly writ?: object };
-  const held = new Set(keys.map(([id]) => id));
-  const signers = [...names].filter(([id]) => held.has(id));
+  const signers = Object.fromEntries([...names].filter(([id]) => Object.hasOwn(keys, id)));
   return {
     ...base,
     spec_version: specVersion,
     version: base.version + 1,
     expires: isoSeconds(nowMs + lives.root),
-    keys: Object.fromEntries(keys),
-    roles: Object.fromEntries(
-      roles.map(([role, own]) => {
-        const threshold = change.thresholds[role] ?? base.roles[role].threshold;
-        return [role, { keyids: [...own.keys()], threshold }];
-      }),
-    ) as unknown as RootSigned['roles'],
-    writ: {
-      ...writ,
-      signedAt: isoSeconds(nowMs),
-      livesMs: lives,
-      signers: Object.fromEntries(signers),
-    },
+    keys,
+    roles: perRole((role) => {
+      const threshold = change.thresholds[role] ?? base.roles[role].threshold;
+      return { keyids: [...after[role].keys()], threshold };
+    }),
+    writ: { ...writ, signedAt: isoSeconds(nowMs), livesMs: lives, signers },
   };
 }
 
-type Held = ReadonlyMap<string, RootSigned['keys'][string]>;
-
-interface RoleInChange {
-  readonly role: TopLevelRole;
-  /** Gets the names of the new keys. */
-  readonly names: Map<string, string>;
-}
-
-function keysAfter(base: RootSigned, change: RootChange, { role, names }: RoleInChange): Held {
+/** @param names gets those of the new keys */
+function keysAfter(
+  base: RootSigned,
+  change: RootChange,
+  { role, names }: { readonly role: TopLevelRole; readonly names: Map<string, string> },
+): ReadonlyMap<string, RootSigned['keys'][string]> {
   const listed = base.roles[role].keyids.flatMap((id) => {
     const key = base.keys[id];
     return key === undefined ? [] : [[id, key] as const];

@@ -68,12 +68,7 @@ export interface OnlineSigningOptions {
   readonly roles?: readonly OnlineRole[];
   readonly clock: Clock;
   /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
-  readonly next?: NextRoot;
-}
-
-export interface NextRoot {
-  readonly root: ParsedFile<'root'>;
-  readonly write: () => void;
+  readonly next?: { readonly root: ParsedFile<'root'>; readonly write: () => void };
 }
 
 /**
@@ -96,7 +91,7 @@ export async function signOnline(options: OnlineSigningOptions): Promise<SignedV
   const version = liveVersion(state, 'timestamp') + 1;
   const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
-  await verifyAsClient({ state, timestamp, clock, ...(next === undefined ? {} : { next: next.root }) });
+  await verifyAsClient({ state, timestamp, clock, next: next?.root });
   next?.write();
   writer.goLive(timestamp);
   return { targets: targets.signed.version, snapshot: snapshot.version, timestamp: version };

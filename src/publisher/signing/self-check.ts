@@ -13,31 +13,62 @@ import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { invalid, type LiveSet, type RepositoryState } from '../repository/repository-state.js';
 
-export interface SelfCheckOptions {
+interface Place {
+  /** Of the repository. */
+  readonly directory: string;
+  /** Files that do not lie there yet, by path, as `metadata/timestamp.json`. */
+  readonly overlay?: ReadonlyMap<string, Uint8Array>;
+  readonly clock: Clock;
+}
+
+/** Hosts with these stores, that take whatever there is at the place; in memory, so that nothing is written. */
+async function asHosts(
+  { directory, overlay = new Map(), clock }: Place,
+  act: (refreshed: (store: TrustStore) => Promise<RepositoryClient>) => Promise<unknown>,
+): Promise<void> {
+  const files = openRepositorySource(pathToFileURL(directory).href, { clock, version: 'self-check' });
+  const source = overlaySource(files, overlay);
+  try {
+    await act(async (store) => {
+      const client = openRepositoryClient({ source, store, clock });
+      await client.refresh({ conditional: 'no' });
+      return client;
+    });
+  } finally {
+    await source.close();
+  }
+}
+
+/**
+ * As a host that has nothing yet; no archive is read.
+ * @param anchor the root that the host is shipped with
+ * @throws WritError whatever the host would say: METADATA_*, SIGNATURE_*, ROOT_CHAIN_TOO_LONG, DOWNLOAD_TOO_LARGE
+ */
+export function refreshAsNewHost(anchor: Uint8Array, place: Place): Promise<void> {
+  return asHosts(place, (refreshed) => refreshed(memoryTrustStore(anchor)));
+}
+
+interface NextFiles {
   readonly state: RepositoryState;
   /** Not live yet; everything that it leads to lies in its place already. */
   readonly timestamp: Uint8Array;
   /** Not live yet either: the next root of a ceremony. */
-  readonly next?: ParsedFile<'root'>;
+  readonly next?: ParsedFile<'root'> | undefined;
   readonly clock: Clock;
 }
 
 /** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
-export async function verifyAsClient({ state, timestamp, next, clock }: SelfCheckOptions): Promise<void> {
-  const location = pathToFileURL(state.layout.directory).href;
+export async function verifyAsClient({ state, timestamp, next, clock }: NextFiles): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', timestamp]]);
   if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
-  const source = overlaySource(openRepositorySource(location, { clock, version: 'self-check' }), overlay);
   try {
-    const newHost = openRepositoryClient({ source, store: memoryTrustStore(state.anchor), clock });
-    await newHost.refresh({ conditional: 'no' });
-    for (const entry of changedReleases(state)) await verifyArchive(newHost, entry);
-    const oldHost = openRepositoryClient({ source, store: storeOf(state), clock });
-    await oldHost.refresh({ conditional: 'no' });
+    await asHosts({ directory: state.layout.directory, overlay, clock }, async (refreshed) => {
+      const newHost = await refreshed(memoryTrustStore(state.anchor));
+      for (const entry of changedReleases(state)) await verifyArchive(newHost, entry);
+      await refreshed(storeOf(state));
+    });
   } catch (error) {
     throw invalid(error);
-  } finally {
-    await source.close();
   }
 }
 

@@ -1,7 +1,6 @@
 // What a delegation changes: the roles that the targets delegate to, their keys and names, and which role lists which
 // release from then on. Pure over a repository's state; whether it may is delegation-rules'; signs and writes nothing.
 import { WritError } from '../../core/errors.js';
-import { keyId } from '../../core/tuf/signature-schemes.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type {
   DelegatedRole,
@@ -11,7 +10,7 @@ import type {
   TargetFile,
 } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
-import { signersOf } from '../keys/signer-names.js';
+import { shortKeyId, signersOf } from '../keys/signer-names.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
 import { type HandOver, handedOverBy, targetsListedBy } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
@@ -27,7 +26,7 @@ import {
 export interface DelegationPlan {
   readonly role: string;
   readonly kind: 'created' | 'changed' | 'removed';
-  readonly before?: DelegatedRole;
+  readonly before?: DelegatedRole | undefined;
   readonly after?: DelegatedRole;
   /** Paths of releases that another role lists from now on. */
   readonly moved: readonly string[];
@@ -85,55 +84,47 @@ function roleAfter(role: string, before: DelegatedRole | undefined, change: Chan
   };
 }
 
-interface Roles {
-  readonly before: DelegatedRole | undefined;
-  readonly after: DelegatedRole;
-}
-
 function planChange(
   state: RepositoryState,
   request: DelegationRequest,
-  { before, after }: Roles,
+  { before, after }: { readonly before: DelegatedRole | undefined; readonly after: DelegatedRole },
 ): DelegationPlan | undefined {
   const { targets } = state;
-  const own = targetsListedBy(state, after.name);
+  const { role } = request;
+  const { keys: added = [], lifeMs } = request.change ?? {};
+  const own = targetsListedBy(state, role);
   const taken = pathsOf(targets.signed.targets).filter((path) => matchesPath(after, path));
   const left = pathsOf(own).filter((path) => !matchesPath(after, path));
-  requireHandOver(request, { taken, left, role: after.name });
-  const next = delegationsWith(state, after, request.change?.keys ?? []);
-  const current = state.delegated.get(after.name);
-  const vouched = current !== undefined && isVouchedBy(withDelegations(targets, next), after.name, current);
-  const listed = {
-    ...pick(own, (path) => matchesPath(after, path)),
-    ...pick(targets.signed.targets, (path) => taken.includes(path)),
-  };
-  const newest = current?.signed.version ?? 0;
-  const handOver: HandOver = {
-    after: Math.max(newest, versionIn(state.live.snapshot.signed.meta, after.name)),
-    targets: listed,
-  };
+  requireHandOver(request, { taken, left, role });
+  const delegations = delegationsWith(targets, after, added);
+  const current = state.delegated.get(role);
+  const next = { ...targets, signed: { ...targets.signed, delegations } };
+  const vouched = current !== undefined && isVouchedBy(next, role, current);
   const needsSignature = !vouched || taken.length > 0 || left.length > 0;
-  const lives = { ...delegatedLives(targets) };
-  if (request.change?.lifeMs !== undefined) lives[after.name] = request.change.lifeMs;
+  const handOver: HandOver = {
+    after: Math.max(current?.signed.version ?? 0, versionIn(state.live.snapshot.signed.meta, role)),
+    targets: {
+      ...pick(own, (path) => matchesPath(after, path)),
+      ...pick(targets.signed.targets, (path) => taken.includes(path)),
+    },
+  };
   const plan: DelegationPlan = {
-    role: after.name,
+    role,
     kind: before === undefined ? 'created' : 'changed',
-    ...(before === undefined ? {} : { before }),
+    before,
     after,
     moved: [...taken, ...left],
     needsSignature,
-    names: namesOf(state, after, request.change?.keys ?? []),
+    names: namesOf(targets, after, added),
     targets: {
       ...pick(targets.signed.targets, (path) => !taken.includes(path)),
       ...pick(own, (path) => left.includes(path)),
     },
-    delegations: next,
+    delegations,
     ours: {
-      handedOver: needsSignature
-        ? { ...handedOverBy(targets), [after.name]: handOver }
-        : handedOverBy(targets),
-      livesMs: lives,
-      signers: signersAfter(state, next, request.change?.keys ?? []),
+      handedOver: { ...handedOverBy(targets), ...(needsSignature ? { [role]: handOver } : {}) },
+      livesMs: { ...delegatedLives(targets), ...(lifeMs === undefined ? {} : { [role]: lifeMs }) },
+      signers: signersAfter(targets, delegations, added),
     },
   };
   return isSame(state, plan, request) ? undefined : plan;
@@ -151,88 +142,65 @@ function planRemoval(
   const roles = delegatedRolesOf(targets).filter(({ name }) => name !== role);
   const { [role]: _gone, ...handedOver } = handedOverBy(targets);
   const { [role]: _life, ...livesMs } = delegatedLives(targets);
-  const delegations = { keys: keysOf(state, roles, []), roles };
+  const delegations = { keys: keysOf(targets, roles, []), roles };
   return {
     role,
     kind: 'removed',
     before,
     moved: pathsOf(own),
     needsSignature: false,
-    names: namesOf(state, before, []),
+    names: namesOf(targets, before, []),
     targets: { ...targets.signed.targets, ...own },
     delegations,
-    ours: { handedOver, livesMs, signers: signersAfter(state, delegations, []) },
+    ours: { handedOver, livesMs, signers: signersAfter(targets, delegations, []) },
   };
 }
 
-function delegationsWith(
-  state: RepositoryState,
-  after: DelegatedRole,
-  added: readonly PublicKey[],
-): Delegations {
-  const others = delegatedRolesOf(state.targets);
+type Targets = ParsedFile<'targets'>;
+
+function delegationsWith(targets: Targets, after: DelegatedRole, added: readonly PublicKey[]): Delegations {
+  const others = delegatedRolesOf(targets);
   const isNew = !others.some(({ name }) => name === after.name);
   const roles = isNew ? [...others, after] : others.map((role) => (role.name === after.name ? after : role));
-  return { keys: keysOf(state, roles, added), roles };
+  return { keys: keysOf(targets, roles, added), roles };
 }
 
 /** The keys that some role still has; those of a role that went go with it. */
 function keysOf(
-  { targets }: RepositoryState,
+  targets: Targets,
   roles: readonly DelegatedRole[],
   added: readonly PublicKey[],
 ): Record<string, MetadataKey> {
   const used = new Set(roles.flatMap(({ keyids }) => keyids));
   const known = Object.entries(targets.signed.delegations?.keys ?? {});
-  const all = [...known, ...added.map(({ key }) => [keyId(key), key] as const)];
+  const all = [...known, ...added.map(({ key, keyId }) => [keyId, key] as const)];
   return Object.fromEntries(all.filter(([id]) => used.has(id)));
 }
 
-function signersAfter(
-  { targets }: RepositoryState,
-  { keys }: Delegations,
-  added: readonly PublicKey[],
-): Record<string, string> {
-  const names = new Map([
-    ...signersOf(targets.signed),
-    ...added.map((key) => [key.keyId, key.name] as const),
-  ]);
-  return Object.fromEntries([...names].filter(([id]) => Object.hasOwn(keys, id)));
+/** @returns names by key id: those that the targets have, and the new ones in their place */
+function namesWith({ signed }: Targets, added: readonly PublicKey[]): ReadonlyMap<string, string> {
+  return new Map([...signersOf(signed), ...added.map(({ keyId, name }) => [keyId, name] as const)]);
 }
 
-function namesOf(
-  { targets }: RepositoryState,
-  { keyids }: DelegatedRole,
-  added: readonly PublicKey[],
-): ReadonlyMap<string, string> {
-  const known = signersOf(targets.signed);
-  const given = new Map(added.map((key) => [key.keyId, key.name]));
-  return new Map(keyids.map((id) => [id, given.get(id) ?? known.get(id) ?? id.slice(0, 8)]));
+function signersAfter(targets: Targets, { keys }: Delegations, added: readonly PublicKey[]) {
+  return Object.fromEntries([...namesWith(targets, added)].filter(([id]) => Object.hasOwn(keys, id)));
 }
 
-function withDelegations(targets: ParsedFile<'targets'>, delegations: Delegations): ParsedFile<'targets'> {
-  return { ...targets, signed: { ...targets.signed, delegations } };
+function namesOf(targets: Targets, { keyids }: DelegatedRole, added: readonly PublicKey[]) {
+  const names = namesWith(targets, added);
+  return new Map(keyids.map((id) => [id, names.get(id) ?? shortKeyId(id)]));
 }
 
 function isSame({ targets }: RepositoryState, plan: DelegationPlan, { change }: DelegationRequest): boolean {
   const { before, after, moved } = plan;
   const life = delegatedLives(targets)[plan.role];
+  if (before === undefined || after === undefined || moved.length > 0) return false;
   const sameLife = change?.lifeMs === undefined || change.lifeMs === life;
-  return (
-    before !== undefined &&
-    moved.length === 0 &&
-    sameLife &&
-    JSON.stringify(normal(before)) === JSON.stringify(normal(after))
-  );
+  return sameLife && JSON.stringify(normal(before)) === JSON.stringify(normal(after));
 }
 
-function normal(role: DelegatedRole | undefined): object {
-  return {
-    keyids: [...(role?.keyids ?? [])].sort(),
-    paths: [...(role?.paths ?? [])].sort(),
-    threshold: role?.threshold,
-    terminating: role?.terminating,
-  };
+function normal({ keyids, paths = [], threshold, terminating }: DelegatedRole): object {
+  return { keyids: [...keyids].sort(), paths: [...paths].sort(), threshold, terminating };
 }
 
 function pathsOf(targets: Readonly<Record<string, TargetFile>>): string[] {

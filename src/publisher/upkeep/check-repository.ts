@@ -1,13 +1,26 @@
 // `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
-import { isWritError } from '../../core/errors.js';
-import { type CheckedRelease, checkArchive } from '../archive/check-archive.js';
+import { type ErrorCode, isWritError } from '../../core/errors.js';
+import { checkArchive } from '../archive/check-archive.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isWaiting, readRepositoryState } from '../repository/repository-state.js';
-import { type CheckedRoles, checkRoles, checkRoots, type RoleCount } from './check-roles.js';
-import type { CheckOptions, CheckProblem, Findings } from './finding.js';
-import { refreshAsNewHost } from './new-host.js';
+import { refreshAsNewHost } from '../signing/self-check.js';
+import {
+  type CheckedRoles,
+  type CheckOptions,
+  checkRoles,
+  checkRoots,
+  type Findings,
+  type RoleCount,
+} from './check-roles.js';
+
+export interface CheckProblem {
+  readonly code: ErrorCode;
+  /** The file, below the repository. */
+  readonly where: string;
+  readonly message: string;
+}
 
 export interface CheckReport {
   readonly problems: readonly CheckProblem[];
@@ -33,19 +46,12 @@ export async function checkRepository(options: CheckOptions): Promise<CheckRepor
   const roles = roots && checkRoles(layout, findings, { ...options, roots });
   // Our own rules in one run see what single checks overlook; behind a problem they would only say it again.
   if (roots !== undefined && result.problems.length === 0) {
-    const host = { directory: layout.directory, anchor: roots.anchor, clock: options.clock };
-    await findings.attemptLater('metadata', () => refreshAsNewHost(host));
+    const place = { directory: layout.directory, clock: options.clock };
+    await findings.attemptLater('metadata', () => refreshAsNewHost(roots.anchor, place));
   }
   if (result.problems.length === 0) checkWaiting(layout, findings, options);
-  const archives =
-    roles === undefined ? { count: 0, bytes: 0 } : await checkArchives(layout, roles, findings, options);
-  return {
-    ...result,
-    roots: roots?.count ?? 0,
-    roles: roles?.counts ?? [],
-    archives: archives.count,
-    archiveBytes: archives.bytes,
-  };
+  const archives = await checkArchives(layout, roles?.releases ?? [], findings, options);
+  return { ...result, roots: roots?.count ?? 0, roles: roles?.counts ?? [], ...archives };
 }
 
 function createFindings() {
@@ -89,19 +95,17 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, { keysDirect
 
 async function checkArchives(
   layout: RepositoryLayout,
-  { releases }: CheckedRoles,
+  releases: CheckedRoles['releases'],
   findings: Findings,
   options: CheckOptions,
-): Promise<{ count: number; bytes: number }> {
-  const total = { count: 0, bytes: 0 };
+): Promise<Pick<CheckReport, 'archives' | 'archiveBytes'>> {
+  let archiveBytes = 0;
   const unpacked = new Set<string>();
   for (const [index, { path, file }] of releases.entries()) {
     options.report.begin('archives', `${index + 1} of ${releases.length}   ${path}`);
-    const checked = await findings.attemptLater<CheckedRelease>(path, () =>
-      checkArchive({ ...options, layout, path, file, unpacked }),
-    );
-    total.count += 1;
-    total.bytes += checked?.bytes ?? 0;
+    const check = () => checkArchive({ ...options, layout, path, file, unpacked });
+    const isWhole = (await findings.attemptLater(path, check)) !== undefined;
+    if (isWhole) archiveBytes += file.length;
   }
-  return total;
+  return { archives: releases.length, archiveBytes };
 }

@@ -2,7 +2,11 @@
 // is judged by itself, so that one that is wrong hides nothing of the others.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
-import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import {
+  type ArchiveLimits,
+  defaultMetadataLimits as limits,
+  metadataBytesByRole,
+} from '../../core/limits.js';
 import {
   requireDigests,
   requireFresh,
@@ -19,17 +23,34 @@ import {
   type TargetFile,
   type TopLevelRole,
 } from '../../core/tuf/tuf-metadata.js';
-import { readDelegatedFile } from '../repository/delegated-files.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
 import {
   metadataName,
   type RepositoryLayout,
   readRepositoryFile,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
-import { anchorName } from '../repository/repository-state.js';
-import type { CheckOptions, Findings } from './finding.js';
+import { readOwnRoot } from '../repository/repository-state.js';
 
-export interface CheckedRoots {
+export interface Findings {
+  /** Runs a check; what it refuses becomes a problem of `where`. @returns undefined then */
+  attempt<T>(where: string, act: () => T): T | undefined;
+  attemptLater<T>(where: string, act: () => Promise<T>): Promise<T | undefined>;
+  note(text: string): void;
+}
+
+export interface CheckOptions {
+  readonly repository: string;
+  /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
+  readonly keysDirectory?: string;
+  readonly limits: ArchiveLimits;
+  readonly clock: Clock;
+  readonly report: { begin(step: string, text?: string): void };
+  readonly signal?: AbortSignal;
+}
+
+interface CheckedRoots {
   /** What everything was verified from. */
   readonly anchor: Uint8Array;
   readonly newest: ParsedFile<'root'>;
@@ -55,14 +76,10 @@ export function checkRoots(
   { keysDirectory, clock }: CheckOptions,
 ): CheckedRoots | undefined {
   const versions = versionsOnDisk(layout, 'root');
-  const own =
-    keysDirectory === undefined
-      ? undefined
-      : readRepositoryFile(join(keysDirectory, anchorName), limits.maxRootBytes);
+  const own = readOwnRoot(keysDirectory);
   const begin = findings.attempt('metadata/1.root.json', () => {
     const first = readFile(layout, metadataName('root', 1), limits.maxRootBytes);
-    const set = trustFirstRoot(own ?? first);
-    return { set, anchor: own ?? first };
+    return { set: trustFirstRoot(own ?? first), anchor: own ?? first };
   });
   if (begin === undefined) return undefined;
   let { set } = begin;
@@ -90,15 +107,11 @@ function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile
   throw new WritError('ROOT_NOT_LINKED', `${name} is not the publisher's copy of it`, { facts: { name } });
 }
 
-interface RolesContext extends CheckOptions {
-  readonly roots: CheckedRoots;
-}
-
 /** Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at. */
 export function checkRoles(
   layout: RepositoryLayout,
   findings: Findings,
-  { roots, clock }: RolesContext,
+  { roots, clock }: CheckOptions & { readonly roots: CheckedRoots },
 ): CheckedRoles {
   const counts: RoleCount[] = [];
   const releases = new Map<string, TargetFile>();
@@ -110,7 +123,7 @@ export function checkRoles(
     const file = findings.attempt(`metadata/${name}`, read);
     if (file === undefined) return undefined;
     findings.attempt(`metadata/${name}`, () => requireFresh(file, clock.nowMs()));
-    const targets = targetsOf(file);
+    const targets = file.signed._type === 'targets' ? file.signed.targets : {};
     counts.push({ role: file.name, version: file.signed.version, targets: Object.keys(targets).length });
     // What the role before lists already, hosts find there.
     for (const [path, target] of Object.entries(targets)) {
@@ -121,54 +134,40 @@ export function checkRoles(
   const checkNamed = <Role extends 'snapshot' | 'targets'>(role: Role, meta: MetaFile | undefined) => {
     if (meta === undefined) return undefined;
     const name = metadataName(role, meta.version);
-    return check(name, () => readRole(layout, { role, name, meta, root }));
+    return check(name, () => readRole(layout, root, role, name, meta));
   };
-  const timestamp = check('timestamp.json', () =>
-    readRole(layout, { role: 'timestamp', name: 'timestamp.json', root }),
-  );
+  const timestamp = check('timestamp.json', () => readRole(layout, root, 'timestamp', 'timestamp.json'));
   const snapshot = checkNamed('snapshot', timestamp?.signed.meta['snapshot.json']);
   const targets = checkNamed('targets', snapshot?.signed.meta['targets.json']);
-  for (const role of targets?.signed.delegations?.roles ?? []) {
+  for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];
     if (targets === undefined || meta === undefined) findings.note(`${role.name} has signed nothing yet`);
-    else
-      check(metadataName(role.name, meta.version), () =>
-        readTeam(layout, { delegator: targets, role, meta }),
-      );
+    else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
 }
 
-function targetsOf({ signed }: ParsedFile<TopLevelRole>): Readonly<Record<string, TargetFile>> {
-  return signed._type === 'targets' ? signed.targets : {};
-}
-
-interface TeamToRead {
-  readonly delegator: ParsedFile<'targets'>;
-  readonly role: DelegatedRole;
-  readonly meta: MetaFile;
-}
-
-function readTeam(layout: RepositoryLayout, { delegator, role, meta }: TeamToRead): ParsedFile<'targets'> {
+function readTeam(
+  layout: RepositoryLayout,
+  delegator: ParsedFile<'targets'>,
+  role: DelegatedRole,
+  meta: MetaFile,
+): ParsedFile<'targets'> {
   const file = readDelegatedFile(layout, { delegator, role, version: meta.version });
   requireDigests(role.name, meta, file.bytes);
   requireVersion(role.name, meta, file.signed.version);
   return file;
 }
 
-interface RoleToRead<Role> {
-  readonly role: Role;
-  readonly name: string;
-  /** What names it; nothing names the timestamp. */
-  readonly meta?: MetaFile;
-  readonly root: ParsedFile<'root'>;
-}
-
 const maxBytesOf = metadataBytesByRole(limits);
 
+/** @param meta what names it; nothing names the timestamp */
 function readRole<Role extends 'timestamp' | 'snapshot' | 'targets'>(
   layout: RepositoryLayout,
-  { role, name, meta, root }: RoleToRead<Role>,
+  root: ParsedFile<'root'>,
+  role: Role,
+  name: string,
+  meta?: MetaFile,
 ): ParsedFile<Role> {
   const bytes = readFile(layout, name, maxBytesOf[role]);
   if (meta !== undefined) requireDigests(role, meta, bytes);

@@ -42,11 +42,6 @@ export function planCollection(options: CollectOptions): readonly Collectable[] 
   return [...collectMetadata(state.layout, kept), ...collectArchives(state.layout, kept, options)];
 }
 
-export interface RemoveOptions extends CollectOptions {
-  readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
-}
-
 /**
  * Removes what was planned and still may go, under the repository's lock.
  * @param planned as a person has seen it: nothing else is removed
@@ -55,7 +50,7 @@ export interface RemoveOptions extends CollectOptions {
  */
 export async function removeCollected(
   planned: readonly Collectable[],
-  options: RemoveOptions,
+  options: CollectOptions & { readonly durableFs: DurableFs; readonly lockWaitMs: number },
 ): Promise<readonly Collectable[]> {
   return withRepository({ ...options, holder: 'gc' }, async ({ layout }) => {
     const seen = new Set(planned.map(({ path }) => path));
@@ -99,13 +94,13 @@ function lastVersions(
 ): Set<number> {
   const versions = versionsOnDisk(layout, role);
   const upToLive = versions.filter((version) => version <= liveVersion);
-  const stay = new Set([...versions.filter((version) => version > liveVersion), ...upToLive.slice(-keep)]);
+  const stay = new Set(versions.slice(Math.max(upToLive.length - keep, 0)));
   for (const [index, version] of upToLive.entries()) {
     const next = upToLive[index + 1];
     // Superseded when the next one was written: until then every client was sent here.
-    const since =
-      next === undefined ? undefined : changedAtMs(join(layout.metadata, metadataName(role, next)));
-    if (since === undefined || clock.nowMs() - since < graceMs) stay.add(version);
+    const isYoung = (later: number): boolean =>
+      clock.nowMs() - changedAtMs(join(layout.metadata, metadataName(role, later))) < graceMs;
+    if (next === undefined || isYoung(next)) stay.add(version);
   }
   return stay;
 }

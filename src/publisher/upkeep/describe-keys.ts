@@ -2,24 +2,23 @@
 // delegations below it. Reads, and decides nothing; opens no secret.
 import { join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
-import { type RootSigned, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
+import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { keyFilesIn, keyIdOf } from '../keys/key-directory.js';
 import { readKeyFile } from '../keys/key-file.js';
 import { signersOf } from '../keys/signer-names.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { readRepositoryState, readRoots } from '../repository/repository-state.js';
 
-export interface KnownKey {
-  readonly file: string;
-  readonly name: string;
-  readonly keyId: string;
-  readonly encrypted: boolean;
-  /** Top-level and delegated roles, by name. */
-  readonly roles: readonly string[];
-}
-
 export interface KeyDescription {
-  readonly keys: readonly KnownKey[];
+  readonly keys: readonly {
+    readonly file: string;
+    readonly name: string;
+    readonly keyId: string;
+    readonly encrypted: boolean;
+    /** Top-level and delegated roles, by name. */
+    readonly roles: readonly string[];
+  }[];
   /** Key files that cannot be read. */
   readonly unreadable: readonly string[];
 }
@@ -45,7 +44,7 @@ interface Holders {
   readonly roles: readonly { readonly name: string; readonly keyids: readonly string[] }[];
 }
 
-function describe(path: string, holders: readonly Holders[]): Omit<KnownKey, 'file'> | undefined {
+function describe(path: string, holders: readonly Holders[]) {
   try {
     const file = readKeyFile(path);
     if (file === undefined) return undefined;
@@ -66,23 +65,16 @@ function describe(path: string, holders: readonly Holders[]): Omit<KnownKey, 'fi
 
 function holdersIn(repository: string, keysDirectory: string): Holders[] {
   const layout = layoutOf(repository);
-  const root = readRoots(layout, keysDirectory).roots.at(-1);
-  const own = root === undefined ? [] : [{ signed: root.signed, roles: rolesOf(root.signed) }];
-  return [...own, ...delegations(repository, keysDirectory)];
-}
-
-function rolesOf({ roles }: RootSigned): Holders['roles'] {
-  return topLevelRoles.map((name) => ({ name, keyids: roles[name].keyids }));
-}
-
-/** A repository that waits for somebody's signature still has its keys. */
-function delegations(repository: string, keysDirectory: string): Holders[] {
+  const { roots } = readRoots(layout, keysDirectory);
+  const own = roots.slice(-1).map(({ signed }) => {
+    return { signed, roles: topLevelRoles.map((name) => ({ name, keyids: signed.roles[name].keyids })) };
+  });
   try {
-    const { signed } = readRepositoryState(layoutOf(repository), keysDirectory).targets;
-    const { delegations } = signed as { readonly delegations?: { readonly roles?: Holders['roles'] } };
-    return [{ signed, roles: delegations?.roles ?? [] }];
+    const { targets } = readRepositoryState(layout, keysDirectory);
+    return [...own, { signed: targets.signed, roles: delegatedRolesOf(targets) }];
   } catch (error) {
-    if (isWritError(error)) return [];
+    // A repository that waits for somebody's signature still has its keys.
+    if (isWritError(error)) return own;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import { join, resolve, sep } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { digestFromHex } from '../../core/names.js';
-import { parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
@@ -23,7 +23,7 @@ import {
 } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { withRepository } from '../repository/repository-writer.js';
-import { refreshAsNewHost } from './new-host.js';
+import { refreshAsNewHost } from '../signing/self-check.js';
 
 export interface ExportOptions {
   readonly repository: string;
@@ -65,7 +65,7 @@ export async function exportRepository(options: ExportOptions): Promise<ExportRe
     const names = copyMetadata(state, to, options.durableFs);
     // One flush for all: nothing counts before the timestamp.
     await options.durableFs.flushTree('export.flush', to.directory);
-    await verifyExport(state, to, options.clock);
+    await verifyExport(state, to.directory, options.clock);
     options.durableFs.writeFile('export.timestamp', to.timestamp, state.live.timestamp.bytes, 0o644);
     const removed = removeOld(to, names, releases, options.durableFs);
     const bytes = releases.reduce((total, { file }) => total + file.length, 0);
@@ -73,17 +73,13 @@ export async function exportRepository(options: ExportOptions): Promise<ExportRe
   });
 }
 
-function chosenReleases(
-  state: RepositoryState,
-  bundles: readonly string[] | undefined,
-): readonly ListedRelease[] {
+function chosenReleases(state: RepositoryState, bundles?: readonly string[]): readonly ListedRelease[] {
   const all = liveReleasesOf(state);
-  if (bundles === undefined) return all;
-  const unknown = bundles.find((bundle) => !all.some(({ release }) => release.bundle === bundle));
-  if (unknown === undefined) return all.filter(({ release }) => bundles.includes(release.bundle));
-  throw new WritError('RELEASE_UNKNOWN', `the repository lists no ${unknown}`, {
-    facts: { bundle: unknown },
-  });
+  const bundle = bundles?.find((one) => !all.some(({ release }) => release.bundle === one));
+  if (bundle !== undefined) {
+    throw new WritError('RELEASE_UNKNOWN', `the repository lists no ${bundle}`, { facts: { bundle } });
+  }
+  return bundles === undefined ? all : all.filter(({ release }) => bundles.includes(release.bundle));
 }
 
 /** An export goes where nothing is, or over an older export of the same repository; never over anything else. */
@@ -92,18 +88,19 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
   const source = fs.realpathSync(layout.directory);
   const target = fs.existsSync(to.directory) ? fs.realpathSync(to.directory) : to.directory;
   if (inside(source, target) || inside(target, source)) {
-    throw new WritError('USAGE', 'DIR and the repository lie in each other', {
-      facts: { path: to.directory },
-    });
+    const facts = { path: to.directory };
+    throw new WritError('USAGE', 'DIR and the repository lie in each other', { facts });
   }
   const names = listNames(to.directory).filter((name) => name !== 'lost+found');
   if (names.length === 0) return;
-  const root = readRepositoryFile(join(to.metadata, metadataName('root', 1)), limits.maxRootBytes);
-  const own =
-    readRepositoryFile(join(layout.metadata, metadataName('root', 1)), limits.maxRootBytes) ?? anchor;
-  if (
-    root === undefined ? names.some((name) => name !== 'metadata' && name !== 'targets') : !root.equals(own)
-  ) {
+  const firstRoot = ({ metadata }: RepositoryLayout): Buffer | undefined =>
+    readRepositoryFile(join(metadata, metadataName('root', 1)), limits.maxRootBytes);
+  const root = firstRoot(to);
+  const isForeign =
+    root === undefined
+      ? names.some((name) => name !== 'metadata' && name !== 'targets')
+      : !root.equals(firstRoot(layout) ?? anchor);
+  if (isForeign) {
     const facts = { path: to.directory, found: names.slice(0, 5) };
     throw new WritError('REPOSITORY_EXISTS', `${to.directory} holds something else`, { facts });
   }
@@ -137,14 +134,9 @@ async function copyArchives(
     report.begin('export', `${bundle} ${channel}`);
     durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
     const name = join(bundle, archiveNameOf(entry));
-    const digest = entry.file.hashes['sha256'] ?? '';
-    const verdict = await copyArchive({
-      from: join(layout.targets, name),
-      to: join(to.targets, name),
-      length: entry.file.length,
-      digestHex: digest,
-      durableFs,
-    });
+    const { length, hashes } = entry.file;
+    const ends = { from: join(layout.targets, name), to: join(to.targets, name) };
+    const verdict = await copyArchive({ ...ends, length, digestHex: hashes['sha256'] ?? '', durableFs });
     if (verdict === 'copied') copied += 1;
   }
   return copied;
@@ -153,9 +145,8 @@ async function copyArchives(
 function archiveNameOf({ release, file }: ListedRelease): string {
   const digest = digestFromHex(file.hashes['sha256']);
   if (digest !== undefined) return archiveName(release.channel, digest);
-  throw new WritError('REPOSITORY_INVALID', `${release.bundle} has no digest`, {
-    facts: { bundle: release.bundle },
-  });
+  const { bundle } = release;
+  throw new WritError('REPOSITORY_INVALID', `${bundle} has no digest`, { facts: { bundle } });
 }
 
 /** @returns the names of all that is live, timestamp.json included; it alone is not written yet */
@@ -181,14 +172,10 @@ function copyMetadata(
 }
 
 /** The export as a host will see it: from the first root, before its timestamp lies there. */
-async function verifyExport(
-  { anchor, live }: RepositoryState,
-  to: RepositoryLayout,
-  clock: Clock,
-): Promise<void> {
-  const overlay = new Map([['metadata/timestamp.json', live.timestamp.bytes]]);
+async function verifyExport(state: RepositoryState, directory: string, clock: Clock): Promise<void> {
+  const overlay = new Map([['metadata/timestamp.json', state.live.timestamp.bytes]]);
   try {
-    await refreshAsNewHost({ directory: to.directory, anchor, overlay, clock });
+    await refreshAsNewHost(state.anchor, { directory, overlay, clock });
   } catch (error) {
     throw invalid(error);
   }
@@ -215,9 +202,11 @@ function removeOld(
 }
 
 function firstExpiry({ live }: RepositoryState): ExportResult['expires'] {
-  const roles = [live.root, live.targets, ...live.delegated.values(), live.snapshot, live.timestamp];
-  const [first] = roles
-    .map(({ name, expiresAtMs }) => ({ role: name, atMs: expiresAtMs }))
-    .sort((a, b) => a.atMs - b.atMs);
-  return first ?? { role: 'timestamp', atMs: live.timestamp.expiresAtMs };
+  const { name: role, expiresAtMs: atMs } = [
+    live.targets,
+    ...live.delegated.values(),
+    live.snapshot,
+    live.timestamp,
+  ].reduce<ParsedFile<TopLevelRole>>((a, b) => (b.expiresAtMs < a.expiresAtMs ? b : a), live.root);
+  return { role, atMs };
 }

@@ -13,7 +13,7 @@ export interface AttemptOptions {
   readonly patienceMs: number;
   /** `all` asks those too that wanted to be left alone for a while (Retry-After); `due` by default. */
   readonly ask?: 'due' | 'all';
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal | undefined;
 }
 
 export interface Attempted<Value> {

@@ -81,10 +81,7 @@ async function* streamTarget(
   }
 }
 
-interface WantedRange {
-  readonly length: number;
-  readonly offset: number;
-}
+type WantedRange = Readonly<Record<'length' | 'offset', number>>;
 
 /** @returns how many bytes of the body the caller has already: all of them if the range was ignored */
 function requireRange(exchange: HttpExchange, wanted: WantedRange, url: string): number {

@@ -8,8 +8,8 @@ export type FetchVerdict =
 export interface FetchOptions {
   readonly maxBytes: number;
   /** Of the copy at hand: the source may answer `not-modified`. */
-  readonly etag?: string;
-  readonly signal?: AbortSignal;
+  readonly etag?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface StreamOptions {
@@ -17,7 +17,7 @@ export interface StreamOptions {
   readonly length: number;
   /** Bytes at the start that the caller has already. */
   readonly offset?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Paths are relative, `/`-separated, each segment percent-encoded (see encodePath). */

@@ -40,7 +40,7 @@ export interface TrustStore {
   isEmpty(): boolean;
 }
 
-export interface TrustStoreOptions {
+interface TrustStoreOptions {
   /** Absolute path of trust/; its parent exists. */
   readonly directory: string;
   /** The bootstrap root, shipped with the host. */
@@ -58,10 +58,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   const pathOf = (role: string): string => join(directory, `${role}.json`);
   const write = (op: string, path: string, bytes: Uint8Array): void => {
     if (readStored(path)?.equals(bytes)) return;
-    for (const [step, place] of [
-      ['trust.directory', directory],
-      ['trust.roots', history],
-    ] as const) {
+    for (const [step, place] of Object.entries({ 'trust.directory': directory, 'trust.roots': history })) {
       // A link to nowhere is absent to whoever follows it, and in the way of whoever makes a directory.
       if (!existsSync(place) && lstatSync(place, { throwIfNoEntry: false })) throw inTheWay(place);
       fs.ensureDirectory(step, place, 0o700);
@@ -89,7 +86,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       ...parseFloor(readStored(floorPath)),
     }),
     saveClockFloor: (floorMs) => {
-      if (floorMs !== undefined) write('trust.clock-floor', floorPath, encodeFloor(floorMs));
+      if (floorMs !== undefined) write('trust.clock-floor', floorPath, Buffer.from(`${floorMs}\n`));
       else if (readStored(floorPath) !== undefined) fs.removeFile('trust.clock-floor', floorPath);
     },
     saveRoot: (version, bytes) => {
@@ -116,24 +113,14 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
   return {
     loadRoot: () => trustFirstRoot(files.get('root') ?? bootstrap),
     loadFiles: () => readFiles((role) => files.get(role)),
-    saveRoot: (_version, bytes) => {
-      files.set('root', Buffer.from(bytes));
-    },
-    saveFile: (role, bytes) => {
-      files.set(role, Buffer.from(bytes));
-    },
+    saveRoot: (_version, bytes) => void files.set('root', Buffer.from(bytes)),
+    saveFile: (role, bytes) => void files.set(role, Buffer.from(bytes)),
     saveClockFloor: () => undefined,
     loadDelegated: (name) => delegated.get(name),
-    saveDelegated: (name, bytes) => {
-      delegated.set(name, Buffer.from(bytes));
-    },
+    saveDelegated: (name, bytes) => void delegated.set(name, Buffer.from(bytes)),
     requireLinked: () => undefined,
     isEmpty: () => !files.has('root'),
   };
-}
-
-function encodeFloor(floorMs: number): Buffer {
-  return Buffer.from(`${floorMs}\n`);
 }
 
 /** What cannot be read is absent: the stored timestamp has a floor of its own. */
@@ -143,14 +130,11 @@ function parseFloor(bytes: Buffer | undefined): { clockFloorMs?: number } {
 }
 
 function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
-  const timestamp = read('timestamp');
-  const snapshot = read('snapshot');
-  const targets = read('targets');
-  return {
-    ...(timestamp === undefined ? {} : { timestamp }),
-    ...(snapshot === undefined ? {} : { snapshot }),
-    ...(targets === undefined ? {} : { targets }),
-  };
+  const stored = (['timestamp', 'snapshot', 'targets'] as const).flatMap((role) => {
+    const bytes = read(role);
+    return bytes === undefined ? [] : [[role, bytes] as const];
+  });
+  return Object.fromEntries(stored);
 }
 
 function readBootstrap(path: string): Buffer {

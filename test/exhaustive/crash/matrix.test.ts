@@ -17,7 +17,6 @@ const sources = fileURLToPath(new URL('../../../../src', import.meta.url));
 const sameLines = 'the lines of durable-fs that other labels with :discard run, as trust.timestamp:discard';
 const sameDirectory = 'both names are in one directory, which is flushed once';
 const oneMore = 'only where a start could not remove what a crash had left, and a crash came there again';
-const noHost = 'no cycle of a host: the download of a target by name, with its own tests in test/trust';
 const prepared = 'the start has made it a moment ago: only if somebody removes it while a process runs';
 
 const confined =
@@ -28,13 +27,6 @@ const ofEvents =
 
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
-  'download.target:create': noHost,
-  'download.target:write': noHost,
-  'download.target:flush': noHost,
-  'download.target:discard': noHost,
-  'download.target:rename': noHost,
-  'download.target:flush-to': noHost,
-  'download.target:flush-from': noHost,
   'hook.owner': confined,
   'diff.bundle': ofDiff,
   'diff.remove': ofDiff,

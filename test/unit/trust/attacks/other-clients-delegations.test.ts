@@ -2,7 +2,7 @@
 // client, and ours go through tuf-js after root ceremonies, withdrawals, promotions and an export.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
@@ -12,7 +12,6 @@ import { liveReleasesOf } from '../../../../src/publisher/repository/listing.js'
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { exportRepository } from '../../../../src/publisher/upkeep/export-repository.js';
-import { downloadTarget } from '../../../../src/trust/download-target.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -26,6 +25,7 @@ import {
   type SampleRepository,
   sampleRepository,
 } from '../../../kit/repository/sample-repository.js';
+import { targetBytes } from '../../../kit/trust/target-bytes.js';
 import { trustHost } from '../../../kit/trust/trust-host.js';
 import { tufJsClient } from '../../../kit/trust/tuf-js-client.js';
 import {
@@ -87,17 +87,11 @@ describe('a repository of @tufjs/models that delegates', () => {
         const { files, bootstrapRoot } = foreignRepository(options);
         await using server = await serveFiles(files);
         using host = trustHost(bootstrapRoot, nowMs);
-        mkdirSync(dir.join('ours'));
         const client = host.boot(openRepositorySource(server.url, { clock, version: '0' }));
         await client.refresh();
         const theirs = tufJsClient({ directory: dir.join('theirs'), bootstrapRoot, url: server.url, nowMs });
         for (const path of listed) {
-          const ours = await downloadTarget(path, {
-            client,
-            directory: dir.join('ours'),
-            durable: createDurableFs(),
-          });
-          assert.deepEqual(readFileSync(ours.path), content(path), path);
+          assert.deepEqual(await targetBytes(client, path), content(path), path);
           assert.deepEqual(await theirs.download(path), content(path), path);
         }
         for (const path of unlisted) {
