@@ -28,8 +28,6 @@ export interface DoctorFinding {
   readonly code?: string;
 }
 
-export type Judged = Omit<DoctorFinding, 'check'>;
-
 export interface Diagnosis {
   readonly outcome: 'ok' | 'warning' | 'failure';
   readonly exitCode: 0 | 1 | 2;
@@ -44,9 +42,4 @@ export function diagnose(findings: readonly DoctorFinding[]): Diagnosis {
   if (counts.failures > 0) return { outcome: 'failure', exitCode: 2, ...counts };
   if (counts.warnings > 0) return { outcome: 'warning', exitCode: 1, ...counts };
   return { outcome: 'ok', exitCode: 0, ...counts };
-}
-
-/** @returns a finding for what its check could not look at */
-export function couldNotLook(why: string, next: string): Judged {
-  return { state: 'warn', text: `could not be looked at: ${why}`, next };
 }

@@ -1,61 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  type GroupFacts,
   judgeConfinement,
-  judgeGroup,
   judgePermissions,
-  type MemberFacts,
   type PathPart,
   unreadablePart,
-} from '../../../../src/agent/doctor/worker-rules.js';
-
-const alive = (worker: string): MemberFacts => ({ worker, liveness: 'alive', state: 'confirmed' });
-const dead = (worker: string): MemberFacts => ({ worker, liveness: 'dead' });
-
-describe('a group of workers', () => {
-  const group: GroupFacts = { group: 'resolver', driver: 'kresd', min: 0, members: [alive('1'), alive('2')] };
-  const cases: readonly (readonly [string, Partial<GroupFacts>, string, RegExp])[] = [
-    ['that lives', {}, 'ok', /2 workers, all alive$/],
-    [
-      'whose life cannot be seen',
-      { members: [{ worker: '1', liveness: 'unknown' }] },
-      'ok',
-      /1 worker, of unknown life/,
-    ],
-    ['with a dead one', { members: [alive('1'), dead('2')] }, 'warn', /1 of 2 dead: 2/],
-    ['of the dead', { members: [dead('1'), dead('2')] }, 'FAIL', /2 of 2 dead/],
-    ['with fewer living than must be', { members: [alive('1'), dead('2')], min: 2 }, 'FAIL', /1 of 2 dead/],
-    ['that is empty', { members: [] }, 'warn', /nobody is there/],
-    ['that is empty and must not be', { members: [], min: 1 }, 'FAIL', /at least 1 wanted/],
-    ['with too few', { min: 3 }, 'FAIL', /2 there, at least 3/],
-    [
-      'with one not told',
-      { members: [alive('1'), { ...alive('2'), state: 'unreachable' }] },
-      'warn',
-      /1 of 2 not told/,
-    ],
-    [
-      'with too few, one of them not told',
-      { members: [{ ...alive('1'), state: 'unreachable' }], min: 2 },
-      'FAIL',
-      /1 there, at least 2/,
-    ],
-    ['that nobody can list', { unlisted: 'permission denied' }, 'FAIL', /permission denied/],
-  ];
-  for (const [what, facts, state, text] of cases) {
-    it(`${what}: ${state}`, () => {
-      const judged = judgeGroup({ ...group, ...facts });
-      assert.equal(judged.state, state);
-      assert.match(judged.text, text);
-    });
-  }
-
-  it('names a few of many', () => {
-    const members = Array.from({ length: 40 }, (_, index) => dead(`w${index}`));
-    assert.match(judgeGroup({ ...group, members }).text, /w0, w1, w2, w3, w4, \.\.\.$/);
-  });
-});
+} from '../../../../src/agent/doctor/check-access.js';
 
 const directory = (path: string, mode: number, uid = 0, gid = 0): PathPart => ({
   ...{ path, kind: 'directory', mode, uid, gid },

@@ -8,7 +8,7 @@ import {
   type MirrorFacts,
   type NameFacts,
   type TrustFacts,
-} from '../../../../src/agent/doctor/server-rules.js';
+} from '../../../../src/agent/doctor/check-server.js';
 
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 10, 21);

@@ -8,7 +8,7 @@ import {
   judgeState,
   type SandboxFacts,
   type StateFacts,
-} from '../../../../src/agent/doctor/host-rules.js';
+} from '../../../../src/agent/doctor/check-host.js';
 
 const GB = 1e9;
 const free = { bytes: 41 * GB, inodes: 1e6, totalInodes: 2e6, blockBytes: 4096, totalBytes: 100 * GB };

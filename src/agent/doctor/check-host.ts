@@ -1,0 +1,263 @@
+// `writ doctor` on the host itself: its configuration, the room and safety of its directories, the agent, the sandbox. Facts
+// are gathered and judged side by side; the judges are pure. Writes nothing: whether a flush works is asked of `sync -f`,
+// whether writing does of the kernel.
+import * as fs from 'node:fs';
+import { dirname } from 'node:path';
+import type { AgentConfig, SandboxMode } from '../../core/config/config.js';
+import { type ConfigMistake, mistakeLine } from '../../core/config/config-errors.js';
+import { isSystemError, isWritError, toWritError } from '../../core/errors.js';
+import type { FreeSpace } from '../../core/release/disk-space.js';
+import { sizeText } from '../../core/size-text.js';
+import type { AgentState, SandboxStatus } from '../../core/status/status.js';
+import { readFreeSpace } from '../../platform/disk/disk-room.js';
+import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
+import { runCommand } from '../../platform/process/run-command.js';
+import { silentLog } from '../../platform/telemetry/log.js';
+import type { AgentPlaces } from '../config/agent-places.js';
+import { loadConfig } from '../config/load-config.js';
+import { createSandbox } from '../hooks/sandbox.js';
+import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
+import { hostPaths } from '../state/paths.js';
+import {
+  type Checks,
+  fail,
+  failOf,
+  type Judged,
+  ok,
+  type Patient,
+  reportOf,
+  type Trouble,
+  warn,
+} from './checks.js';
+
+export function hostChecks(patient: Patient): Checks {
+  const { places, config } = patient;
+  return [
+    ['state', async () => judgeState(await stateFacts(places, config))],
+    ['agent', async () => judgeAgent(await agentFacts(patient))],
+    ['sandbox', async () => judgeSandbox(await sandboxFacts(config))],
+  ];
+}
+
+/** @param path of the file */
+export function examineConfiguration(path: string): {
+  readonly judged: Judged;
+  readonly config?: AgentConfig;
+} {
+  try {
+    const { config, warnings } = loadConfig(path);
+    return { judged: judgeConfiguration({ path, warnings }), config };
+  } catch (error) {
+    return { judged: judgeConfiguration({ path, warnings: [], error: toWritError(error) }) };
+  }
+}
+
+export interface ConfigurationFacts {
+  readonly path: string;
+  readonly warnings: readonly ConfigMistake[];
+  readonly error?: Trouble;
+}
+
+export function judgeConfiguration({ path, warnings, error }: ConfigurationFacts): Judged {
+  const next = 'writ config show';
+  if (error !== undefined) {
+    const [head = '', first, ...more] = error.message.split('\n').map((line) => line.trim());
+    const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
+    return fail(first === undefined ? head : `${head} ${first}${rest}`, next, error.code);
+  }
+  const [warning] = warnings;
+  if (warning === undefined) return ok(`${path}: no mistake`);
+  const count = warnings.length === 1 ? '' : ` (${warnings.length} in all)`;
+  return warn(`${path}:${mistakeLine(warning)}${count}`, next);
+}
+
+export interface StateFacts {
+  readonly path: string;
+  readonly presence: 'there' | 'absent';
+  /** Why its directories are not safe, or cannot be swapped in. */
+  readonly unsafe?: Trouble | undefined;
+  /** What forbids writing here, as EROFS. */
+  readonly notWritable?: string | undefined;
+  readonly free?: FreeSpace;
+  /** Bytes that one release may need: its archive and its tree, each as large as is allowed. */
+  readonly needBytes: number;
+  /** How `sync -f` ended there, when it did not end well. */
+  readonly flushFailed?: string | undefined;
+}
+
+const flushTimeoutMs = 30_000;
+
+async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined): Promise<StateFacts> {
+  const path = places.state;
+  const near = nearestThere(path);
+  const needBytes = config === undefined ? 0 : 2 * config.limits.maxArchiveBytes;
+  const facts = { path, presence: near === path ? 'there' : 'absent', needBytes } as const;
+  // First: who may not write there may not look either.
+  const notWritable = whyNotWritable(near);
+  if (notWritable !== undefined) return { ...facts, notWritable };
+  const unsafe = unsafeOf(places, near);
+  if (unsafe !== undefined) return { ...facts, unsafe };
+  return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near) };
+}
+
+function nearestThere(path: string): string {
+  return fs.existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
+}
+
+function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
+  const paths = hostPaths(places);
+  const { staging, archives, generations, bundles } = paths;
+  try {
+    for (const path of [near, nearestThere(places.policy)]) requireSafePath(path);
+    if ([staging, archives, generations, bundles].every((path) => fs.existsSync(path)))
+      requireSameDevice(paths);
+    return undefined;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    return error;
+  }
+}
+
+function whyNotWritable(path: string): string | undefined {
+  try {
+    fs.accessSync(path, fs.constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return isSystemError(error) ? error.code : String(error);
+  }
+}
+
+async function whyNotFlushed(path: string): Promise<string | undefined> {
+  const argv = ['sync', '-f', path] as const;
+  const result = await runCommand({ argv, timeoutMs: flushTimeoutMs, maxOutputBytes: 1000 });
+  if (result.kind === 'exited') return result.exitCode === 0 ? undefined : result.stderr.trim();
+  return result.kind === 'not-started' ? result.reason : result.kind;
+}
+
+const leastFreeBytes = 64_000_000;
+const leastFreeInodes = 2000;
+
+export function judgeState(facts: StateFacts): Judged {
+  const { path, presence, unsafe, notWritable, flushFailed, free } = facts;
+  if (unsafe !== undefined) return failOf(unsafe);
+  if (notWritable === 'EACCES' || notWritable === 'EPERM')
+    return warn(`${path} cannot be written by this user`, 'sudo writ doctor');
+  if (notWritable !== undefined)
+    return fail(`${path} cannot be written: ${notWritable}`, 'look into dmesg; mount it rw');
+  if (flushFailed !== undefined) return fail(`${path} cannot be flushed: ${flushFailed}`, 'look into dmesg');
+  const room = free === undefined ? undefined : judgeRoom(free, facts);
+  if (room !== undefined) return room;
+  const left = free === undefined ? '' : `, ${sizeText(free.bytes)} free`;
+  const what = presence === 'absent' ? 'made at the first start' : 'one file system, flushing works';
+  return ok(`${path}: ${what}${left}`);
+}
+
+function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | undefined {
+  const next = `df -h ${path}; df -i ${path}`;
+  const inodesShort = free.totalInodes > 0 && free.inodes < leastFreeInodes;
+  if (free.bytes < leastFreeBytes || inodesShort) {
+    const what = inodesShort ? `${free.inodes} inodes` : sizeText(free.bytes);
+    return fail(`${path}: ${what} free, too little for any release`, next);
+  }
+  if (free.bytes >= needBytes) return undefined;
+  const need = `the largest release that is allowed needs ${sizeText(needBytes)}`;
+  return warn(`${path}: ${sizeText(free.bytes)} free, ${need}`, next);
+}
+
+export interface AgentFactsSeen {
+  readonly socket: string;
+  /** As status says it; left out when nobody answers. */
+  readonly state?: AgentState | undefined;
+  /** Why the agent that runs did not answer. */
+  readonly error?: Trouble;
+  /** Who holds the lock, for people; left out when nobody does. */
+  readonly lockHolder?: string | undefined;
+  readonly versions: { readonly agent?: string; readonly own: string };
+}
+
+async function agentFacts(patient: Patient): Promise<AgentFactsSeen> {
+  const { status, places, version: own } = patient;
+  const { socket } = places;
+  if (isWritError(status) && status.code === 'AGENT_UNREACHABLE')
+    return { socket, error: status, versions: { own } };
+  const report = reportOf(patient);
+  if (report !== undefined && report.agent !== 'stop')
+    return { socket, state: report.agent, versions: { own, agent: report.version } };
+  return { socket, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };
+}
+
+/** @returns who holds the lock, for people; undefined when nobody is seen to */
+async function lockHolderText(places: AgentPlaces): Promise<string | undefined> {
+  const { lock } = hostPaths(places);
+  if (!fs.existsSync(lock)) return undefined;
+  const { alive, text } = await findLockHolder(lock);
+  return alive === 'yes' ? text : undefined;
+}
+
+export function judgeAgent({ socket, state, error, lockHolder, versions }: AgentFactsSeen): Judged {
+  if (error !== undefined) return failOf(error);
+  if (state === undefined || state === 'stop') {
+    if (lockHolder !== undefined)
+      return warn(`no agent answers on ${socket}; the lock is held by ${lockHolder}`, 'writ status');
+    return warn('no agent runs: nothing is pulled by itself', 'sudo systemctl start writ-agent');
+  }
+  const { agent, own } = versions;
+  if (agent !== undefined && agent !== own)
+    return warn(`runs with version ${agent}, this program is ${own}`, 'sudo systemctl restart writ-agent');
+  return ok(`answers on ${socket}, state ${state}`);
+}
+
+export interface SandboxFacts {
+  readonly mode: SandboxMode;
+  /** Commands that would run in it: checks, canaries, loaders, probes. */
+  readonly commands: number;
+  /** What a trial has shown; left out where there was none. */
+  readonly seen?: Omit<SandboxStatus, 'mode'>;
+}
+
+/** Tries a command that does nothing, as an agent does before its first check. */
+async function sandboxFacts(config: AgentConfig | undefined): Promise<SandboxFacts> {
+  const mode = config?.sandbox ?? 'auto';
+  const commands = commandsOf(config);
+  if (mode === 'off') return { mode, commands };
+  // `auto`, for whatever is wished: what is missing is a finding here, not an error.
+  // Without control groups: a look must not move this process into one.
+  const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
+  const sandbox = createSandbox({ mode: 'auto', log: silentLog(), findGroups });
+  try {
+    await sandbox.open();
+  } catch (error) {
+    // A trial without an end of its own.
+    if (!isWritError(error)) throw error;
+  }
+  return { mode, commands, seen: sandbox.status() };
+}
+
+function commandsOf({ bundles, workers }: Pick<AgentConfig, 'bundles' | 'workers'> = noCommands): number {
+  const checks = bundles.flatMap((bundle) => bundle.checks.filter((one) => one.kind === 'run'));
+  const hooks = workers.flatMap(({ load, probe }) => [load, probe].filter((one) => one !== undefined));
+  const canaries = workers.filter(({ canary }) => canary !== undefined);
+  return [...checks, ...hooks].filter(({ sandbox }) => sandbox !== 'off').length + canaries.length;
+}
+
+const noCommands = { bundles: [], workers: [] };
+
+export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
+  const count = commands === 1 ? '1 command' : `${commands} commands`;
+  if (mode === 'off') {
+    if (commands === 0) return ok('off: nothing needs it');
+    return warn(`off: ${count} with the rights of the agent`, 'set `sandbox: auto` or `required`');
+  }
+  if (seen?.state === 'on') {
+    const who = seen.user === 'agent' ? 'this user' : seen.user;
+    return ok(`a trial was confined as ${who}, user namespace: ${seen.userNamespace}`);
+  }
+  // Without a command there is nothing that could not run.
+  const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
+  const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
+  const what = commands === 0 ? 'nothing needs it yet' : `${count} that ${effect}`;
+  const reason = seen?.reason ?? 'it was not tried';
+  if (seen?.state === 'missing')
+    return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
+  return { state, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
+}

@@ -1,0 +1,278 @@
+// `writ doctor` beyond the host: each mirror, the clock against it, what is trusted, and whether its name can be resolved
+// without a worker that waits for policy. Each mirror is asked once for its timestamp and its time, with short deadlines;
+// what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
+import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
+import { isWritError, toWritError } from '../../core/errors.js';
+import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
+import type { StatusReport } from '../../core/status/status.js';
+import { renewalOf } from '../../core/tuf/metadata-checks.js';
+import { certificateEndsAtMs } from '../../platform/net/certificate.js';
+import { openHttpDoor } from '../../platform/net/http-client.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { openRepositorySource } from '../../trust/sources/repository-source.js';
+import { readCa } from '../startup/open-host.js';
+import {
+  type Checks,
+  couldNotLook,
+  fail,
+  failOf,
+  type Judged,
+  ok,
+  type Patient,
+  reportOf,
+  type Trouble,
+  warn,
+  withoutConfig,
+} from './checks.js';
+
+export async function serverChecks(patient: Patient): Promise<Checks> {
+  const { config } = patient;
+  const looks = await Promise.all(
+    config?.repository.map((mirror) => lookAtMirror(mirror, { ...patient, config })) ?? [],
+  );
+  const aheadMs = looks.map((look) => look.aheadMs).find((one) => one !== undefined);
+  const behindSignedMs = reportOf(patient)?.clock?.behindMs;
+  return [
+    ['clock', () => judgeClock({ aheadMs, behindSignedMs })],
+    ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, patient))],
+    ['server', () => (config === undefined ? withoutConfig : judgeMirrors(looks))],
+  ];
+}
+
+export interface MirrorFacts {
+  readonly url: string;
+  /** Of a request for the newest timestamp. */
+  readonly answer?: { readonly status: number; readonly tookMs: number };
+  readonly error?: Trouble;
+  /** Of the server's certificate, epoch milliseconds; left out without TLS. */
+  readonly certificateEndsAtMs?: number | undefined;
+  /** Of this host, at the answer. */
+  readonly nowMs: number;
+  /** This host's clock minus the server's Date, milliseconds. */
+  readonly aheadMs?: number | undefined;
+}
+
+interface Asker extends Pick<Patient, 'clock' | 'version'> {
+  readonly config: AgentConfig;
+}
+
+async function lookAtMirror(mirror: MirrorConfig, asker: Asker): Promise<MirrorFacts> {
+  const url = new URL(mirror.url.endsWith('/') ? mirror.url : `${mirror.url}/`);
+  try {
+    const facts = url.protocol === 'file:' ? await askFile(url, asker) : await askHttp(url, mirror, asker);
+    return { ...facts, certificateEndsAtMs: await certificateOf(url) };
+  } catch (error) {
+    return { url: url.href, error: toWritError(error), nowMs: asker.clock.nowMs() };
+  }
+}
+
+const connectTimeoutMs = 5000;
+const totalTimeoutMs = 15_000;
+const timestampPath = 'metadata/timestamp.json';
+
+async function askHttp(
+  url: URL,
+  mirror: MirrorConfig,
+  { clock, version, config }: Asker,
+): Promise<MirrorFacts> {
+  const limits = { ...config.transport, connectTimeoutMs };
+  const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
+  const door = openHttpDoor(url, { limits, clock, version, redirects: mirror.redirects, ...ca });
+  const startedMs = clock.monotonicMs();
+  try {
+    const exchange = await door.open({ path: timestampPath, totalTimeoutMs });
+    const [tookMs, nowMs] = [clock.monotonicMs() - startedMs, clock.nowMs()];
+    const dateMs = Date.parse(exchange.header('date') ?? '');
+    await exchange.end();
+    const facts = { url: url.href, answer: { status: exchange.status, tookMs }, nowMs };
+    // The server spoke in the middle of it, and of a whole second only.
+    return Number.isNaN(dateMs) ? facts : { ...facts, aheadMs: nowMs - tookMs / 2 - (dateMs + 500) };
+  } finally {
+    await door.close();
+  }
+}
+
+async function askFile(url: URL, { clock, version, config }: Asker): Promise<MirrorFacts> {
+  const source = openRepositorySource(url.href, { clock, version });
+  const startedMs = clock.monotonicMs();
+  try {
+    const maxBytes = metadataBytesByRole(config.metadataLimits).timestamp;
+    const { kind } = await source.fetch(timestampPath, { maxBytes });
+    const answer = { status: kind === 'absent' ? 404 : 200, tookMs: clock.monotonicMs() - startedMs };
+    return { url: url.href, answer, nowMs: clock.nowMs() };
+  } finally {
+    await source.close();
+  }
+}
+
+async function certificateOf(url: URL): Promise<number | undefined> {
+  if (url.protocol !== 'https:') return undefined;
+  const port = url.port === '' ? 443 : Number(url.port);
+  return certificateEndsAtMs({ host: hostOf(url), port, timeoutMs: connectTimeoutMs });
+}
+
+/** Without the brackets of an IPv6 address. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+}
+
+/** @returns a finding for each mirror; one that is away is a warning while another one answers */
+export function judgeMirrors(mirrors: readonly MirrorFacts[]): Judged[] {
+  const judged = mirrors.map(judgeMirror);
+  const someAnswers = judged.some(({ state }) => state !== 'FAIL');
+  return judged.map((one) => (one.state === 'FAIL' && someAnswers ? { ...one, state: 'warn' } : one));
+}
+
+const dayMs = 86_400_000;
+const slowMs = 3000;
+const certificateMarginMs = 14 * dayMs;
+
+function judgeMirror({ url, answer, error, certificateEndsAtMs: endsAtMs, nowMs }: MirrorFacts): Judged {
+  if (error !== undefined || answer === undefined)
+    return failOf(error ?? { code: 'SERVER_UNREACHABLE', message: `${url} did not answer`, hint: '' });
+  const { status, tookMs } = answer;
+  const text = `${url}: ${status} in ${Math.round(tookMs)} ms`;
+  if (status !== 200 && status !== 304)
+    return fail(text, 'look at `repository`: metadata/timestamp.json must be below it');
+  const leftMs = endsAtMs === undefined ? undefined : endsAtMs - nowMs;
+  const whole = leftMs === undefined ? text : `${text}, certificate ${Math.floor(leftMs / dayMs)} d left`;
+  if (leftMs !== undefined && leftMs < certificateMarginMs)
+    return warn(whole, 'renew the certificate of the server');
+  return tookMs > slowMs ? warn(whole, `curl -sv ${url}metadata/timestamp.json`) : ok(whole);
+}
+
+/** The Date of a server counts whole seconds, and an answer takes its time. */
+const quietSkewMs = 2500;
+
+export interface ClockFacts extends Pick<MirrorFacts, 'aheadMs'> {
+  /** How far the clock is behind the greatest time that the repository has signed. */
+  readonly behindSignedMs?: number | undefined;
+}
+
+export function judgeClock({ aheadMs, behindSignedMs }: ClockFacts): Judged {
+  const next = 'timedatectl set-ntp true';
+  if (behindSignedMs !== undefined)
+    return fail(`${secondsText(behindSignedMs)} behind what the repository has signed`, next, 'CLOCK_BEHIND');
+  if (aheadMs === undefined) return ok('not behind what the repository has signed; no server told its time');
+  const skewMs = Math.abs(aheadMs);
+  const text = `${secondsText(skewMs)} ${aheadMs < 0 ? 'behind' : 'ahead of'} the server`;
+  if (skewMs > maxCreatedAheadMs) return fail(text, next);
+  return skewMs > quietSkewMs ? warn(text, next) : ok('that of the server');
+}
+
+function secondsText(ms: number): string {
+  return ms < 120_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+const maxRootBytes = 512_000;
+
+function examineTrust({ root }: AgentConfig, patient: Patient): Judged {
+  const report = reportOf(patient);
+  if (report === undefined) {
+    const message = isWritError(patient.status) ? patient.status.message : 'no status';
+    return couldNotLook(message.split('\n', 1)[0] ?? '');
+  }
+  const read = readSmallFile(root, { maxBytes: maxRootBytes });
+  return judgeTrust({
+    root,
+    roles: report.trust,
+    untrusted: report.untrusted?.some(({ active }) => active) === true,
+    nowMs: patient.clock.nowMs(),
+    rootUnread: read.kind === 'read' ? undefined : read.why,
+  });
+}
+
+export interface TrustFacts {
+  /** Path of the bootstrap root. */
+  readonly root: string;
+  /** Why it cannot be read. */
+  readonly rootUnread?: string | undefined;
+  readonly roles: StatusReport['trust'];
+  /** A release in use that keys of today do not vouch for. */
+  readonly untrusted: boolean;
+  readonly nowMs: number;
+}
+
+const offlineMarginMs = 14 * dayMs;
+
+export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustFacts): Judged {
+  if (untrusted) {
+    const text = 'what is in use was signed by a key that is trusted no more';
+    return fail(text, 'writ status', 'UNTRUSTED_ACTIVE');
+  }
+  if (roles.length === 0) return judgeBeforeContact(root, rootUnread);
+  const left = roles.map((one) => ({ ...one, leftMs: one.expiresAtMs - nowMs }));
+  const words = left.map(
+    ({ role, version, leftMs }) => `${role} v${version} ${Math.floor(leftMs / dayMs)} d`,
+  );
+  const text = `${words.join(', ')} left`;
+  const expired = left.filter(({ leftMs }) => leftMs <= 0).map(({ role }) => role);
+  if (expired[0] !== undefined) {
+    const what = `${expired.join(', ')} expired: no new policy is taken, the one in use stays`;
+    return fail(what, renewalOf(expired[0]), 'METADATA_EXPIRED');
+  }
+  const soon = left.find(({ role, leftMs }) => leftMs < offlineMarginMs && !isOnline(role));
+  return soon === undefined ? ok(text) : warn(text, renewalOf(soon.role));
+}
+
+function judgeBeforeContact(root: string, rootUnread: string | undefined): Judged {
+  if (rootUnread === undefined)
+    return warn(`${root} is there; nothing was fetched and verified yet`, 'writ pull');
+  const next = `copy metadata/1.root.json of the repository to ${root}`;
+  return fail(`${root} cannot be read: ${rootUnread}`, next, 'ROOT_MISSING');
+}
+
+/** Signed again by a server all the time: their ends are near by nature. */
+function isOnline(role: string): boolean {
+  return role === 'timestamp' || role === 'snapshot';
+}
+
+export interface NameFacts {
+  /** Host names of the mirrors that are names, in small letters. */
+  readonly names: readonly string[];
+  /** Names that /etc/hosts knows. */
+  readonly known: readonly string[];
+  /** Of resolv.conf. */
+  readonly nameservers: readonly string[];
+  /** Groups whose workers answer for names. */
+  readonly resolverGroups: readonly string[];
+}
+
+const maxEtcBytes = 1_000_000;
+
+/** @param etc directory of resolv.conf and hosts */
+export function nameFacts(
+  { repository }: Pick<AgentConfig, 'repository'>,
+  etc: string,
+): Omit<NameFacts, 'resolverGroups'> {
+  const urls = repository.map((mirror) => new URL(mirror.url)).filter(({ protocol }) => protocol !== 'file:');
+  const names = urls.map(hostOf).filter((host) => !/^[\d.]+$|:/.test(host));
+  const nameservers = linesOf(`${etc}/resolv.conf`)
+    .filter(([first]) => first === 'nameserver')
+    .flatMap(([, address = '']) => address);
+  const known = linesOf(`${etc}/hosts`).flatMap(([, ...words]) => words.map((word) => word.toLowerCase()));
+  return { names: [...new Set(names)], known, nameservers };
+}
+
+function linesOf(path: string): string[][] {
+  const read = readSmallFile(path, { maxBytes: maxEtcBytes });
+  const text = read.kind === 'read' ? read.bytes.toString('utf8') : '';
+  return text.split('\n').map((line) => line.replace(/#.*/, '').trim().split(/\s+/));
+}
+
+/** A host that asks its own worker for the name of the repository waits for ever: name, policy, resolver, name. */
+export function judgeNames({ names, known, nameservers, resolverGroups }: NameFacts): Judged {
+  const asked = names.filter((name) => !known.includes(name));
+  if (asked.length === 0) return ok('the repository is reached without asking for a name');
+  const own = nameservers.length > 0 && nameservers.every(isOwnResolver);
+  const [group] = resolverGroups;
+  if (!own || group === undefined) return ok(`${asked.join(', ')}: asked of no worker of Writ`);
+  const text = `${asked.join(', ')} is asked of ${nameservers.join(', ')} alone, and ${group} answers there: no policy without a name, no name without policy`;
+  return warn(text, 'give /etc/hosts a line for it, or resolv.conf a second nameserver');
+}
+
+/** systemd-resolved asks others; any other resolver on a loopback address may be the worker. */
+function isOwnResolver(address: string): boolean {
+  if (address === '127.0.0.53' || address === '127.0.0.54') return false;
+  return address === '::1' || address.startsWith('127.');
+}

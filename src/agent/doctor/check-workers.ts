@@ -1,0 +1,193 @@
+// `writ doctor` on the workers: who of each group is there and lives, and which of them answer for names. Facts are gathered
+// and judged side by side; the judges are pure. No worker is notified of anything.
+import type { AgentConfig } from '../../core/config/config.js';
+import { toWritError } from '../../core/errors.js';
+import type { WorkerStatus } from '../../core/status/status.js';
+import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { listProcNames, readProcLink, readProcText } from '../../platform/process/proc-files.js';
+import { findProcess } from '../../platform/process/processes.js';
+import { silentLog } from '../../platform/telemetry/log.js';
+import { driverKinds } from '../../workers/registry.js';
+import { createWorkerGroups, mapBounded, maxParallelTells } from '../notify/worker-groups.js';
+import type { WorkerGroup } from '../state/host.js';
+import {
+  type ConfinedFacts,
+  confinedOf,
+  judgeConfinement,
+  judgePermissions,
+  policyParts,
+  profileNames,
+  type ReaderFacts,
+  readerOf,
+  socketOwners,
+} from './check-access.js';
+import { judgeNames, nameFacts } from './check-server.js';
+import {
+  type Checks,
+  fail,
+  type Judged,
+  ok,
+  type Patient,
+  reportOf,
+  skip,
+  warn,
+  withoutConfig,
+} from './checks.js';
+
+export async function workerChecks(patient: Patient): Promise<Checks> {
+  const { config, etc } = patient;
+  if (config === undefined) return [['workers', () => withoutConfig]];
+  const { policy } = config;
+  let looks: readonly GroupLook[];
+  try {
+    looks = await lookAtGroups(patient, config);
+  } catch (error) {
+    return [['workers', () => Promise.reject(error)]];
+  }
+  const groups = looks.flatMap(({ facts }) => facts ?? []);
+  const readers = looks.flatMap((one) => one.readers);
+  const resolverGroups = looks.filter((one) => one.answersNames).map(({ name }) => name);
+  const names = groups.map(({ group }) => group);
+  return [
+    ['names', () => judgeNames({ ...nameFacts(config, etc), resolverGroups })],
+    ['workers', () => (groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup))],
+    ['permissions', () => judgePermissions({ policy, groups: names, readers, parts: policyParts(config) })],
+    [
+      'apparmor',
+      () =>
+        judgeConfinement(
+          looks.flatMap((one) => one.confined),
+          policy,
+        ),
+    ],
+  ];
+}
+
+interface GroupLook {
+  readonly name: string;
+  /** Left out for a group that only has a loader. */
+  readonly facts?: GroupFacts;
+  readonly readers: readonly ReaderFacts[];
+  readonly confined: readonly ConfinedFacts[];
+  readonly answersNames: boolean;
+}
+
+function lookAtGroups(patient: Patient, config: AgentConfig): Promise<GroupLook[]> {
+  const groups = createWorkerGroups(config.workers, {
+    kinds: driverKinds,
+    runDirectory: config.run,
+    log: silentLog(),
+    clock: patient.clock,
+    // Nothing is opened, so nothing is made on disk.
+    durable: createDurableFs(),
+    onLateAnswer: () => undefined,
+  });
+  // What the agent knows of workers that connect to it.
+  const known = reportOf(patient)?.workers ?? [];
+  const mentioned = (): 'yes' | 'no' => profileNames(config.policy, patient.etc);
+  return Promise.all(groups.map((group) => lookAtGroup(group, known, mentioned)));
+}
+
+async function lookAtGroup(
+  group: WorkerGroup,
+  known: readonly WorkerStatus[],
+  mentioned: () => ConfinedFacts['mentioned'],
+): Promise<GroupLook> {
+  const { config, driver } = group;
+  const { name, reset } = config;
+  const none = { name, readers: [], confined: [], answersNames: reset?.driver === 'kresd' };
+  if (driver === undefined || reset === undefined) return none;
+  const common = { group: name, driver: reset.driver, min: reset.min };
+  try {
+    const workers = reset.driver === 'native' ? [] : await driver.members();
+    const own = known.filter((one) => one.group === name);
+    const names = reset.driver === 'native' ? own.map(({ worker }) => worker) : workers;
+    const members = await mapBounded(names, maxParallelTells, async (worker) => {
+      const liveness = (await driver.liveness?.(worker)) ?? 'unknown';
+      return { worker, liveness, state: own.find((one) => one.worker === worker)?.state };
+    });
+    const pids = await pidsOf(group, workers);
+    return {
+      name,
+      facts: { ...common, members },
+      readers: [...pids.flatMap((pid) => readerOf(name, pid)), ...socketOwners(config, workers)],
+      confined: pids.flatMap((pid) => confinedOf(name, pid, mentioned)),
+      answersNames: none.answersNames || pids.some(listensOnNames),
+    };
+  } catch (error) {
+    return { ...none, facts: { ...common, members: [], unlisted: toWritError(error).message } };
+  }
+}
+
+/** Where the driver knows them: a worker that only connects, or listens on a socket, has none that can be believed. */
+async function pidsOf({ driver }: WorkerGroup, workers: readonly string[]): Promise<number[]> {
+  const pids = await mapBounded(workers, maxParallelTells, async (worker) => driver?.pid?.(worker));
+  return [...new Set(pids)].filter((pid) => pid !== undefined && findProcess(pid) !== undefined) as number[];
+}
+
+export interface GroupFacts {
+  readonly group: string;
+  readonly driver: string;
+  /** How many the configuration wants to be there. */
+  readonly min: number;
+  readonly members: readonly MemberFacts[];
+  /** Why nobody could say who they are. */
+  readonly unlisted?: string;
+}
+
+export interface MemberFacts {
+  readonly worker: string;
+  readonly liveness: 'alive' | 'dead' | 'unknown';
+  /** As the last notification ended; undefined when there was none. */
+  readonly state?: WorkerStatus['state'] | undefined;
+}
+
+export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts): Judged {
+  if (unlisted !== undefined) return fail(`${group}: ${unlisted}`, 'writ status');
+  const count = members.length;
+  if (count === 0) {
+    const text = `${group}: nobody is there just now (${driver}${min > 0 ? `, at least ${min} wanted` : ''})`;
+    return (min > 0 ? fail : warn)(text, 'start the workers, or mend what names them');
+  }
+  const dead = members.filter(({ liveness }) => liveness === 'dead');
+  if (dead.length > 0) {
+    const living = count - dead.length;
+    const text = `${group}: ${dead.length} of ${count} dead: ${named(dead)}`;
+    const next = 'look into their log; they are told when they come back';
+    return (living === 0 || living < min ? fail : warn)(text, next);
+  }
+  if (count < min) return fail(`${group}: ${count} there, at least ${min} wanted`, 'start the others');
+  const pending = members.filter(({ state }) => state !== undefined && pendingStates.has(state));
+  if (pending.length > 0) {
+    const text = `${group}: ${pending.length} of ${count} not told what is active: ${named(pending)}`;
+    return warn(text, 'writ status');
+  }
+  const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'of unknown life';
+  return ok(`${group}: ${count} ${count === 1 ? 'worker' : 'workers'}, ${alive}`);
+}
+
+const pendingStates: ReadonlySet<WorkerStatus['state']> = new Set(['unreachable', 'refused', 'waiting']);
+const maxNamed = 5;
+
+function named(members: readonly MemberFacts[]): string {
+  const names = members.slice(0, maxNamed).map(({ worker }) => worker);
+  return members.length > maxNamed ? `${names.join(', ')}, ...` : names.join(', ');
+}
+
+const namePort = ':0035 ';
+const maxTableBytes = 4_000_000;
+const maxDescriptors = 4096;
+
+/** Whether a process has a socket on port 53, by the kernel's tables of sockets. */
+function listensOnNames(pid: number): boolean {
+  const inodes = ['udp', 'udp6', 'tcp', 'tcp6'].flatMap((table) => {
+    const lines = (readProcText(`/proc/${pid}/net/${table}`, maxTableBytes) ?? '').split('\n').slice(1);
+    return lines
+      .map((line) => line.trim().split(/\s+/))
+      .flatMap(([, local = '', , , , , , , , inode = '']) => (`${local} `.endsWith(namePort) ? [inode] : []));
+  });
+  if (inodes.length === 0) return false;
+  const descriptors = listProcNames(`/proc/${pid}/fd`).names.slice(0, maxDescriptors);
+  const links = new Set(descriptors.map((one) => readProcLink(`/proc/${pid}/fd/${one}`).text));
+  return inodes.some((inode) => links.has(`socket:[${inode}]`));
+}
