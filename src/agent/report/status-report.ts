@@ -4,21 +4,20 @@ import * as fs from 'node:fs';
 import type { BundleConfig } from '../../core/config/config.js';
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { toWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { staleError } from '../../core/status/freshness.js';
 import type {
   AgentState,
   BundleStatus,
+  HeldStatus,
   StatusReport,
-  UntrustedStatus,
   WorkerStatus,
-} from '../../core/protocol/control-protocol.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
-import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
-import type { HeldStatus } from '../../core/status/status.js';
+} from '../../core/status/status.js';
+import { withoutUndefined } from '../../core/status/without-undefined.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
-import { readActiveReleases } from '../generations/generation-contents.js';
-import type { ReleaseRecord } from '../generations/release-records.js';
+import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { damageProblems, damageStanding } from '../integrity/standing-damage.js';
 import { dueProblems } from '../notify/pending-problems.js';
@@ -33,9 +32,9 @@ import { isProven } from '../state/proven.js';
 export interface AgentFacts {
   readonly version: string;
   readonly state: AgentState;
-  readonly last?: CycleResult;
+  readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
-  readonly nextPollAtMs?: number;
+  readonly nextPollAtMs?: number | undefined;
   /** What collection keeps for its holders alone. */
   readonly held?: readonly HeldStatus[];
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
@@ -51,71 +50,113 @@ export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 're
 }
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
-export function statusReport(host: HostView, facts: AgentFacts): StatusReport {
-  const files = [host.ledger.found(), host.refusals.found()].filter((one) => one instanceof WritError);
-  const problems = [
-    ...files.map(problemOf),
-    ...[...(facts.last?.problems ?? []), ...facts.problems]
-      .filter((one) => one !== undefined)
-      .filter(isNotJudgedAnew),
-  ];
+export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
+  const facts = readFacts(host, agent);
+  const { active, ledger, nowMs } = facts;
+  return withoutUndefined<StatusReport>({
+    schema: 1,
+    type: 'status.result',
+    version: agent.version,
+    host: host.config.host.id,
+    atMs: nowMs,
+    agent: agent.state,
+    last: agent.last && lastOf(agent.last),
+    confirmed: active !== undefined && isProven(host),
+    generation: active?.generation.number,
+    activeSinceMs: active && activeSince(host),
+    bundles: facts.bundles,
+    workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
+    freshness: facts.freshness,
+    clock: facts.clock,
+    nextPollAtMs: agent.nextPollAtMs,
+    mirrors: mirrorsOf(host),
+    trust: facts.trust,
+    untrusted: unlessEmpty(facts.untrusted),
+    held: unlessEmpty(agent.held),
+    scrub: ledger.scrub && scrubOf(ledger.scrub, host),
+    sandbox: sandboxOf(host),
+    refusals: refusalsOf(host),
+    holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
+    pause: pauseNow(ledger, nowMs),
+    waiting: unlessEmpty(waitingNow(ledger, nowMs)),
+    problems: currentProblems(facts, agent),
+  });
+}
+
+/** What is read of a host for its report: each thing once. */
+interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'trust'> {
+  readonly host: HostView;
+  readonly nowMs: number;
+  readonly ledger: Ledger;
+  readonly active: ActiveReleases | undefined;
+  readonly clock: StatusReport['clock'] | undefined;
+  readonly untrusted: NonNullable<StatusReport['untrusted']>;
+  readonly damage: readonly Problem[];
+  /** One for each thing that could not be read. */
+  readonly unreadable: readonly Problem[];
+}
+
+function readFacts(host: HostView, { contact }: AgentFacts): Facts {
+  const unreadable: Problem[] = [];
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
       return read();
     } catch (error) {
-      problems.push(problemOf(toWritError(error)));
+      unreadable.push(problemOf(error));
       return otherwise;
     }
   };
   const active = attempt(() => readActiveReleases(host.paths), undefined);
   const ledger = host.ledger.read();
-  const workers = workerStatuses(ledger);
-  const freshness = attempt(() => freshnessOf(host, facts.contact), { state: 'stale' });
-  const untrusted = attempt(() => findUntrusted(host), []);
-  const clock = attempt(() => clockOf(host), undefined);
   return {
-    schema: 1,
-    type: 'status.result',
-    version: facts.version,
-    host: host.config.host.id,
-    atMs: host.clock.nowMs(),
-    agent: facts.state,
-    ...lastOf(facts.last),
-    confirmed: active !== undefined && isProven(host),
-    ...(active ? { generation: active.generation.number, activeSinceMs: activeSince(host) } : {}),
-    bundles: host.config.bundles.map((one) =>
-      bundleStatus(
-        one,
-        active?.records.get(one.name),
-        ledger.activatedAtMs?.[one.name],
-        attempt(() => offeredTo(host, one), undefined),
-      ),
-    ),
-    workers,
-    freshness,
-    ...(clock === undefined ? {} : { clock }),
-    ...(facts.nextPollAtMs === undefined ? {} : { nextPollAtMs: facts.nextPollAtMs }),
-    ...mirrorsOf(host),
+    ...{ host, nowMs: host.clock.nowMs(), ledger, active, unreadable },
+    freshness: attempt(() => freshnessOf(host, contact), { state: 'stale' }),
+    untrusted: attempt(() => findUntrusted(host), []),
+    clock: attempt(() => clockOf(host), undefined),
+    bundles: host.config.bundles.map((one) => {
+      const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
+      return bundleStatus(one, offered, { active, ledger });
+    }),
     trust: attempt(() => trustOf(host), []),
-    ...(untrusted.length === 0 ? {} : { untrusted }),
-    ...(facts.held === undefined || facts.held.length === 0 ? {} : { held: facts.held }),
-    ...scrubOf(host, ledger),
-    ...sandboxOf(host),
-    refusals: host.refusals
-      .read()
-      .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
-        ...one,
-        reason: message,
-      })),
-    ...standing(ledger, host.clock.nowMs()),
-    problems: distinct([
-      ...problems,
-      ...blockedProblem(ledger),
-      ...(active === undefined ? [] : dueProblems(host)),
-      ...attempt(() => damageProblems(host), []),
-      ...presentProblems(host, { freshness, clock, untrusted }),
-    ]),
+    damage: attempt(() => damageProblems(host), []),
   };
+}
+
+interface Judge {
+  /** Codes that are judged here alone: what the last cycle met of them may be over. */
+  readonly codes: readonly ErrorCode[];
+  /** @returns what is wrong now */
+  readonly judge: (facts: Facts) => readonly Problem[];
+}
+
+const judges: readonly Judge[] = [
+  // The last cycle names the releases that were kept off by it.
+  { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
+  {
+    codes: ['WORKER_UNREACHABLE', 'WORKER_UNCONFIRMED', 'WORKERS_MISSING'],
+    judge: ({ host, active }) => (active === undefined ? [] : dueProblems(host)),
+  },
+  { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
+  { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
+  { codes: ['POLICY_STALE'], judge: staleProblems },
+  { codes: ['CLOCK_BEHIND'], judge: clockProblems },
+  // Said by the members `pause` and `waiting`.
+  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED'], judge: () => [] },
+];
+
+const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
+
+/** What is wrong now: of the last cycle only what no judge knows better. */
+function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[] {
+  const { ledger, refusals } = facts.host;
+  const met = [...(last?.problems ?? []), ...problems].filter((one) => one !== undefined);
+  return distinct([
+    ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
+    // Damage that a look has found is told as it stands; what a start or a cycle found damaged itself is not in the ledger.
+    ...met.filter((one) => !judged.has(one.code) && !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts)),
+    ...facts.unreadable,
+    ...judges.flatMap(({ judge }) => judge(facts)),
+  ]);
 }
 
 /** A block is in the ledger and in the last cycle's result: it is one problem, told with its words. */
@@ -128,10 +169,23 @@ function distinct(problems: readonly Problem[]): Problem[] {
   });
 }
 
-function lastOf(last: CycleResult | undefined): Pick<StatusReport, 'last'> {
-  if (last === undefined) return {};
-  const { cycle, trigger, outcome, startedAtMs, durationMs } = last;
-  return { last: { cycle, trigger, outcome, atMs: startedAtMs + durationMs } };
+function blockProblems({ blocked }: Ledger): Problem[] {
+  if (blocked === undefined) return [];
+  const { reason, atMs } = blocked;
+  return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
+}
+
+function staleProblems({ freshness, host }: Facts): Problem[] {
+  if (freshness.overdueSinceMs === undefined) return [];
+  return [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))];
+}
+
+function unlessEmpty<T>(list: readonly T[] = []): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+function lastOf({ cycle, trigger, outcome, startedAtMs, durationMs }: CycleResult): StatusReport['last'] {
+  return { cycle, trigger, outcome, atMs: startedAtMs + durationMs };
 }
 
 /** The link's own time is the time of the swap. */
@@ -139,68 +193,66 @@ function activeSince(host: HostView): number {
   return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
 }
 
-function sandboxOf({ sandbox }: HostView): Pick<StatusReport, 'sandbox'> {
+function sandboxOf({ sandbox }: HostView): StatusReport['sandbox'] {
   const status = sandbox?.status();
-  return status === undefined || status.state === 'unknown' ? {} : { sandbox: status };
+  return status?.state === 'unknown' ? undefined : status;
 }
 
-function scrubOf(host: HostView, { scrub }: Ledger): Pick<StatusReport, 'scrub'> {
-  if (scrub === undefined) return {};
-  const { atMs, outcome, found, counts } = scrub;
-  return { scrub: { atMs, outcome, found, counts, damage: damageStanding(host) } };
+function scrubOf(
+  { atMs, outcome, found, counts }: NonNullable<Ledger['scrub']>,
+  host: HostView,
+): StatusReport['scrub'] {
+  return { atMs, outcome, found, counts, damage: damageStanding(host) };
 }
 
-function offeredTo(host: HostView, { name, channel }: BundleConfig): ReleaseInfo | undefined {
-  return host.client.knownTarget(name, channel)?.release;
+function refusalsOf({ refusals }: HostView): StatusReport['refusals'] {
+  return refusals
+    .read()
+    .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
+      ...one,
+      reason: message,
+    }));
 }
 
 function bundleStatus(
   { name, channel }: BundleConfig,
-  active: ReleaseRecord | undefined,
-  activatedAtMs: number | undefined,
   offered: ReleaseInfo | undefined,
+  { active, ledger }: Pick<Facts, 'active' | 'ledger'>,
 ): BundleStatus {
-  return {
+  const record = active?.records.get(name);
+  return withoutUndefined<BundleStatus>({
     bundle: name,
     channel,
-    ...(active
-      ? {
-          serial: active.release.serial,
-          revision: active.release.revision,
-          activatedAtMs: activatedAtMs ?? active.stagedAtMs,
-        }
-      : {}),
-    ...(offered ? { server: { serial: offered.serial, revision: offered.revision } } : {}),
-  };
-}
-
-function workerStatuses(ledger: Ledger): WorkerStatus[] {
-  return Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry));
+    serial: record?.release.serial,
+    revision: record?.release.revision,
+    activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
+    server: offered && { serial: offered.serial, revision: offered.revision },
+  });
 }
 
 function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
   const { process: _, appeared: _appeared, owed: _owed, toldAtMs, ...one } = entry;
-  const nextMs = nextTellAtMs(entry);
-  return {
+  const isReached = reached.has(one.state);
+  return withoutUndefined<WorkerStatus>({
     group: groupOf(key),
     worker: workerOf(key),
     ...one,
-    ...(reached.has(one.state) ? { told: one.wanted } : {}),
-    ...(reached.has(one.state) && toldAtMs !== undefined ? { toldAtMs } : {}),
-    ...(nextMs === undefined ? {} : { nextTellAtMs: nextMs }),
+    told: isReached ? one.wanted : undefined,
+    toldAtMs: isReached ? toldAtMs : undefined,
+    nextTellAtMs: nextTellAtMs(entry),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
-  };
+  });
 }
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);
 
-const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
-
-function mirrorsOf({ client }: HostView): Pick<StatusReport, 'mirrors'> {
+function mirrorsOf({ client }: HostView): StatusReport['mirrors'] {
   const mirrors = client.mirrors?.() ?? [];
-  return mirrors.length < 2 || mirrors.every((one) => one.state === 'idle') ? {} : { mirrors };
+  return mirrors.length < 2 || mirrors.every((one) => one.state === 'idle') ? undefined : mirrors;
 }
+
+const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
 
 function trustOf(host: HostView): StatusReport['trust'] {
   const { roles, delegated = {}, signedAtMs } = host.client.status() ?? {};
@@ -214,69 +266,15 @@ function trustOf(host: HostView): StatusReport['trust'] {
 }
 
 /** As of now: it is gone as soon as the clock is right. */
-function clockOf(host: HostView): StatusReport['clock'] {
-  const floorMs = host.client.status()?.clockFloorMs;
-  const [warning] = clockWarnings(floorMs, host.clock.nowMs());
+function clockOf({ client, clock }: HostView): StatusReport['clock'] {
+  const floorMs = client.status()?.clockFloorMs;
+  const [warning] = clockWarnings(floorMs, clock.nowMs());
   if (floorMs === undefined || warning === undefined) return undefined;
   return { floorMs, behindMs: warning.facts.behindMs };
 }
 
-interface Present {
-  readonly freshness: FreshnessReport;
-  readonly clock: StatusReport['clock'];
-  readonly untrusted: readonly UntrustedStatus[];
-}
-
-/** What keeps releases from being activated. */
-function standing(ledger: Ledger, nowMs: number): Pick<StatusReport, 'holds' | 'pause' | 'waiting'> {
-  const pause = pauseNow(ledger, nowMs);
-  const waiting = waitingNow(ledger, nowMs);
-  return {
-    holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
-    ...(pause === undefined ? {} : { pause }),
-    ...(waiting.length === 0 ? {} : { waiting }),
-  };
-}
-
-const judgedAnew: ReadonlySet<Problem['code']> = new Set([
-  'WORKER_UNREACHABLE',
-  'WORKER_UNCONFIRMED',
-  'WORKERS_MISSING',
-  'ACTIVATION_PAUSED',
-  'ACTIVATION_PACED',
-  'UNTRUSTED_ACTIVE',
-  'POLICY_STALE',
-  'CLOCK_BEHIND',
-  'REPAIRED_BY_PREVIOUS',
-]);
-
-/** Told as it is now, and not as the last cycle met it. */
-function isNotJudgedAnew({ code, facts }: Problem): boolean {
-  return !judgedAnew.has(code) && !(code === 'STATE_DAMAGED' && 'damage' in facts);
-}
-
-/** What is true now, whatever the last cycle met. */
-function presentProblems(host: HostView, { freshness, clock, untrusted }: Present): Problem[] {
-  return [
-    ...untrustedProblems(untrusted),
-    ...(freshness.overdueSinceMs === undefined
-      ? []
-      : [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))]),
-    ...clockWarnings(clock?.floorMs, host.clock.nowMs()).map(({ code, message, facts }) =>
-      problemOf(new WritError(code, message, { facts })),
-    ),
-  ];
-}
-
-function blockedProblem(ledger: Ledger): Problem[] {
-  if (ledger.blocked === undefined) return [];
-  const { reason, atMs } = ledger.blocked;
-  return [
-    {
-      code: 'ACTIVATION_BLOCKED',
-      message: reason,
-      hint: 'Mend the cause, then `writ resume`.',
-      facts: { atMs },
-    },
-  ];
+function clockProblems({ clock, nowMs }: Facts): Problem[] {
+  return clockWarnings(clock?.floorMs, nowMs).map(({ code, message, facts }) =>
+    problemOf(new WritError(code, message, { facts })),
+  );
 }
