@@ -6,7 +6,7 @@ import { createLog, type LogLevel } from '../platform/telemetry/log.js';
 import { openNotifier } from '../platform/telemetry/sd-notify.js';
 import { systemClock } from '../platform/time/clock.js';
 import { loadConfig } from './config/load-config.js';
-import type { AgentOptions } from './daemon/agent-options.js';
+import type { AgentOptions } from './daemon/compose.js';
 import { RunningAgent } from './daemon/running-agent.js';
 import type { AgentObserver } from './report/observer.js';
 import { type ServiceManager, tellServiceManager } from './report/service-manager.js';

@@ -1,5 +1,5 @@
 // The agent's side of the control socket (0600): reads a request a connection, streams what it answers.
-// Owns connections and their bounds; the meaning of a request is the handler's.
+// Owns connections and their bounds; the meaning of a request, and in whose turn it is done, is its handler's.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import {
@@ -21,15 +21,33 @@ import { closeWhenIdle, listenUnix, type UnixListener } from '../../platform/net
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { SendAnswer } from '../report/observer.js';
 
-/** Answers a request through `send`; what it throws is sent as an error. `gone`: who asked has hung up. */
-export type ControlHandler = (request: ControlRequest, send: SendAnswer, gone: AbortSignal) => Promise<void>;
+/** Who asked: one connection. */
+export interface Caller {
+  /** For what comes before the answer. */
+  readonly send: SendAnswer;
+  readonly onEvent: (event: ControlAnswer) => void;
+  /** Aborted when the connection is gone. */
+  readonly gone: AbortSignal;
+}
+
+export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
+
+/** What the agent does for each request, and answers in the end; what a handler throws is sent as an error. */
+export type RequestHandlers = {
+  readonly [Type in ControlRequest['type']]: (
+    request: RequestOf<Type>,
+    caller: Caller,
+  ) => Promise<ControlAnswer>;
+};
+
+type Handler = (request: ControlRequest, caller: Caller) => Promise<ControlAnswer>;
 
 export interface ControlSocketOptions {
   readonly path: string;
   readonly version: string;
   readonly log: Logger;
   readonly durable: DurableFs;
-  readonly handle: ControlHandler;
+  readonly handlers: RequestHandlers;
 }
 
 export interface ControlSocket {
@@ -99,7 +117,7 @@ function serve(socket: Socket, options: ControlSocketOptions): void {
   });
 }
 
-export function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
+function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
   const send = async (one: ControlAnswer): Promise<void> => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
@@ -107,7 +125,12 @@ export function answer(socket: Socket, message: SocketMessage, options: ControlS
   };
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
-  const work = async (): Promise<void> => options.handle(parseControlRequest(message), send, gone.signal);
+  const work = async (): Promise<void> => {
+    const request = parseControlRequest(message);
+    const handle = options.handlers[request.type] as Handler;
+    const onEvent = (event: ControlAnswer): void => void send(event);
+    return send(await handle(request, { send, onEvent, gone: gone.signal }));
+  };
   work().then(
     () => socket.end(),
     (error: unknown) => {

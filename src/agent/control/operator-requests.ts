@@ -6,7 +6,6 @@ import { endWaitsThatAreOver } from '../select/pacing.js';
 import { endPauseWhenOver, type PauseRequest, pause } from '../select/pause.js';
 import { resume } from '../select/resume.js';
 import type { Host } from '../state/host.js';
-import type { RequestDoors } from './answer-request.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -25,45 +24,13 @@ export function orderResume(host: Host, by: string): ResumeResult {
   return result;
 }
 
-export interface OrderOptions {
-  readonly host: () => Host;
-  readonly exclusive: <T>(job: () => Promise<T>) => Promise<T>;
-  /** Called first: throws when no order is taken any more. */
-  readonly admit: () => void;
-  readonly onChanged: () => void;
-}
-
-/** The two doors of a running agent. */
-export function openOrders({
-  host,
-  exclusive,
-  admit,
-  onChanged,
-}: OrderOptions): Pick<RequestDoors, 'pause' | 'resume'> {
-  const take = <T>(order: () => T): Promise<T> =>
-    exclusive(async () => {
-      admit();
-      const result = order();
-      onChanged();
-      return result;
-    });
-  return {
-    pause: (request) => take(() => orderPause(host(), request)),
-    resume: ({ by }) => take(() => orderResume(host(), by)),
-  };
-}
-
-/** @returns true when something that waited for a time may be tried now: a cycle is to look at it anew */
+/** @returns true when something that waited for a time may be tried now: a cycle is to look at it again */
 export function isWaitOver(host: Host): boolean {
   const over = endPauseWhenOver(host);
   const isSettled = endWaitsThatAreOver(host);
   if (over === undefined) return isSettled;
   const { by, reason } = over;
-  recordEvent(host, {
-    trigger: 'pause',
-    by: 'writ',
-    reason: `the pause by ${by} is over: ${reason}`,
-    problems: [],
-  });
+  const ended = `the pause by ${by} is over: ${reason}`;
+  recordEvent(host, { trigger: 'pause', by: 'writ', reason: ended, problems: [] });
   return true;
 }

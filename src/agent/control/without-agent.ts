@@ -5,7 +5,9 @@ import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError } from '../../core/errors.js';
 import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
+import { withoutUndefined } from '../../core/status/without-undefined.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/log.js';
@@ -16,9 +18,8 @@ import { afterExit } from '../cycle/after-exit-rules.js';
 import { afterRepair } from '../cycle/after-repair-rules.js';
 import { createCollector } from '../cycle/collector.js';
 import { rollBack } from '../cycle/rollback.js';
-import { runSync } from '../cycle/sync-cycle.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
-import { contactIn, keepContact } from '../freshness/contact-memory.js';
+import { type ContactMemory, contactIn, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { scrub } from '../integrity/scrub.js';
@@ -29,13 +30,14 @@ import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record-cycle.js';
 import { awaitWorkers } from '../notify/await-workers.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
-import { type AgentFacts, statusReport } from '../report/status-report.js';
+import { statusReport } from '../report/status-report.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, lockHost, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
 import { type Started, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
+import { type AfterCycle, runCycleAndExit } from './cycle-and-exit.js';
 import { orderPause, orderResume } from './operator-requests.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
@@ -49,37 +51,40 @@ export interface AloneOptions {
 
 const lockWaitMs = 10_000;
 
+/** What a command ends with: its answer, and what the status is to say behind it. */
+interface Done<T> {
+  readonly answer: T;
+  readonly last?: CycleResult | undefined;
+  readonly contact?: ContactMemory;
+}
+
 /**
  * `writ pull` without an agent.
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
   return withHost(options, 'pull', async (host, { damage, repaired, notices, notLoaded }) => {
-    const { by, signal, onEvent } = options;
+    const { by, signal, onEvent, force } = options;
     await awaitWorkers(host, signal);
     // What this host has was not enough at the start: now the network may be asked.
-    const mended = damage !== undefined && !options.force ? await mendByDownload(host, signal) : undefined;
+    const repair = damage !== undefined && !force ? await repairByDownload(host, signal) : undefined;
     const contact = keepContact(readStatusFile(host.paths), host.clock);
-    const trigger = options.force ? 'force' : 'pull';
-    const sync = async (): Promise<CycleEnd> => {
-      const ended = await runSync(host, { trigger, by, signal, onEvent });
-      createRecorder().record(host, ended, { by });
-      contact.note(ended.refresh);
-      return ended;
-    };
-    const end = await inTurn(sync, { trigger, clock: host.clock, stop: signal });
-    const left = await createUntrustedExit().afterCycle(host, end, signal);
-    if (left !== undefined) createRecorder().record(host, left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
+    const trigger = force ? 'force' : 'pull';
+    const { record } = createRecorder();
+    const untrustedExit = createUntrustedExit();
+    const note: AfterCycle['note'] = (end, asked) => record(host, end, asked);
+    const run = { trigger, by, signal, onEvent } as const;
+    const cycle = () => runCycleAndExit(host, run, { contact, untrustedExit, note });
+    const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await createStaleWatch(readBootId()).check(host, contact, signal);
-    const result = afterExit(afterRepair(end.result, (mended ?? repaired)?.result), left?.result);
-    const last = left?.result ?? result;
-    publishStatus(host, { version: options.version, contact: contact.read(), last });
-    const atStart = [...notices, ...(notLoaded === undefined ? [] : [notLoaded])];
-    return { ...withoutAgent(result), warnings: [...atStart, ...result.warnings] };
+    const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
+    const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
+    const answer = { ...withoutAgent(result), warnings };
+    return { answer, last: exit ?? result, contact: contact.read() };
   });
 }
 
-async function mendByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd | undefined> {
+async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd | undefined> {
   try {
     const look = await scrub(() => host, {
       cycle: newCycleId(),
@@ -104,37 +109,17 @@ export async function verifyAlone(
   options: AloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {
   const { config } = loadConfig(options.configPath);
-  const { by, signal, onEvent, version } = options;
-  const repair = options.repair ? 'yes' : 'no';
+  const { by, signal, onEvent } = options;
   return underLock(config, options, 'verify', async (host) => {
-    if (repair === 'yes') {
+    if (options.repair) {
       await awaitWorkers(host, signal);
       const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
+    const repair = options.repair ? 'yes' : 'no';
     const how = { host: () => host, exclusive: exclusiveAlone };
-    const result = await verifyPolicy({ ...how, repair, by, signal, onEvent });
-    const last = result.repair === undefined ? {} : { last: result.repair };
-    publishStatus(host, { version, contact: lastContact(host), ...last });
-    return result;
-  });
-}
-
-function lastContact(host: Host): AgentFacts['contact'] {
-  return { contact: contactIn(readStatusFile(host.paths)) };
-}
-
-/** So that `writ status` knows when the server was last reached, and how it went. */
-function publishStatus(
-  host: Host,
-  facts: Pick<AgentFacts, 'version' | 'contact'> & { readonly last?: CycleResult },
-): void {
-  const { last, mirrors } = readStatusFile(host.paths) ?? {};
-  const report = statusReport(host, { ...facts, state: 'stop', problems: [] });
-  writeStatusFile(host, {
-    ...(mirrors === undefined || host.config.repository.length < 2 ? {} : { mirrors }),
-    ...(last === undefined ? {} : { last }),
-    ...report,
+    const answer = await verifyPolicy({ ...how, repair, by, signal, onEvent });
+    return { answer, last: answer.repair };
   });
 }
 
@@ -151,35 +136,26 @@ export function rollbackAlone(
     const end = await rollBack(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
-    publishStatus(host, { version: options.version, contact: lastContact(host), last: end.result });
-    return end.result;
+    return { answer: end.result, last: end.result };
   });
 }
 
 /** `writ resume` without an agent. @throws WritError as pullAlone */
 export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
-  return withHost(options, 'resume', async (host) => {
-    const result = orderResume(host, options.by);
-    publishStatus(host, { version: options.version, contact: lastContact(host) });
-    return result;
-  });
+  return withHost(options, 'resume', async (host) => ({ answer: orderResume(host, options.by) }));
 }
 
 /** `writ pause` without an agent. @throws WritError as pullAlone; USAGE */
 export function pauseAlone(
   options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
 ): Promise<PauseResult> {
-  return withHost(options, 'pause', async (host) => {
-    const result = orderPause(host, options);
-    publishStatus(host, { version: options.version, contact: lastContact(host) });
-    return result;
-  });
+  return withHost(options, 'pause', async (host) => ({ answer: orderPause(host, options) }));
 }
 
 async function withHost<T>(
   options: Omit<AloneOptions, 'onEvent'>,
   holder: LockRequest['holder'],
-  act: (host: Host, started: Started) => Promise<T>,
+  act: (host: Host, started: Started) => Promise<Done<T>>,
 ): Promise<T> {
   const { config } = loadConfig(options.configPath);
   const paths = hostPaths(config);
@@ -208,24 +184,36 @@ function activeNow(paths: HostPaths): number | 'none' | undefined {
 
 async function underLock<T>(
   config: AgentConfig,
-  options: Omit<AloneOptions, 'onEvent'>,
+  { signal, version }: Omit<AloneOptions, 'onEvent'>,
   holder: LockRequest['holder'],
-  act: (host: Host) => Promise<T>,
+  act: (host: Host) => Promise<Done<T>>,
 ): Promise<T> {
   keepHeapSmall();
-  const { signal, version } = options;
   const parts = { clock: systemClock, log: silentLog(), version };
   const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal });
   try {
     const host = await openHost(config, parts);
     try {
-      const result = await act(host);
+      const { answer, ...end } = await act(host);
+      publishStatus(host, version, end);
       await createCollector().collectWhenDue(host);
-      return result;
+      return answer;
     } finally {
       await closeHost(host);
     }
   } finally {
     lock.release();
   }
+}
+
+/** So that `writ status` knows when the server was last reached, and how it went. */
+function publishStatus(host: Host, version: string, { last, contact }: Omit<Done<unknown>, 'answer'>): void {
+  const known = readStatusFile(host.paths);
+  const report = statusReport(host, {
+    ...{ version, state: 'stop', last, problems: [] },
+    contact: contact ?? { contact: contactIn(known) },
+  });
+  const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;
+  const kept = withoutUndefined<Pick<StatusReport, 'mirrors' | 'last'>>({ mirrors, last: known?.last });
+  writeStatusFile(host, { ...kept, ...report });
 }

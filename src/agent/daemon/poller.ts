@@ -1,16 +1,21 @@
-// The polls of a running agent, from configuration to configuration. Owns which loop runs and when the next poll is; the
-// times are poll-loop's, and what a poll does is the cycle runner's.
+// When the agent polls by itself: at its phase of the interval, or by a cron expression; later after failures, never before
+// a Retry-After. Owns the waiting, and which loop runs from configuration to configuration; what a poll does is the caller's.
+import { createTask } from 'node-cron';
+import type { PollConfig } from '../../core/config/config.js';
+import { firstPollAt, nextDelay, phaseMs } from '../../core/cycle/schedule.js';
+import { WritError } from '../../core/errors.js';
+import { maxRetryAfterMs } from '../../core/limits.js';
+import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { type CycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { type ContactKeeper, isUnreached } from '../freshness/contact-memory.js';
+import { readActiveReleases } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
-import { cronTimeAfterNow, type PollLoopOptions, runPollLoop } from './poll-loop.js';
 
 export interface PollerOptions extends Pick<PollLoopOptions, 'random01'> {
   /** Asked for each loop: a reload may have replaced it. */
   readonly host: () => Host;
   readonly contact: ContactKeeper;
-  readonly anythingActive: () => PollLoopOptions['anythingActive'];
   readonly stop: AbortSignal;
 }
 
@@ -23,8 +28,7 @@ export interface Poller {
   reloaded(): void;
 }
 
-export function createPoller(options: PollerOptions): Poller {
-  const { stop } = options;
+export function createPoller({ host, contact, random01, stop }: PollerOptions): Poller {
   let polling = new AbortController();
   let nextAtMs: number | undefined;
   return {
@@ -35,14 +39,23 @@ export function createPoller(options: PollerOptions): Poller {
         trigger = 'poll';
         return result === undefined || isUnreached(result) ? 'failed' : 'reached';
       };
-      const onScheduled = (atMs: number): void => {
-        nextAtMs = atMs;
-      };
       while (!stop.aborted) {
         polling = new AbortController();
-        const loop = { ...loopOf(options), onPoll, onScheduled };
+        const { config, clock, ledger, paths } = host();
         using ending = joinSignals(stop, polling.signal);
-        await runPollLoop(loop, ending.signal);
+        await runPollLoop(
+          {
+            ...{ poll: config.poll, hostId: config.host.id, clock, random01, onPoll },
+            nextCronTime: cronTimeAfterNow,
+            retryAfterUntilMs: () => ledger.read().retryAfterUntilMs,
+            lastSuccessMs: contact.read().contact.verifiedAtMs,
+            anythingActive: anythingActive(paths),
+            onScheduled: (atMs) => {
+              nextAtMs = atMs;
+            },
+          },
+          ending.signal,
+        );
       }
     },
     nextAtMs: () => nextAtMs,
@@ -50,17 +63,96 @@ export function createPoller(options: PollerOptions): Poller {
   };
 }
 
-function loopOf(options: PollerOptions): Omit<PollLoopOptions, 'onPoll' | 'onScheduled'> {
-  const { config, clock, ledger } = options.host();
-  const lastSuccessMs = options.contact.read().contact.verifiedAtMs;
-  return {
-    poll: config.poll,
-    hostId: config.host.id,
-    clock,
-    random01: options.random01,
-    nextCronTime: cronTimeAfterNow,
-    retryAfterUntilMs: () => ledger.read().retryAfterUntilMs,
-    anythingActive: options.anythingActive(),
-    ...(lastSuccessMs === undefined ? {} : { lastSuccessMs }),
-  };
+function anythingActive(paths: Host['paths']): 'yes' | 'no' {
+  try {
+    return readActiveReleases(paths) === undefined ? 'no' : 'yes';
+  } catch (error) {
+    // A policy that cannot be read is none, and a cycle is to replace it at once.
+    if (error instanceof Error) return 'no';
+    throw error;
+  }
+}
+
+type CronPoll = Extract<PollConfig, { kind: 'cron' }>;
+
+export interface PollLoopOptions {
+  readonly poll: PollConfig;
+  readonly hostId: string;
+  readonly clock: Clock;
+  readonly random01: () => number;
+  /** Epoch milliseconds of the next time that the expression names, later than `afterMs`. */
+  readonly nextCronTime: (poll: CronPoll, afterMs: number) => number;
+  /** Epoch milliseconds of a stored Retry-After. */
+  readonly retryAfterUntilMs: () => number | undefined;
+  readonly lastSuccessMs?: number | undefined;
+  readonly anythingActive: 'yes' | 'no';
+  /** One poll. @returns whether the server was reached */
+  readonly onPoll: () => Promise<'reached' | 'failed'>;
+  readonly onScheduled: (atMs: number) => void;
+}
+
+/** Polls until the signal aborts. */
+export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal): Promise<void> {
+  const { poll, clock } = options;
+  let atMs = firstTime(options);
+  let failures = 0;
+  while (!signal.aborted) {
+    options.onScheduled(atMs);
+    await clock.sleep(Math.max(atMs - clock.nowMs(), 0), signal);
+    if (signal.aborted) return;
+    failures = (await options.onPoll()) === 'reached' ? 0 : failures + 1;
+    atMs =
+      poll.kind === 'cron'
+        ? nextCronTime(poll, options, atMs)
+        : clock.nowMs() +
+          nextDelay({ ...phaseOf(options, poll.everyMs), failures, random01: options.random01() });
+  }
+}
+
+function firstTime(options: PollLoopOptions): number {
+  const { poll, clock, lastSuccessMs, anythingActive } = options;
+  const nowMs = clock.nowMs();
+  if (poll.kind === 'cron')
+    return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options, nowMs);
+  const known = lastSuccessMs === undefined ? {} : { lastSuccessMs };
+  return firstPollAt({ ...phaseOf(options, poll.everyMs), anythingActive, ...known });
+}
+
+function phaseOf(
+  options: PollLoopOptions,
+  everyMs: number,
+): Pick<Parameters<typeof nextDelay>[0], 'nowMs' | 'everyMs' | 'phaseMs' | 'retryAfterUntilMs'> {
+  const untilMs = quietUntil(options);
+  const common = { nowMs: options.clock.nowMs(), everyMs, phaseMs: phaseMs(options.hostId, everyMs) };
+  return untilMs === undefined ? common : { ...common, retryAfterUntilMs: untilMs };
+}
+
+function nextCronTime(poll: CronPoll, options: PollLoopOptions, afterMs: number): number {
+  return notBefore(options.nextCronTime(poll, afterMs), options);
+}
+
+function notBefore(atMs: number, options: PollLoopOptions): number {
+  return Math.max(atMs, quietUntil(options) ?? 0);
+}
+
+/**
+ * @returns the stored Retry-After. One that is further ahead than any that is ever heard was stored by a clock that has
+ *   been set back since: a host that booted in 2036 for a minute must not be silent until then
+ */
+function quietUntil({ retryAfterUntilMs, clock }: PollLoopOptions): number | undefined {
+  const untilMs = retryAfterUntilMs();
+  return untilMs === undefined || untilMs > clock.nowMs() + maxRetryAfterMs ? undefined : untilMs;
+}
+
+/** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */
+export function cronTimeAfterNow(poll: CronPoll, afterMs: number): number {
+  const options = poll.timeZone === undefined ? {} : { timezone: poll.timeZone };
+  const task = createTask(poll.expression, () => undefined, options);
+  // A timer may fire a little before its time: then the next time is the one that this poll was for. When no
+  // time is later, the clock was set back, and the poll comes by the new time.
+  const times = task.getNextRuns(2);
+  const next = times.find((one) => one.getTime() > afterMs) ?? times.at(-1);
+  void task.destroy();
+  if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never comes`);
+  return next.getTime();
 }

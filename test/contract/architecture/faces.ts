@@ -6,8 +6,8 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate'],
   'agent/config': ['agent-places', 'config-file', 'load-config'],
   'agent/control': [
-    'answer-request',
     'control-socket',
+    'cycle-and-exit',
     'diff-policy',
     'from-disk',
     'operator-requests',
@@ -24,7 +24,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sync-cycle',
     'untrusted-exit',
   ],
-  'agent/daemon': ['agent-options', 'running-agent'],
+  'agent/daemon': ['compose', 'running-agent'],
   'agent/doctor': ['doctor'],
   'agent/freshness': ['contact-memory', 'stale-watch'],
   'agent/generations': [

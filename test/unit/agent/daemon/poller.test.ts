@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  cronTimeAfterNow,
-  type PollLoopOptions,
-  runPollLoop,
-} from '../../../../src/agent/daemon/poll-loop.js';
+import { cronTimeAfterNow, type PollLoopOptions, runPollLoop } from '../../../../src/agent/daemon/poller.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 const startMs = Date.UTC(2026, 10, 1);

@@ -1,0 +1,180 @@
+// The parts of a running agent, made and joined: who polls, settles, scrubs, collects, watches the age of policy, and what
+// is done for each request of a person. Owns no state; what one of them ends is noted by the agent that they are parts of.
+
+import { WritError } from '../../core/errors.js';
+import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { HeldStatus } from '../../core/status/status.js';
+import { readBootId } from '../../platform/process/boot-id.js';
+import type { RequestHandlers } from '../control/control-socket.js';
+import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
+import { isWaitOver, orderPause, orderResume } from '../control/operator-requests.js';
+import { pullInTurn } from '../control/wait-for-turn.js';
+import { afterExit } from '../cycle/after-exit-rules.js';
+import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
+import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
+import { leaveWhenRefused } from '../cycle/late-cycle.js';
+import { rollBack } from '../cycle/rollback.js';
+import { createUntrustedExit } from '../cycle/untrusted-exit.js';
+import { type ContactKeeper, keepContact } from '../freshness/contact-memory.js';
+import { createStaleWatch } from '../freshness/stale-watch.js';
+import type { Look } from '../integrity/scrub.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import { readHistory } from '../job/history.js';
+import { type AgentObserver, allOf, type Observers } from '../report/observer.js';
+import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
+import { readStatusFile } from '../report/status-file.js';
+import type { Host, HostOptions } from '../state/host.js';
+import { createPoller, type Poller } from './poller.js';
+import { createSettler, runSettleLoop, type Turn } from './reconcile-loop.js';
+import { createScrubber, type Scrubber } from './scrub-loop.js';
+
+/** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
+export interface AgentOptions extends HostOptions {
+  readonly configPath: string;
+  readonly random01: () => number;
+  /** Ends the agent in good order. */
+  readonly stop: AbortSignal;
+  /** Calls back at each SIGHUP; returns how to stop listening. */
+  readonly onReload: (reload: () => void) => () => void;
+  /** Whoever watches the agent, as the service manager. */
+  readonly observers?: readonly AgentObserver[];
+}
+
+/** What the parts ask of the agent, and tell it. */
+export interface AgentCalls {
+  /** Asked each time: a reload may have replaced it. */
+  readonly host: () => Host;
+  readonly status: (held?: readonly HeldStatus[]) => StatusReport;
+  readonly publishStatus: () => void;
+  /** The end of a cycle or a rollback. */
+  readonly note: (end: CycleEnd, asked: Asked) => void;
+  readonly noteLook: (look: Look) => void;
+  /** Why a loader is still pending; to be set after each turn. */
+  readonly loader: () => Turn['loader'];
+  readonly setLoader: (loader: Turn['loader']) => void;
+  /** @throws WritError what is wrong with the new configuration */
+  readonly reload: () => Promise<void>;
+}
+
+export interface AgentParts {
+  readonly runner: CycleRunner;
+  readonly collector: Collector;
+  readonly contact: ContactKeeper;
+  readonly poller: Poller;
+  readonly scrubber: Scrubber;
+  readonly observers: Observers;
+  readonly handlers: RequestHandlers;
+  /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
+  readonly settleUntilStopped: () => Promise<void>;
+}
+
+export function composeAgent(options: AgentOptions, agent: AgentCalls): AgentParts {
+  const { host, note, publishStatus } = agent;
+  const { clock, stop, random01 } = options;
+  const feed = createStatusFeed({ clock, now: () => agent.status() });
+  const observers = allOf([feed.observer, ...(options.observers ?? [])]);
+  // As it was at the last end: the first poll says what has become of it.
+  const contact = keepContact(readStatusFile(host().paths), clock);
+  const untrustedExit = createUntrustedExit();
+  const staleWatch = createStaleWatch(readBootId());
+  const collector = createCollector();
+  const admit = (): void => {
+    if (stop.aborted) throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
+  };
+  const watchAge = async (): Promise<void> => {
+    if ((await staleWatch.check(host(), contact, stop)) === 'changed') publishStatus();
+  };
+  const runner = createCycleRunner(
+    async (run) => {
+      // Asked for before the end was: who waits is told, and no server is asked in vain.
+      admit();
+      const after = { contact, untrustedExit, note };
+      const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      // Apart, so that who waits for the cycle does not wait for an operator's command.
+      void exclusive(watchAge);
+      return afterExit(result, exit);
+    },
+    (work) => observers.onWork(work, host().config),
+  );
+  const { exclusive } = runner;
+  const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
+  const settler = createSettler({
+    onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
+  });
+  const settle = async (): Promise<void> => {
+    const { news, loader } = await settler.turn(host(), { signal: stop, loader: agent.loader() });
+    agent.setLoader(loader);
+    if (news === 'yes') publishStatus();
+  };
+  return {
+    ...{ runner, collector, contact, scrubber, observers },
+    poller: createPoller({ host, contact, random01, stop }),
+    settleUntilStopped: () =>
+      runSettleLoop({
+        ...{ clock, stop },
+        before: () => exclusive(() => collector.collectWhenDue(host(), publishStatus)),
+        turn: async () => {
+          await exclusive(settle);
+          if (isWaitOver(host())) await pullUnlessStopping(runner, 'poll');
+        },
+        after: () => exclusive(watchAge),
+      }),
+    handlers: handlersOf(options, agent, { runner, scrubber, feed, admit }),
+  };
+}
+
+/** What is done for a person. Each handler takes its turn by itself. */
+function handlersOf(
+  options: AgentOptions,
+  agent: AgentCalls,
+  {
+    runner,
+    scrubber,
+    feed,
+    admit,
+  }: Pick<AgentParts, 'runner' | 'scrubber'> & {
+    readonly feed: StatusFeed;
+    /** @throws WritError AGENT_STOPPING */
+    readonly admit: () => void;
+  },
+): RequestHandlers {
+  const { host } = agent;
+  const ask = <T extends ControlAnswer>(act: () => T | Promise<T>): Promise<T> =>
+    runner.exclusive(async () => {
+      admit();
+      return act();
+    });
+  const order = <T extends ControlAnswer>(act: () => T): Promise<T> =>
+    ask(() => {
+      const result = act();
+      agent.publishStatus();
+      return result;
+    });
+  return {
+    pull: ({ force, by }, { onEvent }) =>
+      pullInTurn(runner, { trigger: force ? 'force' : 'pull', by, onEvent }, options),
+    reload: async ({ by }, { onEvent }) => {
+      await agent.reload();
+      return runner.pull({ trigger: 'reload', by, onEvent });
+    },
+    status: async () => agent.status(await heldNow(host())),
+    watch: async (_, caller) => {
+      await feed.watch(caller);
+      return { type: 'end' };
+    },
+    history: async (request, { send }) => {
+      for (const entry of readHistory(host().paths, request)) await send(entry);
+      return { type: 'end' };
+    },
+    rollback: (request, { onEvent }) =>
+      ask(async () => {
+        const end = await rollBack(host(), { ...request, signal: options.stop, onEvent });
+        const { by, reason } = request;
+        agent.note(end, { by, ...(reason === undefined ? {} : { reason }) });
+        return end.result;
+      }),
+    verify: (request, { onEvent }) => scrubber.verify(request, onEvent),
+    pause: (request) => order(() => orderPause(host(), request)),
+    resume: ({ by }) => order(() => orderResume(host(), by)),
+  };
+}
