@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createAgentMetrics } from '../../src/agent/report/agent-metrics.js';
-import { eventNames } from '../../src/agent/report/event-rules.js';
+import { eventNames } from '../../src/agent/report/events.js';
 import { createMetrics } from '../../src/platform/telemetry/metrics.js';
 
 const page = (name: string): string => readFileSync(join(import.meta.dirname, '../../../docs', name), 'utf8');

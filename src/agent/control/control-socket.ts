@@ -19,15 +19,11 @@ import {
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { closeWhenIdle, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Logger } from '../../platform/telemetry/log.js';
-import type { SendAnswer } from '../report/observer.js';
+import type { Watcher } from '../report/status-feed.js';
 
 /** Who asked: one connection. */
-export interface Caller {
-  /** For what comes before the answer. */
-  readonly send: SendAnswer;
+export interface Caller extends Watcher {
   readonly onEvent: (event: ControlAnswer) => void;
-  /** Aborted when the connection is gone. */
-  readonly gone: AbortSignal;
 }
 
 export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
@@ -118,7 +114,7 @@ function serve(socket: Socket, options: ControlSocketOptions): void {
 }
 
 function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
-  const send = async (one: ControlAnswer): Promise<void> => {
+  const send: Watcher['send'] = async (one) => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
     await drained(socket);

@@ -3,7 +3,6 @@
 // or from the signature of the trusted timestamp.
 
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
-import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import {
   type Attempt,
   type Contact,
@@ -12,6 +11,8 @@ import {
   judgeFreshness,
   troubleOf,
 } from '../../core/status/freshness.js';
+import type { StatusReport } from '../../core/status/status.js';
+import { withoutUndefined } from '../../core/status/without-undefined.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from '../state/host.js';
 
@@ -56,15 +57,10 @@ export function keepContact(
   };
 }
 
-/** The part of a report that outlives the process; the rest is judged anew. */
+/** The part of a report that outlives the process; the rest is judged again. */
 export function contactIn(known: StatusReport | undefined): Contact {
   const { lastContactMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
-  return {
-    ...(lastContactMs === undefined ? {} : { lastContactMs }),
-    ...(verifiedAtMs === undefined ? {} : { verifiedAtMs }),
-    ...(failing === undefined ? {} : { failing }),
-    ...(refused === undefined ? {} : { refused }),
-  };
+  return withoutUndefined<Contact>({ lastContactMs, verifiedAtMs, failing, refused });
 }
 
 /** The parts of a host by which freshness is judged; a host without an agent has them too. */
@@ -76,19 +72,17 @@ export interface FreshnessView {
 }
 
 /** @throws WritError what reading the trust store throws */
-export function freshnessOf(host: FreshnessView, memory: ContactMemory): FreshnessReport {
-  const { roles = {}, signedAtMs, clockFloorMs } = host.client.status() ?? {};
-  const { staleAfterMs, maxStaleMs } = host.config.freshness;
-  const { stale } = host.ledger.read();
+export function freshnessOf(
+  { client, config, ledger, clock }: FreshnessView,
+  memory: ContactMemory,
+): FreshnessReport {
+  const { roles = {}, signedAtMs, clockFloorMs } = client.status() ?? {};
+  const { staleAfterMs, maxStaleMs } = config.freshness;
+  const { stale } = ledger.read();
   return judgeFreshness({
-    ...memory,
-    nowMs: host.clock.nowMs(),
+    ...{ ...memory, nowMs: clock.nowMs(), staleAfterMs, maxStaleMs, signedAtMs, clockFloorMs },
     roles: Object.entries(roles).map(([role, one]) => ({ role, ...one })),
-    staleAfterMs,
-    ...(maxStaleMs === undefined ? {} : { maxStaleMs }),
-    ...(signedAtMs === undefined ? {} : { signedAtMs }),
-    ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
-    ...(stale?.phase === 'stale' ? { overdueNotedMs: stale.sinceMs } : {}),
+    overdueNotedMs: stale?.phase === 'stale' ? stale.sinceMs : undefined,
   });
 }
 

@@ -1,5 +1,5 @@
 // What happens when policy is older than `maxStale`, and when it is fresh again: an event in log and history, and the
-// operator's command. Level, not edge: a command that failed stays due, later and later, until it exits with 0; one
+// operator's command. Level, not edge: a command that failed stays pending, later and later, until it exits with 0; one
 // that succeeded is run once for a stale period and boot, for what it did may not outlive the boot. The period is in
 // the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
 import type { HookConfig } from '../../core/config/config.js';
@@ -27,7 +27,7 @@ export interface StaleWatch {
 
 /** @param bootId the kernel's id of this boot */
 export function createStaleWatch(bootId: string): StaleWatch {
-  const retries: Retries = { failed: 0, notBeforeMs: 0 };
+  const retries = { failed: 0, notBeforeMs: 0 };
   return {
     check: async (host, contact, signal) => {
       const before = host.ledger.read().stale;
@@ -36,8 +36,8 @@ export function createStaleWatch(bootId: string): StaleWatch {
       try {
         const freshness = freshnessOf(host, contact.read());
         const context = { host, freshness, signal, bootId, retries };
-        if (isOver(freshness, host)) await endPeriod(context);
-        else if (freshness.overdueSinceMs !== undefined) await keepPeriod(context);
+        if (before !== undefined && isOver(freshness, before, host)) await endPeriod(before, context);
+        else if (freshness.overdueSinceMs !== undefined) await keepPeriod(before, context);
       } catch (error) {
         host.log.error({ err: error }, 'the age of the policy could not be acted on');
       }
@@ -46,87 +46,82 @@ export function createStaleWatch(bootId: string): StaleWatch {
   };
 }
 
-/** How often the command that is due has failed; a restart tries at once. */
-interface Retries {
-  failed: number;
-  /** By the monotonic clock. */
-  notBeforeMs: number;
-}
-
 interface Context {
   readonly host: Host;
   readonly freshness: FreshnessReport;
   readonly signal: AbortSignal;
   readonly bootId: string;
-  readonly retries: Retries;
+  /** How often the command that is pending has failed, and when it is tried again by the monotonic clock. */
+  readonly retries: { failed: number; notBeforeMs: number };
 }
 
 /** By a verified answer, or by an operator who wants no limit any more. */
-function isOver({ failing, verifiedAtMs, ageMs }: FreshnessReport, { ledger, config }: Host): boolean {
-  const period = ledger.read().stale;
-  if (period === undefined) return false;
+function isOver(
+  { failing, verifiedAtMs, ageMs }: FreshnessReport,
+  period: StalePeriod,
+  { config }: Host,
+): boolean {
   const { maxStaleMs } = config.freshness;
   if (maxStaleMs === undefined || period.phase === 'over') return true;
   // The age alone is not enough: a clock that is set back makes everything young.
   return failing === undefined && verifiedAtMs !== undefined && ageMs !== undefined && ageMs <= maxStaleMs;
 }
 
-async function keepPeriod(context: Context): Promise<void> {
+async function keepPeriod(known: StalePeriod | undefined, context: Context): Promise<void> {
   const { host, freshness, bootId } = context;
-  const known = host.ledger.read().stale;
   const period = known ?? beginPeriod(host, freshness);
-  const hook = host.config.freshness.onStale;
-  const error = staleError(freshness, host.config.freshness.maxStaleMs);
+  const { onStale: hook, maxStaleMs } = host.config.freshness;
+  const stale = problemOf(staleError(freshness, maxStaleMs));
   if (hook === undefined) {
-    if (known === undefined)
-      recordEvent(host, { trigger: 'stale', problems: [problemOf(error)], reason: 'no onStale command' });
+    if (known === undefined) recordStale(host, 'no onStale command', [stale]);
     return;
   }
   if (period.ranBootId === bootId) return;
-  const run = await runDue(context, 'onStale', hook);
+  const run = await runPending(context, 'onStale', hook);
   if (run === undefined) return;
-  if (run.problem === undefined) notePeriod(host, { ...period, ranBootId: bootId });
-  const problems = [problemOf(error), ...(run.problem ? [run.problem] : [])];
-  if (known === undefined || run.problem === undefined || context.retries.failed === 1)
-    recordEvent(host, { trigger: 'stale', problems, reason: run.text });
+  const { text, problem } = run;
+  if (problem === undefined) notePeriod(host, { ...period, ranBootId: bootId });
+  if (known === undefined || isNews(run, context))
+    recordStale(host, text, problem === undefined ? [stale] : [stale, problem]);
 }
 
 /** Written before the command is run: a crash in it finds the period begun. */
 function beginPeriod(host: Host, { overdueSinceMs, failing }: FreshnessReport): StalePeriod {
-  const nowMs = host.clock.nowMs();
+  const sinceMs = overdueSinceMs ?? host.clock.nowMs();
   const period: StalePeriod = {
     phase: 'stale',
-    sinceMs: overdueSinceMs ?? nowMs,
+    sinceMs,
     ...(failing === undefined ? {} : { code: failing.code }),
   };
   notePeriod(host, period);
   return period;
 }
 
-async function endPeriod(context: Context): Promise<void> {
+async function endPeriod(period: StalePeriod, context: Context): Promise<void> {
   const { host, retries } = context;
-  const period = host.ledger.read().stale;
-  if (period === undefined) return;
   // What failed so far was the other command.
   if (period.phase === 'stale') Object.assign(retries, { failed: 0, notBeforeMs: 0 });
   const { onFresh: hook } = host.config.freshness;
-  const since = new Date(period.sinceMs).toISOString();
+  const ended = `fresh again; older than maxStale since ${new Date(period.sinceMs).toISOString()}`;
   if (hook === undefined || period.ranBootId === undefined) {
     notePeriod(host, undefined);
-    return recordEvent(host, {
-      trigger: 'stale',
-      problems: [],
-      reason: `fresh again; older than maxStale since ${since}`,
-    });
+    return recordStale(host, ended, []);
   }
   if (period.phase === 'stale') notePeriod(host, { ...period, phase: 'over' });
-  const run = await runDue(context, 'onFresh', hook);
+  const run = await runPending(context, 'onFresh', hook);
   if (run === undefined) return;
-  if (run.problem === undefined) notePeriod(host, undefined);
-  if (run.problem === undefined || retries.failed === 1) {
-    const reason = `fresh again; older than maxStale since ${since}; ${run.text}`;
-    recordEvent(host, { trigger: 'stale', problems: run.problem ? [run.problem] : [], reason });
-  }
+  const { text, problem } = run;
+  if (problem === undefined) notePeriod(host, undefined);
+  if (isNews(run, context)) recordStale(host, `${ended}; ${text}`, problem === undefined ? [] : [problem]);
+}
+
+/** The first failure is, the ones after it are in the log. */
+function isNews({ problem }: Run, { retries }: Context): boolean {
+  return problem === undefined || retries.failed === 1;
+}
+
+function recordStale(host: Host, reason: string, problems: readonly Problem[]): void {
+  recordEvent(host, { trigger: 'stale', problems, reason });
 }
 
 function notePeriod(host: Host, stale: StalePeriod | undefined): void {
@@ -145,7 +140,7 @@ const maxRetryMs = 3_600_000;
 const maxShownCharacters = 2000;
 
 /** @returns undefined while a failed command waits for its next try, or when we are told to end */
-async function runDue(
+async function runPending(
   { host, freshness, signal, retries }: Context,
   name: 'onStale' | 'onFresh',
   hook: HookConfig,
@@ -168,10 +163,7 @@ async function runDue(
       host.log.warn({ command: name, output: shown }, 'the command for the age of policy was run');
       return { text: shown };
     }
-    return failedRun(
-      { host, retries },
-      new WritError('STALE_COMMAND_FAILED', shown, { facts: { command: name } }),
-    );
+    throw new WritError('STALE_COMMAND_FAILED', shown, { facts: { command: name } });
   } catch (error) {
     return failedRun({ host, retries }, toWritError(error));
   } finally {
@@ -198,10 +190,11 @@ function environmentOf({ config }: Host, freshness: FreshnessReport): Record<str
   const { state, ageMs = 0, failing, refused, expired } = freshness;
   const code = refused?.code ?? failing?.code;
   const role = refused?.role ?? expired?.role ?? failing?.role;
+  const seconds = (ms: number): string => String(Math.floor(ms / 1000));
   return {
     WRIT_STALE_STATE: state,
-    WRIT_STALE_AGE_SECONDS: String(Math.floor(ageMs / 1000)),
-    WRIT_MAX_STALE_SECONDS: String(Math.floor((config.freshness.maxStaleMs ?? 0) / 1000)),
+    WRIT_STALE_AGE_SECONDS: seconds(ageMs),
+    WRIT_MAX_STALE_SECONDS: seconds(config.freshness.maxStaleMs ?? 0),
     ...(code === undefined ? {} : { WRIT_STALE_CODE: code }),
     ...(role === undefined ? {} : { WRIT_STALE_ROLE: role }),
   };

@@ -1,6 +1,6 @@
 // Several observers of an agent as one. Owns the order in which they are told: the one they were given in.
 import type { AgentConfig } from '../../core/config/config.js';
-import type { AgentState, ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { AgentState, StatusReport } from '../../core/status/status.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Work } from '../job/exclusive.js';
 
@@ -30,6 +30,3 @@ export interface AgentObserver {
   /** A SIGHUP came; later whether the new configuration is in use, or the old one was kept. */
   onReload?(phase: 'began' | 'reloaded' | 'kept'): void;
 }
-
-/** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
-export type SendAnswer = (answer: ControlAnswer) => Promise<void>;

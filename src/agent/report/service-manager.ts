@@ -32,11 +32,10 @@ const statusGapMs = 2000;
 const readyGapMs = 5000;
 
 export function tellServiceManager(options: ServiceManagerOptions): ServiceManager {
-  const teller = new Teller(options);
-  return { observer: teller.observer, end: (failure) => teller.end(failure) };
+  return new Reporter(options);
 }
 
-class Teller {
+class Reporter implements ServiceManager {
   readonly #notifier: Notifier;
   readonly #clock: Clock;
   readonly #ended = new AbortController();
@@ -54,7 +53,10 @@ class Teller {
   #work: { readonly sinceMs: number; readonly boundMs: number } | undefined;
 
   readonly observer: AgentObserver = {
-    onState: (state) => this.#noteState(state),
+    onState: (state) => {
+      this.#state = state;
+      this.#tellNews();
+    },
     onStatus: (report) => {
       this.#report = report;
       this.#tellNews();
@@ -68,21 +70,16 @@ class Teller {
     this.#clock = clock;
     if (stop.aborted) this.#noteStop();
     stop.addEventListener('abort', () => this.#noteStop(), { once: true });
-    const works = (): boolean => this.#goesOn();
-    this.#watchdog = runWatchdog({ notifier, clock, works, signal: this.#ended.signal });
+    const signal = this.#ended.signal;
+    this.#watchdog = runWatchdog({ notifier, clock, works: () => this.#goesOn(), signal });
   }
 
-  async end(failure?: { readonly code: string; readonly message: string }): Promise<void> {
+  async end(failure?: Parameters<ServiceManager['end']>[0]): Promise<void> {
     this.#ended.abort();
     this.#pause?.abort();
     if (failure !== undefined) void this.#notifier.tell([`STATUS=${failure.code}: ${failure.message}`]);
     await this.#watchdog;
     await this.#notifier.idle();
-  }
-
-  #noteState(state: AgentState): void {
-    this.#state = state;
-    this.#tellNews();
   }
 
   /** Says what has changed: that it is ready at once, another line of status when the last one is old enough. */
@@ -154,12 +151,8 @@ class Teller {
   }
 
   #noteWork(work: Work, config: AgentConfig): void {
-    if (work.kind === 'ended') {
-      this.#work = undefined;
-      return;
-    }
-    const step = work.kind === 'step' ? work.step : 'none';
-    this.#work = { sinceMs: this.#clock.monotonicMs(), boundMs: longestSilenceMs(step, config) };
+    const boundMs = longestSilenceMs(work.kind === 'step' ? work.step : 'none', config);
+    this.#work = work.kind === 'ended' ? undefined : { sinceMs: this.#clock.monotonicMs(), boundMs };
   }
 
   #goesOn(): boolean {

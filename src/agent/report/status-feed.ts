@@ -1,15 +1,15 @@
 // Sends the status to those who watch it (`writ status --watch`): at once, at each change, and now and then, so that a
 // silent agent can be told from a quiet one. Owns the watchers and their bound; a slow one is sent the newest only.
 import { WritError } from '../../core/errors.js';
-import type { StatusReport } from '../../core/protocol/control-protocol.js';
+import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import type { AgentObserver, SendAnswer } from './observer.js';
+import type { AgentObserver } from './observer.js';
 
 /** Who watches: one connection of the control socket. */
 export interface Watcher {
-  /** Resolves when the next report may follow. */
-  readonly send: SendAnswer;
+  /** Resolves when the next answer may follow: long answers wait for their reader, events do not. */
+  readonly send: (answer: ControlAnswer) => Promise<void>;
   /** Aborted when the connection is gone. */
   readonly gone: AbortSignal;
 }

@@ -4,7 +4,7 @@ import type { AgentConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
 import type { HostOptions } from '../state/host.js';
-import { createEventsFile } from './events-file.js';
+import { createEventsFile } from './events.js';
 import type { AgentObserver } from './observer.js';
 
 export interface Watchers extends AsyncDisposable {

@@ -2,6 +2,7 @@
 // the words fresh, stale, frozen and refused, and the age that `maxStale` is held against. Pure: never asks the
 // time, and judges a clock that was set back by the time that the repository has signed.
 import { type ErrorCode, WritError } from '../errors.js';
+import { withoutUndefined } from './without-undefined.js';
 
 /**
  * `fresh`: proven current not long ago. `stale`: not proven for longer than `staleAfter`. `frozen`: a role of the
@@ -73,16 +74,15 @@ export function troubleOf(code: ErrorCode): TroubleKind {
 export function contactAfter(before: Contact, { atMs, error }: Attempt): Contact {
   if (error === undefined) return { lastContactMs: atMs, verifiedAtMs: atMs };
   const kind = troubleOf(error.code);
-  const failed = (earlier: FailedAttempts | undefined): FailedAttempts => {
-    const { role } = error.facts;
-    return {
+  const { role } = error.facts;
+  const failed = (earlier: FailedAttempts | undefined): FailedAttempts =>
+    withoutUndefined<FailedAttempts>({
       code: error.code,
-      ...(typeof role === 'string' ? { role: role.slice(0, 100) } : {}),
+      role: typeof role === 'string' ? role.slice(0, 100) : undefined,
       sinceMs: earlier?.sinceMs ?? atMs,
       atMs,
       times: (earlier?.times ?? 0) + 1,
-    };
-  };
+    });
   return {
     ...before,
     ...(kind === 'expired' || kind === 'refused' ? { lastContactMs: atMs } : {}),
@@ -102,17 +102,17 @@ export interface FreshnessFacts {
   readonly contact: Contact;
   readonly nowMs: number;
   /** By a clock that nobody can set: since `verifiedAtMs`, where the same process saw both. */
-  readonly elapsedMs?: number;
+  readonly elapsedMs?: number | undefined;
   /** Greatest time that the repository has signed. */
-  readonly clockFloorMs?: number;
+  readonly clockFloorMs?: number | undefined;
   /** When the trusted timestamp was signed: a proof of age that outlives every restart. */
-  readonly signedAtMs?: number;
+  readonly signedAtMs?: number | undefined;
   /** The metadata that this host trusts. */
   readonly roles: readonly TrustedRole[];
   readonly staleAfterMs: number;
-  readonly maxStaleMs?: number;
+  readonly maxStaleMs?: number | undefined;
   /** Known to be older than `maxStale` since then; only a success ends it, and no clock. */
-  readonly overdueNotedMs?: number;
+  readonly overdueNotedMs?: number | undefined;
 }
 
 export interface FreshnessReport extends Contact {
@@ -138,20 +138,15 @@ export function judgeFreshness(facts: FreshnessFacts): FreshnessReport {
   const isOverdue = maxStaleMs !== undefined && ageMs !== undefined && ageMs > maxStaleMs;
   const overdueSinceMs = facts.overdueNotedMs ?? (isOverdue ? nowMs - ageMs + maxStaleMs : undefined);
   const isStale = ageMs === undefined || ageMs > staleAfter || overdueSinceMs !== undefined;
-  const state = stateOf(contact, { expired, isStale });
-  const sinceMs = sinceOf(state, {
-    contact,
-    expired,
-    staleSinceMs: ageMs === undefined ? undefined : nowMs - ageMs + staleAfter,
-  });
-  return {
-    ...contact,
-    state,
-    ...(ageMs === undefined ? {} : { ageMs }),
-    ...(sinceMs === undefined ? {} : { sinceMs }),
-    ...(expired === undefined ? {} : { expired }),
-    ...(overdueSinceMs === undefined ? {} : { overdueSinceMs }),
+  const state = stateOf(contact, expired, isStale);
+  const since: Readonly<Record<Freshness, number | undefined>> = {
+    fresh: undefined,
+    refused: contact.refused?.sinceMs,
+    frozen: expired?.expiresAtMs ?? contact.failing?.sinceMs,
+    stale: ageMs === undefined ? undefined : nowMs - ageMs + staleAfter,
   };
+  const sinceMs = since[state];
+  return withoutUndefined<FreshnessReport>({ ...contact, state, ageMs, sinceMs, expired, overdueSinceMs });
 }
 
 /**
@@ -168,37 +163,16 @@ function firstExpired(roles: readonly TrustedRole[], nowMs: number): TrustedRole
   return roles.filter((one) => one.expiresAtMs <= nowMs).sort((a, b) => a.expiresAtMs - b.expiresAtMs)[0];
 }
 
-interface Found {
-  readonly expired: TrustedRole | undefined;
-  readonly isStale: boolean;
-}
-
 /** An alarm outranks a freeze, a freeze outranks silence. */
-function stateOf({ failing, refused }: Contact, { expired, isStale }: Found): Freshness {
+function stateOf(
+  { failing, refused }: Contact,
+  expired: TrustedRole | undefined,
+  isStale: boolean,
+): Freshness {
   if (refused !== undefined) return 'refused';
   // What the server offers may have expired while what we trust has not.
   if (expired !== undefined || failing?.code === 'METADATA_EXPIRED') return 'frozen';
   return isStale ? 'stale' : 'fresh';
-}
-
-function sinceOf(
-  state: Freshness,
-  found: {
-    readonly contact: Contact;
-    readonly expired: TrustedRole | undefined;
-    readonly staleSinceMs: number | undefined;
-  },
-): number | undefined {
-  switch (state) {
-    case 'fresh':
-      return undefined;
-    case 'refused':
-      return found.contact.refused?.sinceMs;
-    case 'frozen':
-      return found.expired?.expiresAtMs ?? found.contact.failing?.sinceMs;
-    case 'stale':
-      return found.staleSinceMs;
-  }
 }
 
 /** @returns POLICY_STALE, as status, history and the log say it */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { createEventsFile, maxEventsBytes } from '../../../../src/agent/report/events-file.js';
+import { createEventsFile, maxEventsBytes } from '../../../../src/agent/report/events.js';
 import type { AgentObserver } from '../../../../src/agent/report/observer.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type LogLines, logLines } from '../../../kit/assert/log-lines.js';

@@ -6,7 +6,7 @@ import {
   eventsOfChange,
   eventsOfCycle,
   maxEventsAtOnce,
-} from '../../../../src/agent/report/event-rules.js';
+} from '../../../../src/agent/report/events.js';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 import { bundleResult, cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';

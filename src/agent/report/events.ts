@@ -1,7 +1,13 @@
 // What happens on a host, as events with stable names (docs/events.md): made from the end of a cycle and from what two status
-// reports differ in. Pure: one line of JSON an event, times as ISO 8601; who writes them is the caller's.
-import type { CycleResult } from '../../core/cycle/cycle-report.js';
+// reports differ in, one line of JSON an event, times as ISO 8601. The observer appends them to a file and owns its bound. A
+// disk that fails changes no outcome: what could not be written is counted and said by the next line.
+import * as fs from 'node:fs';
+import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
 import type { AgentState, StatusReport, WorkerStatus } from '../../core/status/status.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { AgentObserver } from './observer.js';
 
 /** Names are a promise: a name is never given another meaning, and new ones may come. */
 export const eventNames = [
@@ -57,18 +63,23 @@ export function eventsOfCycle(result: CycleResult): HostEvent[] {
     event('cycle.ended', { ...ended, bundles: parts }),
     ...(changed && generation !== undefined ? [event('policy.activated', { ...moved, confirmed })] : []),
     ...(outcome === 'rolled-back' ? [event('policy.rolled-back', { ...moved, code })] : []),
-    ...refusedIn(result),
+    ...refusedEvents(result),
   ];
 }
 
-function refusedIn({ cycle, bundles }: CycleResult): HostEvent[] {
-  return bundles.flatMap(({ bundle, channel, outcome, remembered, toSerial, problem, retryAtMs }) => {
-    if ((outcome !== 'rejected' && outcome !== 'rolled-back') || remembered === true) return [];
-    const why = { code: problem?.code, message: problem?.message };
-    return event('release.refused', {
-      ...{ cycle, bundle, channel, serial: toSerial, ...why },
-      retryAt: retryAtMs === undefined ? undefined : isoTime(retryAtMs),
-    });
+/** @returns what was refused now, and is not only remembered as refused */
+export function newRefusals({ bundles }: CycleResult): BundleResult[] {
+  return bundles.filter(
+    ({ outcome, remembered }) => (outcome === 'rejected' || outcome === 'rolled-back') && remembered !== true,
+  );
+}
+
+function refusedEvents(result: CycleResult): HostEvent[] {
+  const { cycle } = result;
+  return newRefusals(result).map(({ bundle, channel, toSerial: serial, problem, retryAtMs }) => {
+    const { code, message } = problem ?? {};
+    const retryAt = isoTime(retryAtMs);
+    return event('release.refused', { cycle, bundle, channel, serial, code, message, retryAt });
   });
 }
 
@@ -128,8 +139,7 @@ function pauses({ pause: before }: StatusReport, { pause }: StatusReport): HostE
   if (before?.atMs === pause?.atMs) return [];
   if (pause === undefined) return [event('policy.resumed', {})];
   const { by, reason, untilMs } = pause;
-  const until = untilMs === undefined ? undefined : isoTime(untilMs);
-  return [event('policy.paused', { by, reason, until })];
+  return [event('policy.paused', { by, reason, until: isoTime(untilMs) })];
 }
 
 function holds(before: StatusReport, after: StatusReport): HostEvent[] {
@@ -177,8 +187,8 @@ function compact(fields: Readonly<Record<string, unknown>>): Record<string, unkn
   );
 }
 
-function isoTime(atMs: number): string {
-  return new Date(atMs).toISOString();
+function isoTime(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : new Date(atMs).toISOString();
 }
 
 /** @returns lines of JSON, each with its end, at most `maxEventsAtOnce` and a count of the others */
@@ -196,4 +206,50 @@ export function eventLines(
         `${JSON.stringify({ schema: 1, type: 'event', event: name, time: isoTime(atMs), host, ...fields })}\n`,
     )
     .join('');
+}
+
+export interface EventsFileOptions {
+  readonly path: string;
+  readonly host: string;
+  readonly version: string;
+  readonly durable: DurableFs;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log: Logger;
+}
+
+export const maxEventsBytes = 10_000_000;
+
+/** @returns the observer that writes; it never throws */
+export function createEventsFile(options: EventsFileOptions): AgentObserver {
+  let known: StatusReport | undefined;
+  let dropped = 0;
+  const write = (events: readonly HostEvent[]): void => {
+    if (events.length === 0) return;
+    const lines = eventLines(events, { host: options.host, atMs: options.clock.nowMs(), dropped });
+    try {
+      append(options, lines);
+      dropped = 0;
+    } catch (error) {
+      // Said once: a full disk would fill the log too.
+      if (dropped === 0) options.log.error({ err: error }, 'events could not be written');
+      dropped += events.length;
+    }
+  };
+  return {
+    onState: (state) => write([eventOfState(state, options.version)]),
+    onCycle: ({ result }) => write(eventsOfCycle(result)),
+    onStatus: (report) => {
+      const before = known;
+      known = report;
+      // What was before this process is not known: the first report is where changes begin.
+      if (before !== undefined) write(eventsOfChange(before, report));
+    },
+  };
+}
+
+function append({ path, durable }: EventsFileOptions, lines: string): void {
+  const size = fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const isFull = size > 0 && size + Buffer.byteLength(lines) > maxEventsBytes;
+  if (isFull) durable.rename('events.rotate', path, `${path}.1`);
+  durable.appendFile('events.append', path, lines, 0o600);
 }
