@@ -3,7 +3,6 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
 import type { TellVerb } from '../../workers/contract/notify-worker.js';
-import { confineOn } from '../hooks/host-sandbox.js';
 import type { CycleStory } from '../job/progress.js';
 import type { TellContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/notify-verbs.js';
@@ -62,14 +61,12 @@ export function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Mo
 }
 
 export function contextOf(
-  host: Host,
+  { paths }: Pick<Host, 'paths'>,
   { nextTell }: Pick<CycleStory, 'nextTell'>,
   { groups, staging, signal }: Move,
   generation: number,
 ): TellContext {
-  const { durable, paths } = host;
-  const target = targetAt(paths, generation);
-  return { groups, target, staging, durable, signal, nextTell, confine: confineOn(host) };
+  return { groups, target: targetAt(paths, generation), staging, signal, nextTell };
 }
 
 /** How many answered, in a line for people. */

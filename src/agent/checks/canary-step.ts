@@ -7,7 +7,7 @@ import { holdBack, taken } from '../select/selection.js';
 import { assembleCandidate, type CandidateBundle, changedBy } from '../staging/candidate.js';
 import { failuresOr, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
-import { type CheckAllOptions, candidateGround } from './candidate-context.js';
+import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import { type CheckedCandidate, checkAll } from './check-candidate.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
 import { watchCandidate } from './watch-candidate.js';
@@ -45,13 +45,13 @@ async function askOnce(
   const fresh = options.force === 'yes' ? taken(selections).map((one) => one.bundle.name) : [];
   const groups = host.config.workers.filter((group) => concernsGroup(group, changed, fresh));
   if (groups.every((one) => one.canary === undefined)) return new Map();
-  const ground = candidateGround(host, candidatePath, bundles, options);
-  const watch = await watchCandidate({
-    ...ground,
+  const context = candidateContext(host, candidatePath, bundles, options);
+  const changes = await watchCandidate({
+    ...context,
     bundles: bundles.map(({ selection, treePath }) => ({ config: selection.bundle, treePath })),
   });
   const { reports, problems } = await runCanaries({
-    ...ground,
+    ...context,
     groups,
     treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
   });
@@ -59,7 +59,7 @@ async function askOnce(
   const refusals = new Map(blame(host, problems, bundles));
   const names = new Set(freshIn(bundles));
   // It stands over any verdict, and only what is new can be held back.
-  for (const [bundle, error] of await watch.changes()) {
+  for (const [bundle, error] of await changes()) {
     for (const name of names.has(bundle) ? [bundle] : names) refusals.set(name, error);
   }
   return refusals;

@@ -5,7 +5,7 @@ import type { WritError } from '../../core/errors.js';
 import { holdBack, type Selection, taken } from '../select/selection.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
-import { type CheckAllOptions, candidateGround } from './candidate-context.js';
+import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import { type CheckReport, runChecks } from './run-checks.js';
 
 /** @returns the end of the step `check`: what refused comes first, with what it printed under it */
@@ -73,16 +73,16 @@ export async function checkOnce(
   for (const { selection, treePath } of bundles) {
     host.durable.createLink('check.candidate-link', join(candidatePath, selection.bundle.name), treePath);
   }
-  const { problems } = await runChecks({
-    ...candidateGround(host, candidatePath, bundles, options),
+  const { reports, problems } = await runChecks({
+    ...candidateContext(host, candidatePath, bundles, options),
     bundles: bundles.map(({ selection, treePath, manifest, staged }) => ({
       config: selection.bundle,
       treePath,
       manifest,
       changed: staged !== undefined,
     })),
-    onReport: (report) => void checks.push(report),
   });
+  checks.push(...reports);
   return blameNewBundles(problems, bundles);
 }
 

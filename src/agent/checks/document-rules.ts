@@ -8,16 +8,14 @@ import { yamlOffset } from '../../core/text/yaml-places.js';
 
 export type DocumentFormat = 'json' | 'yaml';
 
-export interface DocumentProblem {
-  /** Both from 1. */
-  readonly line: number;
-  readonly column: number;
-  readonly text: string;
-}
-
+/** Both from 1. */
 export interface Place {
   readonly line: number;
   readonly column: number;
+}
+
+export interface DocumentProblem extends Place {
+  readonly text: string;
 }
 
 export type PolicyDocument =
@@ -28,10 +26,6 @@ export type PolicyDocument =
       readonly locate: (pointers: readonly string[]) => readonly Place[];
     }
   | { readonly kind: 'mistakes'; readonly problems: readonly DocumentProblem[] };
-
-export interface DocumentLimits {
-  readonly maxProblems: number;
-}
 
 const maxDepth = 200;
 const tooDeep = 'it is nested too deeply';
@@ -45,11 +39,11 @@ export function formatOf(path: string): DocumentFormat {
 export function readPolicyDocument(
   bytes: Uint8Array,
   format: DocumentFormat,
-  limits: DocumentLimits,
+  maxProblems: number,
 ): PolicyDocument {
   const text = decode(bytes);
   if (text === undefined) return mistake('it is not UTF-8');
-  return format === 'json' ? readJson(text, limits) : readYaml(text, limits);
+  return format === 'json' ? readJson(text, maxProblems) : readYaml(text, maxProblems);
 }
 
 function decode(bytes: Uint8Array): string | undefined {
@@ -64,7 +58,7 @@ function mistake(text: string): PolicyDocument {
   return { kind: 'mistakes', problems: [{ line: 1, column: 1, text }] };
 }
 
-function readJson(text: string, { maxProblems }: DocumentLimits): PolicyDocument {
+function readJson(text: string, maxProblems: number): PolicyDocument {
   const { problems } = scanJson(text, { maxDepth, maxProblems });
   if (problems.length > 0) {
     const placed = problems.map((problem) => ({ ...placeOf(text, problem.offset), text: problem.text }));
@@ -82,17 +76,13 @@ function placeOf(text: string, offset: number): Place {
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
 }
 
-function readYaml(text: string, limits: DocumentLimits): PolicyDocument {
+function readYaml(text: string, maxProblems: number): PolicyDocument {
   const lines = new LineCounter();
   const parsed = parseYaml(text, lines);
-  return parsed.kind === 'document' ? fromYaml(parsed.document, lines, limits) : mistake(tooDeep);
+  return parsed.kind === 'document' ? fromYaml(parsed.document, lines, maxProblems) : mistake(tooDeep);
 }
 
-function fromYaml(
-  document: Document.Parsed,
-  lines: LineCounter,
-  { maxProblems }: DocumentLimits,
-): PolicyDocument {
+function fromYaml(document: Document.Parsed, lines: LineCounter, maxProblems: number): PolicyDocument {
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };

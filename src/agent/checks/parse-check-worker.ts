@@ -43,7 +43,7 @@ function runTask(task: ParseTask): ParseAnswer {
 
 function loadSchema(path: string): PolicySchema {
   try {
-    const document = readPolicyDocument(readFileSync(path), formatOf(path), { maxProblems: 1 });
+    const document = readPolicyDocument(readFileSync(path), formatOf(path), 1);
     if (document.kind === 'data') return compilePolicySchema(document.data, { ipv4: isIPv4, ipv6: isIPv6 });
     const [first] = document.problems;
     return { kind: 'unusable', reason: first === undefined ? 'unreadable' : lineOf('', first) };
@@ -53,7 +53,7 @@ function loadSchema(path: string): PolicySchema {
 }
 
 function judgeFile({ treePath, maxProblems }: ParseTask, file: string, schema?: PolicySchema): string[] {
-  const document = readPolicyDocument(readFileSync(join(treePath, file)), formatOf(file), { maxProblems });
+  const document = readPolicyDocument(readFileSync(join(treePath, file)), formatOf(file), maxProblems);
   if (document.kind === 'mistakes') return document.problems.map((problem) => lineOf(file, problem));
   if (schema?.kind !== 'schema') return [];
   const problems = schema.judge(document.data).slice(0, maxProblems);

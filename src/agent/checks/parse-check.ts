@@ -17,7 +17,7 @@ export interface ParseCheckOptions {
   readonly treePath: string;
   readonly manifest: Manifest;
   readonly clock: Clock;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface CheckAnswer {
@@ -44,7 +44,7 @@ export async function runParseCheck(options: ParseCheckOptions): Promise<CheckAn
   if (task === undefined) {
     return answer('refused', 'no schema', `the schema ${config.schema ?? ''} is not in the bundle`);
   }
-  return toAnswer(await runWorker(task, options), files.length);
+  return runWorker(task, options, files.length);
 }
 
 /** @returns undefined when the schema should be in the bundle and is not */
@@ -63,12 +63,11 @@ function taskOf(
   return { ...task, files: others, schema: { path: join(treePath, inside), from: 'bundle' } };
 }
 
-type WorkerEnd =
-  | ParseAnswer
-  | { readonly kind: 'timed-out' | 'aborted' | 'out-of-memory' }
-  | { readonly kind: 'died'; readonly reason: string };
-
-async function runWorker(task: ParseTask, { config, clock, signal }: ParseCheckOptions): Promise<WorkerEnd> {
+async function runWorker(
+  task: ParseTask,
+  { config, clock, signal }: ParseCheckOptions,
+  fileCount: number,
+): Promise<CheckAnswer> {
   const worker = new Worker(new URL('./parse-check-worker.js', import.meta.url), {
     workerData: task,
     env: {},
@@ -77,44 +76,38 @@ async function runWorker(task: ParseTask, { config, clock, signal }: ParseCheckO
   });
   const finished = new AbortController();
   using stop = joinSignals(signal, finished.signal);
-  const deadline = clock
-    .sleep(config.timeoutMs, stop.signal)
-    .then((): WorkerEnd => ({ kind: signal?.aborted ? 'aborted' : 'timed-out' }));
+  const deadline = clock.sleep(config.timeoutMs, stop.signal).then(() => {
+    return signal?.aborted
+      ? answer('broken', 'interrupted', 'the check was interrupted')
+      : answer('broken', 'timed out', 'the files could not be parsed in time');
+  });
   try {
-    return await Promise.race([endOf(worker), deadline]);
+    return await Promise.race([endOf(worker, fileCount), deadline]);
   } finally {
     finished.abort();
     await worker.terminate();
   }
 }
 
-function endOf(worker: Worker): Promise<WorkerEnd> {
+function endOf(worker: Worker, fileCount: number): Promise<CheckAnswer> {
   return new Promise((resolve) => {
-    worker.once('message', (message: ParseAnswer) => resolve(message));
+    worker.once('message', (message: ParseAnswer) => resolve(toAnswer(message, fileCount)));
     worker.once('error', (error: Error & { code?: string }) => {
-      const memory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      resolve(memory ? { kind: 'out-of-memory' } : { kind: 'died', reason: error.message });
+      const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+      resolve(isMemory ? outOfMemory('the files need more to be parsed') : died(error.message));
     });
-    worker.once('exit', () => resolve({ kind: 'died', reason: 'it ended without a verdict' }));
+    worker.once('exit', () => resolve(died('it ended without a verdict')));
   });
 }
 
-function toAnswer(end: WorkerEnd, fileCount: number): CheckAnswer {
-  switch (end.kind) {
-    case 'judged':
-      if (end.problems.length > 0) return refusal(end.problems);
-      return answer('ok', 'parsed', fileCount === 1 ? '1 file parses' : `${fileCount} files parse`);
-    case 'unusable':
-      return answer('broken', 'schema unusable', end.reason);
-    case 'timed-out':
-      return answer('broken', 'timed out', 'the files could not be parsed in time');
-    case 'aborted':
-      return answer('broken', 'interrupted', 'the check was interrupted');
-    case 'out-of-memory':
-      return outOfMemory('the files need more to be parsed');
-    case 'died':
-      return answer('broken', 'died', end.reason);
-  }
+function toAnswer(end: ParseAnswer, fileCount: number): CheckAnswer {
+  if (end.kind === 'unusable') return answer('broken', 'schema unusable', end.reason);
+  if (end.problems.length > 0) return refusal(end.problems);
+  return answer('ok', 'parsed', fileCount === 1 ? '1 file parses' : `${fileCount} files parse`);
+}
+
+function died(reason: string): CheckAnswer {
+  return answer('broken', 'died', reason);
 }
 
 function refusal(problems: readonly string[]): CheckAnswer {

@@ -1,19 +1,18 @@
 // The canaries of worker groups on one candidate: before the swap, each group that the candidate concerns is asked
 // whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
 import type { CanaryConfig, WorkerGroupConfig } from '../../core/config/config.js';
-import type { HookVerdictKind } from '../../core/cycle/hook-verdict.js';
-import { type ErrorCode, WritError } from '../../core/errors.js';
-import { confinedTo, type HookReport } from '../hooks/hook.js';
-import { retryHook, withoutVerdict } from '../hooks/hook-retries.js';
-import { runHook } from '../hooks/run-hook.js';
-import type { CandidateGround } from './candidate-context.js';
+import { WritError } from '../../core/errors.js';
+import type { HookReport } from '../hooks/hook.js';
+import { hookError } from '../hooks/hook-error.js';
+import { retryHook, runHook } from '../hooks/run-hook.js';
+import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
 import { runStartedCanary } from './started-canary.js';
 
 export interface CanaryReport extends HookReport {
   readonly group: string;
 }
 
-export interface CanaryOptions extends CandidateGround {
+export interface CanaryOptions extends CandidateContext {
   /** Groups that the candidate concerns; those without a canary are passed over. */
   readonly groups: readonly WorkerGroupConfig[];
   /** Real path of each bundle's tree in it. */
@@ -33,64 +32,31 @@ export interface CanaryResult {
 export async function runCanaries(options: CanaryOptions): Promise<CanaryResult> {
   const reports: CanaryReport[] = [];
   const problems = new Map<string, WritError>();
-  for (const group of options.groups) {
-    if (group.canary === undefined) continue;
-    const report = { group: group.name, ...(await runCanary(group.canary, group, options)) };
+  for (const { name: group, uses, canary } of options.groups) {
+    if (canary === undefined) continue;
+    const report = { group, ...(await runCanary(canary, uses, options)) };
     if (options.signal?.aborted) throw new WritError('INTERRUPTED', 'the canaries were interrupted');
-    const { verdict, durationMs } = report;
-    options.log.info({ group: group.name, verdict, durationMs }, 'canary');
+    const { verdict, text, durationMs } = report;
+    options.log.info({ group, verdict, durationMs }, 'canary');
     reports.push(report);
-    const problem = problemWith(report);
-    if (problem !== undefined) problems.set(group.name, problem);
+    const problem = hookError('canary', report, {
+      text: (says) => `${group}: the canary ${says} (${verdict.reason})`,
+      facts: { group, reason: verdict.reason, output: text.slice(0, maxTextInError) },
+    });
+    if (problem !== undefined) problems.set(group, problem);
   }
   return { reports, problems };
 }
 
 function runCanary(
   canary: CanaryConfig,
-  group: WorkerGroupConfig,
+  uses: readonly string[],
   options: CanaryOptions,
-): Promise<Omit<CanaryReport, 'group'>> {
-  const { candidatePath, treePaths, currentPath, scratchRoot, durable, clock, signal, confine } = options;
-  const [onlyBundle = '', ...others] = group.uses;
-  const bundle = others.length === 0 ? treePaths.get(onlyBundle) : undefined;
-  const hookOptions = {
-    places: {
-      generation: candidatePath,
-      candidate: candidatePath,
-      ...(currentPath === undefined ? {} : { current: currentPath }),
-      ...(bundle === undefined ? {} : { bundle }),
-    },
-    ...confinedTo(confine, others.length === 0 ? onlyBundle : undefined),
-    scratchRoot,
-    durable,
-    ...(signal === undefined ? {} : { signal }),
-  };
-  const retries = { clock, again: withoutVerdict, ...(signal === undefined ? {} : { signal }) };
-  if (canary.kind === 'run')
-    return retryHook(canary.hook, retries, (hook) => runHook({ ...hookOptions, hook }));
-  return retryHook(canary.start, retries, (start) =>
-    runStartedCanary({ ...canary, start }, { ...hookOptions, clock }),
+): Promise<HookReport> {
+  const name = uses.length === 1 ? uses[0] : undefined;
+  const given = candidateHook(options, { name, treePath: options.treePaths.get(name ?? '') });
+  if (canary.kind === 'run') return retryHook(canary.hook, options, (hook) => runHook({ ...given, hook }));
+  return retryHook(canary.start, options, (start) =>
+    runStartedCanary({ ...canary, start }, { ...given, clock: options.clock }),
   );
-}
-
-const codes: Readonly<
-  Record<Exclude<HookVerdictKind, 'ok' | 'warned'>, readonly [code: ErrorCode, says: string]>
-> = {
-  refused: ['CANARY_FAILED', 'refuses the candidate'],
-  broken: ['CANARY_BROKEN', 'gave no verdict'],
-  deferred: ['CANARY_DEFERRED', 'says "not now"'],
-};
-
-/** Of a canary's output, in an error; the report has more. */
-const maxTextInError = 2000;
-
-function problemWith({ group, verdict, text, code: ours, hint }: CanaryReport): WritError | undefined {
-  const { kind, reason } = verdict;
-  if (kind === 'ok' || kind === 'warned') return undefined;
-  const [code, says] = codes[kind];
-  return new WritError(ours ?? code, `${group}: the canary ${says} (${reason})`, {
-    facts: { group, reason, output: text.slice(0, maxTextInError) },
-    ...(hint === undefined ? {} : { hint }),
-  });
 }

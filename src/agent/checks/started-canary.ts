@@ -4,12 +4,10 @@
 import { join } from 'node:path';
 import type { CanaryConfig, HookConfig } from '../../core/config/config.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
-import { isWritError } from '../../core/errors.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { HookOptions, HookReport } from '../hooks/hook.js';
-import { runHook } from '../hooks/run-hook.js';
+import { removeScratch, runHook } from '../hooks/run-hook.js';
 
 export type StartedCanary = Extract<CanaryConfig, { readonly kind: 'start' }>;
 
@@ -36,22 +34,13 @@ export async function runStartedCanary(
   using joined = joinSignals(ending.signal, options.signal);
   const worker = follow(runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) }));
   try {
-    const { verdict, text } = await askUntilYes(canary, { ...options, scratch, worker });
+    const { verdict, text } = await askUntilYes(canary, { ...options, scratch }, worker);
     return { verdict, text, durationMs: clock.monotonicMs() - begunMs };
   } finally {
     // Its whole group, and under the sandbox everything that it has started.
     ending.abort();
     await worker.end;
-    removeScratch(durable, scratch);
-  }
-}
-
-/** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
-function removeScratch(durable: DurableFs, scratch: string): void {
-  try {
-    durable.removeTree('canary.remove', scratch);
-  } catch (error) {
-    if (!isWritError(error)) throw error;
+    removeScratch('canary.remove', durable, scratch);
   }
 }
 
@@ -61,40 +50,38 @@ function outliving({ start, timeoutMs }: StartedCanary): HookConfig {
 }
 
 interface Followed {
-  readonly end: Promise<HookReport | undefined>;
-  /** Its report once it has ended. */
-  ended(): HookReport | undefined;
+  readonly end: Promise<void>;
+  /** What it said, once it has ended. */
+  ended(): Answer | undefined;
 }
 
 function follow(run: Promise<HookReport>): Followed {
-  let report: HookReport | undefined;
+  let said: Answer | undefined;
   const end = run.then(
-    (value) => {
-      report = value;
-      return value;
+    (report) => {
+      said = report;
     },
     (error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      report = { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
-      return report;
+      said = { verdict: { kind: 'broken', reason }, text: reason };
     },
   );
-  return { end, ended: () => report };
+  return { end, ended: () => said };
 }
 
-type Asking = StartedCanaryOptions & { readonly scratch: string; readonly worker: Followed };
+type Answer = Pick<HookReport, 'verdict' | 'text'>;
 
 async function askUntilYes(
   canary: StartedCanary,
-  options: Asking,
-): Promise<Pick<HookReport, 'verdict' | 'text'>> {
-  const { clock, worker, signal } = options;
+  { clock, ...hookOptions }: StartedCanaryOptions & Pick<HookOptions, 'scratch'>,
+  worker: Followed,
+): Promise<Answer> {
+  const { signal } = hookOptions;
   const endMs = clock.monotonicMs() + canary.timeoutMs;
-  let last: Pick<HookReport, 'verdict' | 'text'> = neverAsked;
+  let last = neverAsked;
   for (;;) {
     const leftMs = endMs - clock.monotonicMs();
     if (leftMs <= 0 || signal?.aborted) return last;
-    const { worker: _, clock: __, ...hookOptions } = options;
     last = await runHook({ ...hookOptions, hook: { ...canary.probe, timeoutMs: leftMs } });
     const isYes = last.verdict.kind === 'ok' || last.verdict.kind === 'warned';
     // A yes of a worker that is dead by now is a yes of somebody else, or was its last word.
@@ -106,10 +93,7 @@ async function askUntilYes(
   }
 }
 
-const neverAsked: Pick<HookReport, 'verdict' | 'text'> = {
-  verdict: { kind: 'broken', reason: 'no time was left to ask it' },
-  text: '',
-};
+const neverAsked: Answer = { verdict: { kind: 'broken', reason: 'no time was left to ask it' }, text: '' };
 
 /** It had to stay: an exit code of its own choosing is a no, unless it says that it could not even begin. */
 function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {

@@ -12,15 +12,13 @@ export interface WatchOptions {
   readonly confine?: Pick<HookSandbox, 'sandbox'>;
 }
 
-export interface CandidateWatch {
-  /** @returns CANDIDATE_CHANGED by bundle: what was judged are no longer the signed bytes */
-  changes(): Promise<ReadonlyMap<string, WritError>>;
-}
-
-export async function watchCandidate(options: WatchOptions): Promise<CandidateWatch> {
-  if (!(await canBeChanged(options))) return { changes: async () => new Map() };
+/** @returns what tells, by bundle, CANDIDATE_CHANGED: what was judged are no longer the signed bytes */
+export async function watchCandidate(
+  options: WatchOptions,
+): Promise<() => Promise<ReadonlyMap<string, WritError>>> {
+  if (!(await canBeChanged(options))) return async () => new Map();
   const before = await fingerprints(options);
-  return { changes: async () => new Map(changes(before, await fingerprints(options), options)) };
+  return async () => changesOf(before, await fingerprints(options), options);
 }
 
 /** Not in the sandbox, where trees are mounted read-only; nor where it is missing and no command is run at all. */
@@ -49,10 +47,9 @@ async function fingerprints({
 }
 
 async function fingerprint(root: string): Promise<Fingerprint> {
-  const nodes = new Map<string, string>();
   const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
-  if (own === undefined) return nodes;
-  nodes.set('.', identityOf(own));
+  if (own === undefined) return new Map();
+  const nodes = new Map([['.', identityOf(own)]]);
   for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
   return nodes;
 }
@@ -62,22 +59,22 @@ function identityOf({ size, mtimeNs, ctimeNs, mode, ino }: fs.BigIntStats): stri
   return `${size} ${mtimeNs} ${ctimeNs} ${mode} ${ino}`;
 }
 
-function* changes(
+function changesOf(
   before: ReadonlyMap<string, Fingerprint>,
   after: ReadonlyMap<string, Fingerprint>,
   { bundles, candidatePath }: WatchOptions,
-): Generator<[bundle: string, problem: WritError]> {
+): ReadonlyMap<string, WritError> {
   const inGeneration = firstChange(before.get(candidatePath), after.get(candidatePath));
+  const changed = new Map<string, WritError>();
   for (const { config, treePath } of bundles) {
     const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
     if (path === undefined) continue;
     // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
     const message = `${config.name}: a check or a canary changed ${path} in the candidate`;
-    yield [
-      config.name,
-      new WritError('CANDIDATE_CHANGED', message, { facts: { bundle: config.name, path } }),
-    ];
+    const facts = { bundle: config.name, path };
+    changed.set(config.name, new WritError('CANDIDATE_CHANGED', message, { facts }));
   }
+  return changed;
 }
 
 function firstChange(before: Fingerprint = new Map(), after: Fingerprint = new Map()): string | undefined {

@@ -45,8 +45,8 @@ export interface ConfineOptions {
 
 /** A command's place, before its arguments are known. */
 export interface Confinement {
-  /** Who it will be; left out: as ourselves. */
-  readonly user?: BoxUser;
+  /** Who it will be; undefined: as ourselves. */
+  readonly user: BoxUser | undefined;
   /** @param scratch its own directory, which belongs to the user already */
   run(
     scratch: string,
@@ -62,7 +62,7 @@ export function confine(means: Means, options: ConfineOptions): Confinement {
   const asked = hook.box ?? defaultHookBox;
   const user = userOf(means, asked, readers);
   return {
-    ...(user === undefined ? {} : { user }),
+    user,
     run: (scratch, command) => {
       const directory = fs.realpathSync(scratch);
       const place = { mounts: mountsOf(options, asked, directory), directory };

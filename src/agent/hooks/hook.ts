@@ -15,11 +15,11 @@ export interface HookPlaces {
   /** The generation that it is about; its WRIT_GENERATION_DIR. Left out where none is active. */
   readonly generation?: string;
   /** For `{candidate}`. */
-  readonly candidate?: string;
+  readonly candidate?: string | undefined;
   /** For `{current}`; left out before the first activation: the command then gets an empty directory. */
-  readonly current?: string;
+  readonly current?: string | undefined;
   /** For `{bundle}` and WRIT_BUNDLE_DIR; left out where there is not one bundle alone. */
-  readonly bundle?: string;
+  readonly bundle?: string | undefined;
 }
 
 /** How a command is to be confined. */
@@ -37,7 +37,7 @@ export interface HookOptions {
    * Left out: the command acts on the host as the agent itself, whatever the configuration says of a sandbox. With
    * it, the mode of the sandbox and the hook's own `sandbox: off` decide.
    */
-  readonly confine?: HookSandbox;
+  readonly confine?: HookSandbox | undefined;
   /** An existing private directory; what the command gets in it is removed afterwards. */
   readonly scratchRoot: string;
   readonly durable: DurableFs;
@@ -45,7 +45,7 @@ export interface HookOptions {
   readonly scratch?: string;
   /** Beside the places. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Of the disk that a confined command writes to; left out: as statfs says. */
   readonly readFree?: NonNullable<DiskGuardOptions['readFree']>;
 }
@@ -56,7 +56,7 @@ export interface HookReport {
   readonly text: string;
   readonly durationMs: number;
   /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
-  readonly code?: ErrorCode;
+  readonly code?: ErrorCode | undefined;
   /** What a person may want to change. */
   readonly hint?: string;
 }
@@ -66,28 +66,20 @@ export interface CandidateSandbox extends Omit<HookSandbox, 'places'> {
   readonly view: CandidateView;
 }
 
-/** @returns the part of a hook's options that confines it; nothing where no sandbox is given */
-export function confinedTo(
-  confine: CandidateSandbox | undefined,
-  bundle: string | undefined,
-): Pick<HookOptions, 'confine'> {
-  if (confine === undefined) return {};
-  return { confine: { ...confine, places: candidatePlaces(confine.paths.policy, confine.view, bundle) } };
-}
-
 /**
  * What a command is shown of a candidate, as paths that hold inside of the sandbox.
- * @param policy path of the policy directory as configured
  * @param bundle whose tree is `{bundle}`
  */
-export function candidatePlaces(policy: string, view: CandidateView, bundle?: string): HookPlaces {
-  const { candidate, active } = view;
+export function confinedTo(confine: CandidateSandbox, bundle: string | undefined): HookSandbox {
+  const { policy } = confine.paths;
+  const { candidate, active } = confine.view;
   const path = join(policy, generationLink(candidate.generation));
   const tree = candidate.trees.find((one) => one.bundle === bundle);
-  return {
+  const places: HookPlaces = {
     generation: path,
     candidate: path,
     current: active === undefined ? nothingActive(policy) : join(policy, generationLink(active.generation)),
-    ...(tree === undefined ? {} : { bundle: join(policy, 'bundles', tree.bundle, tree.directory) }),
+    bundle: tree && join(policy, 'bundles', tree.bundle, tree.directory),
   };
+  return { ...confine, places };
 }

@@ -28,7 +28,7 @@ export interface CandidateView {
   readonly kind: 'candidate';
   readonly candidate: ViewedGeneration;
   /** Left out before the first activation. */
-  readonly active?: ViewedGeneration;
+  readonly active?: ViewedGeneration | undefined;
 }
 
 /**

@@ -1,17 +1,18 @@
 // Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
 // empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
-// caller says which paths to show, and what lies at the live policy path.
+// caller says which paths to show, what lies at the live policy path, and of which ends it wants another try.
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
-import { judgeHook } from '../../core/cycle/hook-verdict.js';
+import { type HookVerdictKind, judgeHook } from '../../core/cycle/hook-verdict.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { boundedPattern } from '../../platform/bounded-pattern.js';
 import { guardDisk } from '../../platform/disk/disk-guard.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { BoxResult } from '../../platform/process/bubblewrap.js';
-import { type CommandOptions, type CommandResult, runCommand } from '../../platform/process/run-command.js';
+import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
+import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { type Confinement, confine } from './confine.js';
 import type { HookOptions, HookPlaces, HookReport } from './hook.js';
@@ -20,7 +21,7 @@ import type { HookOptions, HookPlaces, HookReport } from './hook.js';
 export async function runHook(options: HookOptions): Promise<HookReport> {
   const { hook, scratchRoot, durable } = options;
   const confined = await openConfinement(options);
-  if (isWritError(confined)) return unconfined(confined.code, confined.message);
+  if (isWritError(confined)) return notRun(confined.message, confined.code);
   const home = durable.makeScratch('hook.home', join(scratchRoot, 'hook-'));
   try {
     const places = (confined && options.confine?.places) ?? options.places;
@@ -28,16 +29,16 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     // Its home stays ours, and out of reach of anybody else who runs as that user.
     if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
     const argv = expand(hook.run, values);
-    if (typeof argv === 'string') return unset(argv);
+    if (typeof argv === 'string') return notRun(`${argv} stands for nothing here`);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
-    const result = await runEither(options, { argv, env, scratch: values.scratch, confined });
+    const result = await runEither(options, confined, { argv, env, scratch: values.scratch });
     if (result.kind === 'not-boxed') {
       options.confine?.sandbox.forget();
-      return unconfined('SANDBOX_BROKEN', `the sandbox could not be set up: ${result.reason}`);
+      return notRun(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
     }
     return withHint(rejectOutput(hook, reportOf(result)), argv, confined);
   } finally {
-    removeHome(durable, home);
+    removeScratch('hook.remove', durable, home);
   }
 }
 
@@ -56,49 +57,33 @@ async function openConfinement({
   }
 }
 
-interface Run {
-  readonly argv: [string, ...string[]];
-  readonly env: Readonly<Record<string, string>>;
-  readonly scratch: string;
-  readonly confined: Confinement | undefined;
-}
-
-async function runEither(options: HookOptions, { argv, env, scratch, confined }: Run): Promise<BoxResult> {
-  const { hook, signal, readFree } = options;
-  const command: Omit<CommandOptions, 'argv' | 'env' | 'cwd'> = {
-    timeoutMs: hook.timeoutMs,
-    maxOutputBytes: maxHookOutputBytes,
-    ...(signal === undefined ? {} : { signal }),
-  };
-  if (confined === undefined) return runCommand({ ...command, argv, env, cwd: scratch });
-  const guard = guardDisk({ path: scratch, ...(readFree === undefined ? {} : { readFree }) });
-  using ending = joinSignals(signal, guard.signal);
+async function runEither(
+  { hook, signal, readFree }: HookOptions,
+  confined: Confinement | undefined,
+  { scratch, ...line }: { argv: [string, ...string[]]; env: Record<string, string>; scratch: string },
+): Promise<BoxResult> {
+  const guard = confined && guardDisk({ path: scratch, ...(readFree === undefined ? {} : { readFree }) });
+  using ending = joinSignals(signal, guard?.signal);
+  const limits = { timeoutMs: hook.timeoutMs, maxOutputBytes: maxHookOutputBytes, signal: ending.signal };
   try {
+    if (confined === undefined) return await runCommand({ ...limits, ...line, cwd: scratch });
     // The one place it can write: what would be in /tmp goes there.
-    const confinedEnv = { TMPDIR: scratch, ...env };
-    const result = await confined.run(scratch, { ...command, signal: ending.signal, argv, env: confinedEnv });
+    const env = { TMPDIR: scratch, ...line.env };
+    const result = await confined.run(scratch, { ...limits, ...line, env });
     // A command that met a full disk may have said no because of it.
-    return guard.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
+    return guard?.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
   } finally {
-    guard.stop();
+    guard?.stop();
   }
 }
 
 const diskReason = 'half of the free space of the disk was used up while it ran';
 
-interface PlaceholderValues {
-  readonly candidate: string | undefined;
-  readonly current: string;
-  readonly bundle: string | undefined;
-  readonly scratch: string;
-}
-
 function placeholderValues(
-  places: HookPlaces,
+  { candidate, current, bundle }: HookPlaces,
   home: string,
   { durable, scratch: shared }: HookOptions,
-): PlaceholderValues {
-  const { candidate, current, bundle } = places;
+): Placeholders {
   const privateDirectory = (name: string): string => {
     const path = join(home, name);
     durable.makeDirectory('hook.scratch', path, 0o700);
@@ -108,11 +93,16 @@ function placeholderValues(
   return { candidate, bundle, scratch, current: current ?? privateDirectory('nothing-active') };
 }
 
+type Placeholders = Pick<HookPlaces, 'candidate' | 'bundle'> & {
+  readonly current: string;
+  readonly scratch: string;
+};
+
 /** One pass, so that a path with braces in it is not expanded again. @returns the name of a placeholder without value */
-function expand(run: HookConfig['run'], values: PlaceholderValues): [string, ...string[]] | string {
+function expand(run: HookConfig['run'], values: Placeholders): [string, ...string[]] | string {
   let missing: string | undefined;
   const expandOne = (text: string): string =>
-    text.replace(/\{(candidate|current|bundle|scratch)\}/g, (whole, name: keyof PlaceholderValues) => {
+    text.replace(/\{(candidate|current|bundle|scratch)\}/g, (whole, name: keyof Placeholders) => {
       const value = values[name];
       if (value === undefined) missing = whole;
       return value ?? whole;
@@ -131,13 +121,8 @@ function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Rec
   };
 }
 
-function unset(placeholder: string): HookReport {
-  const reason = `${placeholder} stands for nothing here`;
-  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
-}
-
 /** Our failure, and no verdict on anybody's policy. */
-function unconfined(code: ErrorCode, reason: string): HookReport {
+function notRun(reason: string, code?: ErrorCode): HookReport {
   return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code };
 }
 
@@ -183,10 +168,51 @@ function withHint(
 }
 
 /** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */
-function removeHome(durable: DurableFs, home: string): void {
+export function removeScratch(
+  label: 'hook.remove' | 'canary.remove',
+  durable: DurableFs,
+  directory: string,
+): void {
   try {
-    durable.removeTree('hook.remove', home);
+    durable.removeTree(label, directory);
   } catch (error) {
     if (!isWritError(error)) throw error;
   }
+}
+
+export interface RetryOptions {
+  readonly clock: Clock;
+  /** Of these ends, the next try may have another one; left out: only of those without a verdict. */
+  readonly again?: readonly HookVerdictKind[];
+  /** For all tries together; left out: as long as they take. */
+  readonly deadlineMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Between two tries: what was busy has a moment to become less so. */
+const retryMs = 500;
+
+/** A yes, a no and "not now" are answers; only an end without a verdict may be chance. */
+const withoutVerdict: readonly HookVerdictKind[] = ['broken'];
+
+/**
+ * Further tries of a command, as its `retry` says.
+ * @param ask runs it once, with what is left of the deadline as its timeout
+ * @returns the report of the last try, which is the answer
+ */
+export async function retryHook(
+  hook: HookConfig,
+  { clock, again = withoutVerdict, deadlineMs = Number.POSITIVE_INFINITY, signal }: RetryOptions,
+  ask: (hook: HookConfig) => Promise<HookReport>,
+): Promise<HookReport> {
+  const endMs = clock.monotonicMs() + deadlineMs;
+  const once = (): Promise<HookReport> =>
+    ask({ ...hook, timeoutMs: Math.max(1, Math.min(hook.timeoutMs, endMs - clock.monotonicMs())) });
+  let report = await once();
+  for (let tries = 0; tries < (hook.retry ?? 0) && again.includes(report.verdict.kind); tries++) {
+    await clock.sleep(retryMs, signal);
+    if (signal?.aborted || clock.monotonicMs() >= endMs) break;
+    report = await once();
+  }
+  return report;
 }

@@ -1,18 +1,21 @@
-// Whether commands can be confined on this host, found out by trying, and what is to happen where they cannot. Keeps
-// what it found; where the sandbox is not there it looks again, for somebody may have installed it meanwhile.
+// Whether commands can be confined on this host, found out by trying, what is to happen where they cannot, and what the
+// host says to every command in the sandbox. Keeps what it found; where the sandbox is not there it looks again, for
+// somebody may have installed it meanwhile.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxMode } from '../../core/config/config.js';
 import { defaultHookBox } from '../../core/config/hook-box.js';
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import { type BoxPrograms, runBoxed } from '../../platform/process/bubblewrap.js';
 import { type ControlGroups, findControlGroups } from '../../platform/process/control-group.js';
 import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import type { Logger } from '../../platform/telemetry/log.js';
-import type { Means, Sandbox } from '../state/host.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
+import type { Host, Means, Sandbox } from '../state/host.js';
 import { boxOf } from './confine.js';
+import type { HookSandbox } from './hook.js';
 
 export interface SandboxOptions {
   readonly mode: SandboxMode;
@@ -128,5 +131,40 @@ async function tryOnce(means: Means): Promise<Lack | undefined> {
     return end.exitCode === 0 ? undefined : lack(`a trial ended otherwise: exit ${end.exitCode}`, 'yes');
   } catch (error) {
     return lack(error instanceof Error ? error.message : String(error), 'yes');
+  }
+}
+
+/** @returns all that a confined command needs but its view of policy */
+export function confineOn({
+  sandbox,
+  paths,
+  config,
+}: Pick<Host, 'sandbox' | 'paths' | 'config'>): Omit<HookSandbox, 'view' | 'places'> {
+  const readers = config.bundles.flatMap(({ group }) => (group === undefined ? [] : groupsNamed(group)));
+  return { sandbox, paths, readers, secrets: secretsOf(config) };
+}
+
+function secretsOf({ workers, socket, metrics }: Host['config']): string[] {
+  const files = workers.map(({ reset }) => reset?.options['authorizationFile']);
+  const answers = metrics?.kind === 'unix' ? [socket, metrics.path] : [socket];
+  return [...new Set([...files.filter((file) => typeof file === 'string'), ...answers])];
+}
+
+/** A group that does not exist is staging's to refuse. */
+function groupsNamed(group: string | number): number[] {
+  try {
+    return [lookUpGroup(group)];
+  } catch (error) {
+    if (isWritError(error)) return [];
+    throw error;
+  }
+}
+
+/** So that status tells from the first. Nothing waits for one: what is active was judged before it. */
+export async function lookForSandbox({ sandbox, log }: Pick<Host, 'sandbox' | 'log'>): Promise<void> {
+  try {
+    await sandbox.open();
+  } catch (error) {
+    log.warn({ err: error }, 'no command can be confined');
   }
 }

@@ -1,8 +1,5 @@
 // What it takes to notify the workers of one generation: the target, who is asked, and how. Types alone.
-
 import type { WritError } from '../../core/errors.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import type { HookSandbox } from '../hooks/hook.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { SetsOptions } from './membership.js';
 import type { TellOptions } from './notify-group.js';
@@ -28,19 +25,13 @@ export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
   readonly target: TellTarget;
   /** The cycle's staging directory, for scratch directories. */
   readonly staging: string;
-  readonly durable: DurableFs;
-  /** For loaders and probes: they find the live policy, for they run after the swap. */
-  readonly confine: Omit<HookSandbox, 'view' | 'places'>;
   readonly signal: AbortSignal;
   readonly manner?: TellManner;
 }
 
-export interface SettleOptions {
+export interface SettleOptions extends Pick<TellContext, 'signal' | 'nextTell'> {
   /** Makes the directory for scratch when a probe needs it. */
   readonly staging: () => string;
-  readonly signal: AbortSignal;
-  /** Names each tell. */
-  readonly nextTell: () => string;
   /** `all`: also those whose next try is later, since a person asked. */
   readonly who: 'all' | 'whose-turn-it-is';
   /** Groups whose sets are read anew; all of them when it is left out. */

@@ -26,7 +26,7 @@ export interface TellOptions {
   readonly nextTell: () => string;
   readonly signal?: AbortSignal;
   /** Only these workers (their keys); everybody when it is left out. */
-  readonly only?: ReadonlySet<string>;
+  readonly only?: ReadonlySet<string> | undefined;
   /** Says who keeps what it has. */
   readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
   /** These too, though nobody lists them any more: they may have died of what they were told. */

@@ -3,14 +3,12 @@
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
-import { retryHook, withoutVerdict } from '../hooks/hook-retries.js';
+import { retryHook } from '../hooks/run-hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import { groupHook, requireVerdict } from './group-hook.js';
 import type { TellContext } from './notify-context.js';
 import { type GroupTelling, tellGroups } from './notify-group.js';
-import { verbsTo } from './notify-verbs.js';
-import { workersMissing, workerUnconfirmed } from './pending-problems.js';
-import { asksEach, probeEach } from './probe-workers.js';
+import { tooFew, unreachable, workerUnconfirmed } from './pending-problems.js';
+import { asksEach, groupHook, probeEach, requireNoNo } from './probe-workers.js';
 import { refusal } from './refusal.js';
 import { readMembers, workerKey } from './worker-groups.js';
 
@@ -19,21 +17,14 @@ import { readMembers, workerKey } from './worker-groups.js';
  * @returns one line per loader
  * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
  */
-export async function runLoaders({ clock }: Pick<Host, 'clock'>, context: TellContext): Promise<string[]> {
+export async function runLoaders(host: Host, context: TellContext): Promise<string[]> {
   const lines: string[] = [];
+  const retries = { clock: host.clock, signal: context.signal };
   for (const { config } of context.groups) {
     if (config.load === undefined) continue;
-    const report = await retryHook(
-      config.load,
-      { clock, again: withoutVerdict, signal: context.signal },
-      (load) => groupHook(config, load, context),
-    );
+    const report = await retryHook(config.load, retries, (load) => groupHook(host, config, load, context));
     lines.push(`${config.name}: ${report.verdict.kind}`);
-    requireVerdict(config.name, report, {
-      refused: 'LOADER_FAILED',
-      deferred: 'LOADER_DEFERRED',
-      broken: 'LOADER_BROKEN',
-    });
+    requireNoNo('loader', config.name, report);
   }
   return lines;
 }
@@ -52,14 +43,13 @@ export interface ResetReport {
  *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
  */
 export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
-  const first = await tellWorkers(host, context);
-  const firstResults = first.flatMap((one) => one.results);
-  requireNobodySaysNo(first, firstResults);
-  if (context.manner?.newcomers === undefined || context.signal.aborted)
-    return { results: firstResults, ...whoIsMissing(first, firstResults), unread: unreadOf(first) };
-  const tellings = await tellNewcomers(host, context, first);
+  let tellings = await tellWorkers(host, context);
+  requireNobodySaysNo(tellings);
+  if (context.manner?.newcomers !== undefined && !context.signal.aborted) {
+    tellings = await tellNewcomers(host, context, tellings);
+    requireNobodySaysNo(tellings);
+  }
   const results = tellings.flatMap((one) => one.results);
-  requireNobodySaysNo(tellings, results);
   return { results, ...whoIsMissing(tellings, results), unread: unreadOf(tellings) };
 }
 
@@ -77,7 +67,7 @@ async function tellNewcomers(
   host: Host,
   context: TellContext,
   first: readonly GroupTelling[],
-): Promise<readonly GroupTelling[]> {
+): Promise<GroupTelling[]> {
   const known = new Set(
     first.flatMap(({ group, members }) => members.map((one) => workerKey(group.config.name, one))),
   );
@@ -88,7 +78,7 @@ async function tellNewcomers(
     const keys = members.map(({ worker }) => workerKey(group.config.name, worker));
     for (const key of keys) if (!known.has(key)) only.add(key);
   }
-  if (only.size === 0) return first;
+  if (only.size === 0) return [...first];
   const second = await tellWorkers(host, { ...context, only });
   return second.map((later, index): GroupTelling => {
     const before = first[index];
@@ -101,21 +91,19 @@ async function tellNewcomers(
 export function tellWorkers(host: Host, context: TellContext): Promise<GroupTelling[]> {
   const { target, signal, nextTell, only } = context;
   const { proofs, newcomers: _, ...manner } = context.manner ?? {};
-  const { workers } = host.ledger.read();
   return tellGroups(context.groups, {
-    ...{ target, nextTell, signal, clock: host.clock },
-    verbOf: verbsTo(host, { to: target.generation, workers }),
+    ...{ target, nextTell, signal, only, clock: host.clock },
     prove: async ({ config }, results) => {
       if (proofs !== 'last' && asksEach(config.probe))
         await probeEach(host, config, { ...context, told: results });
     },
-    ...(only === undefined ? {} : { only }),
     ...manner,
   });
 }
 
 /** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
-function requireNobodySaysNo(tellings: readonly GroupTelling[], results: readonly WorkerResult[]): void {
+function requireNobodySaysNo(tellings: readonly GroupTelling[]): void {
+  const results = tellings.flatMap((one) => one.results);
   const noes = tellings.flatMap((one) => one.noes);
   for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
     const said = noes.filter((one) => one.code === code).map((one) => one.result);
@@ -134,28 +122,21 @@ export function whoIsMissing(
   tellings: readonly GroupTelling[],
   results: readonly WorkerResult[],
 ): Pick<ResetReport, 'problems' | 'warnings'> {
-  const problems = results.filter((one) => one.state === 'unreachable').map(unreachable);
+  const problems = results
+    .filter((one) => one.state === 'unreachable')
+    .map(({ group, worker, text, generation }) => {
+      return unreachable(`${workerKey(group, worker)}: ${text}`, { group, worker, generation });
+    });
   const warnings: Problem[] = [];
   for (const { group, members, unlisted } of tellings) {
-    const { name, reset } = group.config;
-    if (unlisted !== undefined) {
-      problems.push(problemOf(unlisted));
-      continue;
+    if (unlisted !== undefined) problems.push(problemOf(unlisted));
+    else {
+      const { problem, warning } = tooFew(group.config, members.length);
+      problems.push(...problem);
+      warnings.push(...warning);
     }
-    if (reset === undefined || members.length >= Math.max(reset.min, 1)) continue;
-    const problem = problemOf(workersMissing(name, { expected: reset.min, actual: members.length }));
-    (members.length < reset.min ? problems : warnings).push(problem);
   }
   return { problems, warnings };
-}
-
-function unreachable(one: WorkerResult): Problem {
-  const name = workerKey(one.group, one.worker);
-  return problemOf(
-    new WritError('WORKER_UNREACHABLE', `${name}: ${one.text}`, {
-      facts: { group: one.group, worker: one.worker, generation: one.generation },
-    }),
-  );
 }
 
 function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): boolean {

@@ -1,5 +1,6 @@
 // What is wrong with the workers just now, read from the ledger: who was not told, whose set nobody could read, and
 // where somebody is missing. Reads only; a cycle and the status say the same by it.
+import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
@@ -59,28 +60,31 @@ export function workerUnconfirmed(group: string): WritError {
   return new WritError('WORKER_UNCONFIRMED', text, { facts: { group } });
 }
 
-function unreachable(message: string, facts: Record<string, unknown>): Problem {
+/** A worker that was not told, or a set that nobody could read. */
+export function unreachable(message: string, facts: Record<string, unknown>): Problem {
   return problemOf(new WritError('WORKER_UNREACHABLE', message, { facts }));
 }
 
 /** A set that nobody could read is another problem than one with too few workers. */
 function missing({ workers, unreadSets: unread = {} }: Ledger, groups: Host['config']['workers']): Problem[] {
   const there = Object.entries(workers).filter(([, one]) => one.goneAtMs === undefined);
-  return groups.flatMap(({ name, reset }) => {
-    const actual = there.filter(([key]) => groupOf(key) === name).length;
-    if (reset === undefined || actual >= reset.min || unread[name] !== undefined) return [];
-    return [problemOf(workersMissing(name, { expected: reset.min, actual }))];
+  return groups.flatMap((group) => {
+    const actual = there.filter(([key]) => groupOf(key) === group.name).length;
+    return unread[group.name] === undefined ? tooFew(group, actual).problem : [];
   });
 }
 
-/** A group with fewer workers than its `min`, or with none where nobody must be there. */
-export function workersMissing(
-  group: string,
-  { expected, actual }: { readonly expected: number; readonly actual: number },
-): WritError {
+/** A problem for a group with fewer workers than its `min`, a warning for one with none where nobody must be there. */
+export function tooFew(
+  { name: group, reset }: WorkerGroupConfig,
+  actual: number,
+): { readonly problem: readonly Problem[]; readonly warning: readonly Problem[] } {
+  if (reset === undefined || actual >= Math.max(reset.min, 1)) return { problem: [], warning: [] };
+  const { min: expected } = reset;
   const text =
-    actual === 0 && expected === 0
+    expected === 0
       ? `group ${group} has no worker just now`
       : `group ${group} has ${actual} workers just now, ${expected} must be there`;
-  return new WritError('WORKERS_MISSING', text, { facts: { group, expected, actual } });
+  const said = [problemOf(new WritError('WORKERS_MISSING', text, { facts: { group, expected, actual } }))];
+  return expected === 0 ? { problem: [], warning: said } : { problem: said, warning: [] };
 }

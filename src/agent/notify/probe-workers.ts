@@ -1,15 +1,52 @@
 // The probes: which generation is really in use. One that names `{worker}` asks each worker, any other asks the group as
 // a whole. A no throws; "not now" (75) and a warning (32 to 63) prove nothing and refute nothing; who could not be reached
 // is not asked.
+import { join } from 'node:path';
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import type { HookReport } from '../hooks/hook.js';
-import { retryHook } from '../hooks/hook-retries.js';
+import { hookError } from '../hooks/hook-error.js';
+import { retryHook, runHook } from '../hooks/run-hook.js';
+import { confineOn } from '../hooks/sandbox.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import { groupHook, requireVerdict } from './group-hook.js';
 import type { TellContext } from './notify-context.js';
 import { readMembers, workerKey } from './worker-groups.js';
+
+/** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
+export function groupHook(
+  host: Host,
+  { uses }: WorkerGroupConfig,
+  hook: HookConfig,
+  { target: { path }, staging, signal }: TellContext,
+): Promise<HookReport> {
+  const [onlyBundle] = uses.length === 1 ? uses : [];
+  const bundle = onlyBundle === undefined ? undefined : join(path, onlyBundle);
+  return runHook({
+    hook,
+    places: { generation: path, candidate: path, current: path, bundle },
+    scratchRoot: staging,
+    durable: host.durable,
+    confine: { ...confineOn(host), view: { kind: 'live' } },
+    signal,
+  });
+}
+
+/** @throws WritError LOADER_*, PROBE_*, SANDBOX_* where it is no yes; "not now" of a probe is none */
+export function requireNoNo(
+  role: 'loader' | 'probe',
+  group: string,
+  report: HookReport,
+  asked = group,
+): void {
+  const { text: output } = report;
+  const { reason } = report.verdict;
+  const error = hookError(role, report, {
+    text: () => `${asked}: ${reason}${output === '' ? '' : `: ${output.trim()}`}`,
+    facts: { groups: [group], reason, output },
+  });
+  if (error !== undefined) throw error;
+}
 
 /**
  * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
@@ -29,23 +66,33 @@ export async function runProbes(
     if (asksEach(config.probe)) {
       const own = told ?? (await listed(group, context));
       for (const key of await probeEach(host, config, { ...context, told: own })) seen.add(key);
-      continue;
+    } else if (told === undefined || hasAnswer(config, told)) {
+      if (await showsIt(host, config, context)) seen.add(config.name);
     }
-    if (told !== undefined && !hasAnswer(config, told)) continue;
-    const report = await askWithRetries(host, config.probe, context, (probe) =>
-      groupHook(config, probe, context),
-    );
-    if (showsIt(config.name, report)) seen.add(config.name);
   }
   return seen;
 }
 
-/** Exit 0 alone means this generation. @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict */
-function showsIt(group: string, report: HookReport, asked = group): boolean {
-  const { kind } = report.verdict;
-  if (kind === 'deferred') return false;
-  requireVerdict(group, report, { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', asked });
-  return kind === 'ok';
+/**
+ * Exit 0 alone means this generation. A worker may take a moment to use what it was told of: its no is asked again too,
+ * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict
+ */
+async function showsIt(
+  host: Host,
+  config: WorkerGroupConfig,
+  context: TellContext,
+  worker?: string,
+): Promise<boolean> {
+  const { probe, name } = config;
+  if (probe === undefined) return false;
+  const { deadlineMs } = probe;
+  const again = ['refused', 'deferred', 'broken'] as const;
+  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs };
+  const report = await retryHook(probe, retries, (hook) =>
+    askProbe(host, { ...config, probe: { ...probe, ...hook } }, context, worker),
+  );
+  requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
+  return report.verdict.kind === 'ok';
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
@@ -77,40 +124,22 @@ export async function probeEach(
 ): Promise<string[]> {
   const seen: string[] = [];
   for (const { group, worker, state } of context.told) {
-    if (group !== config.name || state === 'unreachable' || config.probe === undefined) continue;
-    const report = await askWithRetries(host, config.probe, context, (probe) =>
-      groupHook(config, { ...probe, run: naming(probe.run, worker) }, context),
-    );
-    const key = workerKey(group, worker);
-    if (showsIt(config.name, report, key)) seen.push(key);
+    if (group !== config.name || state === 'unreachable') continue;
+    if (await showsIt(host, config, context, worker)) seen.push(workerKey(group, worker));
   }
   return seen;
 }
 
-function naming([program, ...args]: HookConfig['run'], worker: string): [string, ...string[]] {
-  const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
-  return [named(program), ...args.map(named)];
-}
-
-/** A worker may take a moment to use what it was told of: its no is asked again too, and "not now". */
-function askWithRetries(
-  { clock }: Host,
-  probe: ProbeConfig,
-  { signal }: TellContext,
-  ask: (probe: HookConfig) => Promise<HookReport>,
-): Promise<HookReport> {
-  const { deadlineMs } = probe;
-  const again = ['refused', 'deferred', 'broken'] as const;
-  return retryHook(probe, { clock, again, signal, ...(deadlineMs === undefined ? {} : { deadlineMs }) }, ask);
-}
-
 /** Asks the probe of a group once; about this worker, where it asks each. */
 export async function askProbe(
+  host: Host,
   config: WorkerGroupConfig,
   context: TellContext,
   worker = '',
 ): Promise<HookReport> {
   const { probe } = config;
   if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
-  return groupHook(config, { ...probe, run: naming(probe.run, worker) }, context);
+  const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
+  const [program, ...args] = probe.run;
+  return groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
 }

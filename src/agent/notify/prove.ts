@@ -1,26 +1,55 @@
-// What those prove that were told apart from a move, when others of their group may have proved it before. A worker of which
-// a probe does not say yes stays due: nobody else will ever ask it again. Writes nothing.
+// What probes prove apart from a move: before workers are told, of whom they may show the wanted generation already, and of
+// those that were told, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
+// say it, is due still. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { TellContext } from './notify-context.js';
 import { judgeProof } from './notify-steps.js';
-import { asksEach, runProbes } from './probe-workers.js';
+import { askProbe, asksEach, runProbes } from './probe-workers.js';
 import { workerKey } from './worker-groups.js';
-import { groupOf } from './worker-ledger.js';
+import { groupOf, workerOf } from './worker-ledger.js';
 
 export interface Told {
   readonly results: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   /** The first no. */
-  readonly refusal?: WritError;
+  readonly refusal?: WritError | undefined;
 }
 
 /** @returns the errors as problems, and the first of them that is a worker's no */
 export function problemsOf(errors: readonly WritError[]): Pick<Told, 'problems' | 'refusal'> {
-  const refusal = errors.find((one) => one.kind === 'rolled-back');
-  return { problems: errors.map(problemOf), ...(refusal === undefined ? {} : { refusal }) };
+  return { problems: errors.map(problemOf), refusal: errors.find((one) => one.kind === 'rolled-back') };
+}
+
+/**
+ * Asks the probes of the groups about the workers of the context before they are told: nobody is told in vain.
+ * @returns those that they have confirmed
+ */
+export async function proveFirst(host: Host, context: TellContext): Promise<WorkerResult[]> {
+  const shown: WorkerResult[] = [];
+  for (const { config } of context.groups) {
+    const own = [...(context.only ?? [])].filter((key) => groupOf(key) === config.name);
+    for (const asked of asksEach(config.probe) ? own.map((key) => [key]) : [own]) {
+      const report = await askProbe(host, config, context, workerOf(asked[0] ?? ''));
+      if (report.verdict.kind === 'ok') shown.push(...asked.map((key) => shownBy(host, key, context)));
+    }
+  }
+  return shown;
+}
+
+function shownBy(host: Host, key: string, { target }: TellContext): WorkerResult {
+  const process = host.ledger.read().workers[key]?.process;
+  return {
+    group: groupOf(key),
+    worker: workerOf(key),
+    state: 'confirmed',
+    generation: target.generation,
+    text: 'its probe shows the generation; nobody had to tell it',
+    atMs: host.clock.nowMs(),
+    ...(process === undefined ? {} : { process }),
+  };
 }
 
 /**
@@ -44,21 +73,19 @@ export async function proveTold(
     }
   }
   const judged = judgeProof(context.groups, results, seen);
-  const errors = problemsOf([...new Set(failed.values())]);
+  const { problems, refusal } = problemsOf([...new Set(failed.values())]);
   return {
     results: judged.results.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker)))),
-    problems: [...errors.problems, ...judged.problems],
-    ...(errors.refusal === undefined ? {} : { refusal: errors.refusal }),
+    problems: [...problems, ...judged.problems],
+    refusal,
   };
 }
 
-interface Question {
-  readonly group: WorkerGroup;
-  readonly told: readonly WorkerResult[];
-}
-
 /** One answer is worth as much as it asks about: one worker, or all of them. */
-function questionsOf(group: WorkerGroup, results: readonly WorkerResult[]): Question[] {
+function questionsOf(
+  group: WorkerGroup,
+  results: readonly WorkerResult[],
+): { group: WorkerGroup; told: readonly WorkerResult[] }[] {
   const own = results.filter((one) => one.group === group.config.name && one.state !== 'unreachable');
   if (group.config.probe === undefined || own.length === 0) return [];
   return asksEach(group.config.probe) ? own.map((one) => ({ group, told: [one] })) : [{ group, told: own }];

@@ -1,19 +1,20 @@
 // Tells the workers that are due what they are to use: a failed tell stays due until it is confirmed or superseded,
-// and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer.
+// and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
+// done is decided in worker-action-rules.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
 import { readActive } from '../generations/generations.js';
-import { confineOn } from '../hooks/host-sandbox.js';
 import type { Host } from '../state/host.js';
 import { readSets } from './membership.js';
 import type { SettleOptions, TellContext } from './notify-context.js';
 import { resetWorkers } from './notify-steps.js';
+import { type VerbOf, verbsTo } from './notify-verbs.js';
 import { dueProblems } from './pending-problems.js';
-import { problemsOf, proveTold, type Told } from './prove.js';
-import { proveByProbe } from './prove-first.js';
-import { resultsIn } from './refusal.js';
-import { standingRefusal } from './standing-refusal.js';
-import { dueWorkers, groupOf, noteWorkers, refusingInVain, tellableWorkers } from './worker-ledger.js';
+import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
+import { resultsIn, standingRefusal } from './refusal.js';
+import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
+import { workerKey } from './worker-groups.js';
+import { groupOf, noteWorkers } from './worker-ledger.js';
 
 export interface SettleResult {
   /** What those said that were told now, or whose probe answered. */
@@ -26,61 +27,61 @@ export interface SettleResult {
 
 const nothing: SettleResult = { results: [], problems: [], readMs: new Map() };
 
-/** Reads the sets anew, then tells who is due. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED */
+/**
+ * Reads the sets again, decides, asks probes, decides for whom they said no, and tells those; what each has found is
+ * noted before the next begins. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED
+ */
 export async function settleDue(host: Host, options: SettleOptions): Promise<SettleResult> {
   const active = readActive(host.paths);
   if (active === undefined) return nothing;
-  const { groups, doubt = 'the-answered' } = options;
-  const readMs = await readSets(host, {
-    ...{ active: active.number, doubt },
-    ...(groups === undefined ? {} : { groups }),
-  });
+  const { groups = host.groups, doubt = 'the-answered', who, onRefused } = options;
+  const readMs = await readSets(host, { active: active.number, groups, doubt });
   const target = { generation: active.number, path: active.path };
-  const proven = await proveByProbe(host, { ...options, target });
-  const told = await tellDue(host, { ...options, target });
+  const decide = (probes: ActionOptions['probes']): Actions => {
+    const ledger = host.ledger.read();
+    const verbOf = verbsTo(host, { to: active.number, workers: ledger.workers });
+    return nextWorkerActions(ledger, host.groups, { nowMs: host.clock.nowMs(), who, probes, verbOf });
+  };
+  const toAsk = contextOf(host, decide('not-asked'), ['probe'], { ...options, target });
+  const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
+  noteWorkers(host, proven);
+  const toTell = contextOf(host, decide('asked'), ['notify', 'restart'], { ...options, target });
+  const told: Told = toTell === undefined ? nothing : await tellDue(host, toTell);
+  noteWorkers(host, told.results);
   // The ledger names each worker that refuses.
   const others = told.problems.filter((one) => one.code !== 'WORKER_REFUSED');
   const problems = [...others, ...dueProblems(host)];
   const refusal = told.refusal ?? standingRefusal(host, active.number);
-  if (refusal !== undefined) await options.onRefused?.(refusal);
+  if (refusal !== undefined) await onRefused?.(refusal);
   return { results: [...proven, ...told.results], problems, readMs };
 }
 
-async function tellDue(
-  host: Host,
-  options: SettleOptions & { readonly target: TellContext['target'] },
-): Promise<Told> {
-  const only = whoseTurn(host, options.who);
-  if (only.size === 0) return nothing;
-  const { target, signal, nextTell } = options;
-  const groups = host.groups.filter(({ config }) => [...only].some((key) => groupOf(key) === config.name));
-  const context: TellContext = {
-    ...{ groups, target, signal, nextTell, only },
-    staging: options.staging(),
-    durable: host.durable,
-    confine: confineOn(host),
-  };
-  return judged(host, context);
-}
+type Actions = ReturnType<typeof nextWorkerActions>;
 
-function whoseTurn(host: Host, who: SettleOptions['who']): ReadonlySet<string> {
-  const ledger = host.ledger.read();
-  return who === 'all'
-    ? new Set([...dueWorkers(ledger), ...refusingInVain(ledger)])
-    : tellableWorkers(ledger, host.clock.nowMs());
+/** @returns what it takes to do these kinds of actions; undefined where there are none */
+function contextOf(
+  host: Host,
+  actions: Actions,
+  kinds: readonly WorkerAction['kind'][],
+  { target, signal, nextTell, staging }: SettleOptions & Pick<TellContext, 'target'>,
+): TellContext | undefined {
+  const chosen = [...actions].filter(([, { kind }]) => kinds.includes(kind));
+  if (chosen.length === 0) return undefined;
+  host.log.debug({ actions: Object.fromEntries(chosen) }, 'next for workers');
+  const only = new Set(chosen.map(([key]) => key));
+  const groups = host.groups.filter(({ config }) => [...only].some((key) => groupOf(key) === config.name));
+  const verbOf: VerbOf = ({ config }, worker) =>
+    actions.get(workerKey(config.name, worker))?.kind === 'restart' ? 'restart' : 'reset';
+  return { groups, target, signal, nextTell, only, staging: staging(), manner: { verbOf } };
 }
 
 /** What was said before somebody said no counts too. */
-async function judged(host: Host, context: TellContext): Promise<Told> {
+async function tellDue(host: Host, context: TellContext): Promise<Told> {
   try {
     const { results } = await resetWorkers(host, context);
-    const proof = await proveTold(host, context, results);
-    noteWorkers(host, proof.results);
-    return proof;
+    return await proveTold(host, context, results);
   } catch (error) {
     const refusal = toWritError(error);
-    const said = resultsIn(refusal);
-    noteWorkers(host, said);
-    return { results: said, ...problemsOf([refusal]) };
+    return { results: resultsIn(refusal), ...problemsOf([refusal]) };
   }
 }

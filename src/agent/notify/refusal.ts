@@ -1,8 +1,10 @@
 // A worker's no as an error, and what can be read from one: who said it, and what everybody else answered. Decides nothing
-// about what follows from it.
+// about what follows from it, and reads the ledger alone.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
+import type { Host } from '../state/host.js';
 import { workerKey } from './worker-groups.js';
+import { groupOf, workerOf } from './worker-ledger.js';
 
 /**
  * What workers that could not live with a generation mean for it.
@@ -27,4 +29,14 @@ export function groupsIn({ facts }: WritError): readonly string[] {
 /** @returns every answer that was had when somebody said no; none where a loader or a probe of a whole group said it */
 export function resultsIn({ facts }: WritError): readonly WorkerResult[] {
   return (facts['results'] ?? []) as readonly WorkerResult[];
+}
+
+/** @returns the refusal of workers that said no by themselves, as one that connected late; undefined when nobody did */
+export function standingRefusal({ ledger }: Pick<Host, 'ledger'>, active: number): WritError | undefined {
+  const refused = Object.entries(ledger.read().workers).flatMap(([key, one]) => {
+    const { state, wanted, goneAtMs, text, atMs } = one;
+    if (state !== 'refused' || wanted !== active || goneAtMs !== undefined) return [];
+    return [{ group: groupOf(key), worker: workerOf(key), state, generation: wanted, text, atMs }];
+  });
+  return refused.length === 0 ? undefined : refusal('WORKER_REFUSED', refused, refused);
 }

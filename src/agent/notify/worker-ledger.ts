@@ -143,27 +143,25 @@ export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
   return new Set(due.map(([key]) => key));
 }
 
-/** @returns keys of the workers that refuse what no way back would take from them: they may have been mended */
-export function refusingInVain({ workers, previous }: Ledger): readonly string[] {
-  const refusing = Object.entries(workers).filter(
-    ([, { state, goneAtMs, confirmed, wanted }]) =>
-      state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined),
-  );
-  return refusing.map(([key]) => key);
+/** It refuses what no way back would take from it: it may have been repaired. */
+export function refusesInVain(worker: WorkerLedger, { previous }: Pick<Ledger, 'previous'>): boolean {
+  const { state, goneAtMs, confirmed, wanted } = worker;
+  return state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined);
 }
 
 export function isDue(worker: WorkerLedger): boolean {
   return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
 }
 
+/** A time further away than any wait was noted by a clock that was set back since. */
+export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
+  const atMs = nextTellAtMs(worker) ?? nowMs;
+  return atMs <= nowMs || atMs > nowMs + maxDelayMs;
+}
+
 /** @returns those of them whose turn it is */
 export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
-  const isTurn = (entry: WorkerLedger): boolean => {
-    const atMs = nextTellAtMs(entry) ?? nowMs;
-    // A time further away than any wait was noted by a clock that was set back since.
-    return atMs <= nowMs || atMs > nowMs + maxDelayMs;
-  };
-  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one));
+  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one, nowMs));
   return new Set(due.map(([key]) => key));
 }
 

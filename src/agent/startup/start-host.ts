@@ -6,7 +6,7 @@ import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError, unverifiedError } from '../generations/damage-error.js';
-import { lookForSandbox } from '../hooks/host-sandbox.js';
+import { lookForSandbox } from '../hooks/sandbox.js';
 import { scrub } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';

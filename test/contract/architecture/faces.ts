@@ -46,7 +46,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'vouching',
     'walk-tree',
   ],
-  'agent/hooks': ['hook', 'hook-retries', 'host-sandbox', 'policy-view', 'run-hook', 'sandbox'],
+  'agent/hooks': ['hook', 'hook-error', 'policy-view', 'run-hook', 'sandbox'],
   'agent/integrity': ['repair-by-force', 'repair-plan', 'scrub', 'standing-damage', 'verify-policy'],
   'agent/job': [
     'cycle-result',

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/agent/checks/document-rules.js';
 
 function read(text: string | Buffer, format: DocumentFormat = 'yaml') {
-  return readPolicyDocument(Buffer.from(text), format, { maxProblems: 20 });
+  return readPolicyDocument(Buffer.from(text), format, 20);
 }
 
 function data(text: string, format: DocumentFormat = 'yaml'): unknown {

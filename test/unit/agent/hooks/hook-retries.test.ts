@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type RetryOptions, retryHook, withoutVerdict } from '../../../../src/agent/hooks/hook-retries.js';
+import { type RetryOptions, retryHook } from '../../../../src/agent/hooks/run-hook.js';
 import type { HookVerdict, HookVerdictKind } from '../../../../src/core/cycle/hook-verdict.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 
@@ -24,18 +24,14 @@ async function tries(ends: readonly HookVerdictKind[], asked: Asked = {}): Promi
   const clock = fakeClock({ mode: 'skip' });
   const timeoutsMs: number[] = [];
   const hook = { run: ['ask'] as [string], timeoutMs: 10_000, ...(retry === undefined ? {} : { retry }) };
-  const report = await retryHook(
-    hook,
-    { clock, again: withoutVerdict, ...options },
-    async ({ timeoutMs }) => {
-      const kind = ends[Math.min(timeoutsMs.length, ends.length - 1)] ?? 'broken';
-      timeoutsMs.push(timeoutMs);
-      onTry?.();
-      await clock.sleep(takesMs);
-      const verdict: HookVerdict = { kind, reason: kind };
-      return { verdict };
-    },
-  );
+  const report = await retryHook(hook, { clock, ...options }, async ({ timeoutMs }) => {
+    const kind = ends[Math.min(timeoutsMs.length, ends.length - 1)] ?? 'broken';
+    timeoutsMs.push(timeoutMs);
+    onTry?.();
+    await clock.sleep(takesMs);
+    const verdict: HookVerdict = { kind, reason: kind };
+    return { verdict, text: '', durationMs: takesMs };
+  });
   return { last: report.verdict.kind, timeoutsMs, clock };
 }
 

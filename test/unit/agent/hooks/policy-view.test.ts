@@ -49,19 +49,18 @@ describe('the view of a candidate', () => {
   };
 
   it('says to a command which paths hold inside', () => {
-    assert.deepEqual(confinedTo(confine, 'new').confine?.places, {
+    assert.deepEqual(confinedTo(confine, 'new').places, {
       generation: '/p/generations/7',
       candidate: '/p/generations/7',
       current: '/p/generations/6',
       bundle: '/p/bundles/new/2-bbbbbbbbbbbb.7',
     });
-    assert.equal(confinedTo(confine, undefined).confine?.places?.bundle, undefined);
-    assert.deepEqual(confinedTo(undefined, 'new'), {});
+    assert.equal(confinedTo(confine, undefined).places?.bundle, undefined);
   });
 
   it('has an empty directory for {current} before the first activation', () => {
     const { active: _, ...first } = view;
-    const { current } = confinedTo({ ...confine, view: first }, 'new').confine?.places ?? {};
+    const { current } = confinedTo({ ...confine, view: first }, 'new').places ?? {};
     assert.ok(viewMounts('/p', first).some((one) => one.kind === 'directory' && one.path === current));
     assert.ok(
       !viewMounts('/p', first).some((one) => one.kind === 'link' && one.path.startsWith(`${current}/`)),

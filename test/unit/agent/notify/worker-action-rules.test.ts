@@ -1,0 +1,101 @@
+// What a reconcile decides about each worker, before it does anything.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ActionOptions, nextWorkerActions } from '../../../../src/agent/notify/worker-action-rules.js';
+import type { WorkerGroup } from '../../../../src/agent/state/host.js';
+import type { WorkerLedger } from '../../../../src/agent/state/ledger.js';
+
+const nowMs = 1_000_000;
+
+function decide(
+  workers: Readonly<Record<string, Partial<WorkerLedger>>>,
+  { probe, previous, ...options }: Partial<ActionOptions> & { probe?: 'yes'; previous?: number } = {},
+): string[] {
+  const entry: WorkerLedger = { wanted: 2, state: 'waiting', text: '', atMs: 1 };
+  const group: WorkerGroup = {
+    config: {
+      name: 'app',
+      uses: ['access'],
+      confirm: 'optional',
+      when: [],
+      ...(probe === undefined ? {} : { probe: { run: ['true'], timeoutMs: 1 } }),
+    } as WorkerGroup['config'],
+  };
+  const known = Object.entries(workers).map(([name, one]) => [`app/${name}`, { ...entry, ...one }]);
+  const ledger = {
+    workers: Object.fromEntries(known) as Record<string, WorkerLedger>,
+    ...(previous === undefined ? {} : { previous }),
+  };
+  const actions = nextWorkerActions(ledger, [group], {
+    ...{ nowMs, who: 'whose-turn-it-is', probes: 'not-asked', verbOf: () => 'reset' },
+    ...options,
+  });
+  return [...actions].map(([key, { kind, reason }]) => `${key}: ${kind}, for ${reason}`);
+}
+
+const later: Partial<WorkerLedger> = { state: 'unreachable', tries: 1, toldAtMs: nowMs - 1 };
+const appeared: Partial<WorkerLedger> = { appeared: true };
+
+describe('the next action about a worker', () => {
+  it('is to notify who is due, in its turn, or at once when a person asks', () => {
+    assert.deepEqual(decide({ a: {}, b: later }), [
+      'app/a: notify, for it has not taken the generation',
+      'app/b: nothing, for its next try is later',
+    ]);
+    assert.deepEqual(decide({ b: later }, { who: 'all' }), [
+      'app/b: notify, for it has not taken the generation',
+    ]);
+  });
+
+  it('is a restart where only that takes over what has changed', () => {
+    assert.deepEqual(decide({ a: {} }, { verbOf: () => 'restart' }), [
+      'app/a: restart, for it has not taken the generation',
+    ]);
+  });
+
+  it('is nothing for who has answered, refuses or is gone', () => {
+    assert.deepEqual(
+      decide({
+        a: { state: 'confirmed' },
+        b: { state: 'told' },
+        c: { state: 'refused' },
+        d: { goneAtMs: 5 },
+      }),
+      [
+        'app/a: nothing, for it has answered',
+        'app/b: nothing, for it has answered',
+        'app/c: nothing, for it refuses',
+        'app/d: nothing, for it is gone',
+      ],
+    );
+  });
+
+  it('is to notify who refuses in vain only when a person asks', () => {
+    const refuses: Partial<WorkerLedger> = { state: 'refused', confirmed: 2 };
+    assert.deepEqual(decide({ a: refuses }, { previous: 1 }), ['app/a: nothing, for it refuses']);
+    assert.deepEqual(decide({ a: refuses }, { previous: 1, who: 'all' }), [
+      'app/a: notify, for it refuses, and may have been repaired',
+    ]);
+    assert.deepEqual(decide({ a: { state: 'refused', confirmed: 1 } }, { previous: 1, who: 'all' }), [
+      'app/a: nothing, for it refuses',
+    ]);
+  });
+
+  it('is to ask the probe of a group of which nobody has confirmed the generation, once', () => {
+    const probed = 'probe, for it may use the generation already';
+    const two = { a: appeared, b: { state: 'unreachable' } } as const;
+    assert.deepEqual(decide(two, { probe: 'yes' }), [`app/a: ${probed}`, `app/b: ${probed}`]);
+    assert.deepEqual(decide({ a: appeared }, { probe: 'yes', probes: 'asked' }), [
+      'app/a: notify, for it has not taken the generation',
+    ]);
+  });
+
+  it('is no probe where another one could answer it, where a move was left half way, or before the turn of all', () => {
+    const kinds = (workers: Parameters<typeof decide>[0]): (string | undefined)[] =>
+      decide(workers, { probe: 'yes' }).map((one) => /: (\w+)/.exec(one)?.[1]);
+    assert.deepEqual(kinds({ a: appeared, b: { state: 'confirmed' } }), ['notify', 'nothing']);
+    assert.deepEqual(kinds({ a: appeared, b: {} }), ['notify', 'notify']);
+    assert.deepEqual(kinds({ a: appeared, b: later }), ['notify', 'nothing']);
+    assert.deepEqual(kinds({ a: appeared, b: { goneAtMs: 5 } }), ['probe', 'nothing']);
+  });
+});
