@@ -1,10 +1,9 @@
 // The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Computes;
 // the commit writes.
-
 import type { NewRelease } from '../../core/release/release.js';
-import { releaseNamesIn, releasesNamedBy } from '../generations/generation-releases.js';
+import { releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
 import { loadedAtCommit } from '../notify/boot-loaders.js';
-import { withoutWaits } from '../select/pacing.js';
+import { withoutWaits } from '../select/waits.js';
 import { type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { blockOf, type Ledger } from '../state/ledger.js';

@@ -1,16 +1,15 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
 // and everybody told again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
-
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
+import { withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
-import { withRetired } from '../generations/retired.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
-import { noteVain } from '../select/pacing.js';
+import { noteVain } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { blockOf } from '../state/ledger.js';

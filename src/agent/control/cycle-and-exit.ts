@@ -4,7 +4,7 @@ import { runSync } from '../cycle/sync-cycle.js';
 import type { UntrustedExit } from '../cycle/untrusted-exit.js';
 import type { ContactKeeper } from '../freshness/contact-memory.js';
 import type { CycleEnd } from '../job/cycle-result.js';
-import type { Recorder } from '../job/record-cycle.js';
+import type { Recorder } from '../job/record.js';
 import type { Host } from '../state/host.js';
 
 /** Who asked for a cycle, and why, as history names them. */

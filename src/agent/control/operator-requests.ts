@@ -2,9 +2,8 @@
 // with who and why; and the end of a pause that nobody has to take back.
 import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { recordEvent } from '../job/record.js';
-import { endWaitsThatAreOver } from '../select/pacing.js';
-import { endPauseWhenOver, type PauseRequest, pause } from '../select/pause.js';
-import { resume } from '../select/resume.js';
+import { endPauseWhenOver, type PauseRequest, pause, resume } from '../select/pause.js';
+import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 
 /** @throws WritError as pause */

@@ -6,12 +6,12 @@ import { canaryStep } from '../checks/canary-step.js';
 import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
 import { type ActivePolicy, bundlesToKeep, type PolicyLeft } from '../generations/generation-contents.js';
-import { reserveGeneration } from '../generations/reserve-generation.js';
+import { reserveGeneration } from '../generations/generations.js';
 import { noteBundles } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
-import { pausedError } from '../select/pause.js';
 import { selectReleases } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
+import { pausedError } from '../select/why-not-now-rules.js';
 import type { CandidateOptions } from '../staging/candidate.js';
 import { type FetchedArchives, fetchAll, type StagedTrees, stageAll } from '../staging/fetch-and-stage.js';
 import { keptFirst } from '../staging/kept-archives.js';
@@ -55,7 +55,8 @@ export function isNothingToDo(
 ): boolean {
   if (taken(selected).length > 0) return false;
   if (keepsItsBundles(host, active)) return true;
-  const paused = force === 'yes' ? undefined : pausedError(host, 'a bundle that is not configured any more');
+  const what = 'a bundle that is not configured any more';
+  const paused = force === 'yes' ? undefined : pausedError(host.ledger.read(), host.clock.nowMs(), what);
   if (paused !== undefined) record.error = paused;
   return paused !== undefined;
 }

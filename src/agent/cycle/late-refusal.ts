@@ -1,16 +1,22 @@
-// A worker says no to what is active, apart from the cycle that brought it: it was away then, or slow. The generation is
-// left as in that cycle: remembered, the previous one back, everybody told. Where nothing can be gone back to, or going
-// back would not help this worker, the policy stays and the worker is reported.
+// A worker refuses what is active, apart from the cycle that brought it: it was away then, or slow. The generation is left
+// as in that cycle: remembered, the previous one back, everybody told, in a cycle of its own where none runs. Where nothing
+// can be gone back to, or going back would not help this worker, the policy stays and the worker is reported.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
 import { restorePrevious } from '../activation/restore.js';
-import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
-import { releasesBrought } from '../generations/generation-releases.js';
+import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
-import { bundleBefore, bundleMoved, type MoveResult } from '../job/cycle-result.js';
-import type { Job } from '../job/job.js';
+import {
+  bundleBefore,
+  bundleMoved,
+  type CycleEnd,
+  type MoveResult,
+  noteBundles,
+} from '../job/cycle-result.js';
+import { endOf, type Job, withJob } from '../job/job.js';
+import { newCycleId } from '../job/progress.js';
 import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { workerKey } from '../notify/worker-groups.js';
 import { groupOf } from '../notify/worker-ledger.js';
@@ -106,4 +112,48 @@ function forgetPrevious(host: Host, generation: number): void {
   const { previous, ...ledger } = host.ledger.read();
   // A way back that failed before its link has left everything as it was.
   if (previous === generation && activeGenerationNumber(host.paths) === generation) host.ledger.write(ledger);
+}
+
+/** A worker refused what was active: this job has left it. */
+export function noteLeft({ record }: Job, { moved, bundles }: Left): void {
+  record.moves.push(moved);
+  noteBundles(record, bundles);
+}
+
+/**
+ * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.
+ * @param onEnd called with the end of that cycle, and why there was one
+ */
+export function leaveWhenRefused(
+  onEnd: (end: CycleEnd, reason: string) => void,
+): (host: Host, refusal: WritError) => Promise<void> {
+  // Nothing has changed since nothing could be done: a look at every kept tree costs too much to be taken each time.
+  let inVain = '';
+  return async (host, refusal) => {
+    const key = situationOf(host, refusal);
+    if (key === inVain) return;
+    const end = await leaveInCycle(host, refusal);
+    inVain = end === undefined ? key : '';
+    if (end !== undefined) onEnd(end, refusal.code);
+  };
+}
+
+/** Who says no, to what, and what could be gone back to. */
+function situationOf(host: Host, refusal: WritError): string {
+  const { settled, previous, blocked } = host.ledger.read();
+  const refused = resultsIn(refusal).filter((one) => one.state === 'refused');
+  const noes = refused.map((one) => workerKey(one.group, one.worker));
+  const now = [settled, previous, blocked?.atMs, isPaused(host)];
+  return JSON.stringify([...now, refusal.code, groupsIn(refusal), noes]);
+}
+
+function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
+  const options = { cycle: newCycleId(), trigger: 'due', firstStep: 'reset' } as const;
+  return withJob(host, options, async (job) => {
+    const left = await leaveRefused(job, { refusal, force: 'no' });
+    if (left === undefined) return undefined;
+    job.record.fromGeneration = left.from;
+    noteLeft(job, left);
+    return endOf(job);
+  });
 }

@@ -1,10 +1,9 @@
 // What a cycle does that brings nothing new: workers that could not be notified are notified now, and a generation that one
 // of them refuses is left within the cycle that learns of it. Never fetches and never stages.
-import { noteBundles } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
 import { settleDue } from '../notify/reconcile.js';
 import type { CycleRequest } from './cycle-request.js';
-import { type Left, leaveRefused } from './late-refusal.js';
+import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
 
 /** @throws WritError DISK_*, STATE_DAMAGED */
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
@@ -26,10 +25,4 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   record.problems.push(...pending.problems);
   story.note({ type: 'nothing', outcome: 'unchanged' });
   return 'ended';
-}
-
-/** A worker refused what was active: this job has left it. */
-export function noteLeft({ record }: Job, { moved, bundles }: Left): void {
-  record.moves.push(moved);
-  noteBundles(record, bundles);
 }

@@ -1,6 +1,5 @@
 // The parts of a running agent, made and joined: who polls, settles, scrubs, collects, watches the age of policy, and what
 // is done for each request of a person. Owns no state; what one of them ends is noted by the agent that they are parts of.
-
 import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { HeldStatus } from '../../core/status/status.js';
@@ -9,10 +8,10 @@ import type { RequestHandlers } from '../control/control-socket.js';
 import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
-import { afterExit } from '../cycle/after-exit-rules.js';
 import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
+import { afterExit } from '../cycle/combined-result-rules.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
-import { leaveWhenRefused } from '../cycle/late-cycle.js';
+import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { type ContactKeeper, keepContact } from '../freshness/contact-memory.js';

@@ -12,7 +12,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
-import { createRecorder } from '../job/record-cycle.js';
+import { createRecorder } from '../job/record.js';
 import { writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import { announceCurrent, closeHost, replaceHost } from '../startup/open-host.js';

@@ -6,8 +6,8 @@ import { findHolders } from '../../platform/process/find-processes.js';
 import type { Host } from '../state/host.js';
 import { type Collectable, type FindHolders, lookForCollectable, readFacts } from './collectable.js';
 import { planCollection } from './collection-rules.js';
+import { withoutFuture } from './generation-notes.js';
 import { listGenerations } from './generations.js';
-import { withoutFuture } from './retired.js';
 
 export interface CollectOptions {
   /** Makes a directory of this cycle: deletion begins by renaming into it, so that nobody meets half a tree. */

@@ -16,9 +16,9 @@ import {
   planCollection,
   treeName,
 } from './collection-rules.js';
+import { leftAtMs } from './generation-notes.js';
 import { activeGenerationNumber, linkedTrees, listGenerations, listTrees } from './generations.js';
 import { listReleases } from './release-records.js';
-import { leftAtMs } from './retired.js';
 
 /** The parts of a host that are looked at; a host without an agent has them too. */
 export interface CollectableView extends Pick<Host, 'config' | 'paths' | 'ledger'> {

@@ -1,4 +1,7 @@
-// Is a candidate anything else than what is active, and is what is active whole? Reads only.
+// Is what is active whole, and the errors that say it is not. Reads only.
+
+import { WritError } from '../../core/errors.js';
+import { type DamageFound, damageSummary } from '../../core/status/scrub-state.js';
 import type { Host } from '../state/host.js';
 import type { ActiveBundle, ActivePolicy } from './generation-contents.js';
 import { rightsOf, type TreeProblem, verifyTree } from './verify-tree.js';
@@ -32,4 +35,32 @@ function verifyActiveTree(
   contents: 'digests' | 'sizes',
 ): Promise<TreeProblem[]> {
   return verifyTree(entry.treePath, manifest, { ...rightsOf(host, entry.bundle), contents });
+}
+
+const maxShown = 20;
+const hint = '`writ verify --repair` mends it.';
+
+export function damageError(damage: readonly DamageFound[]): WritError {
+  return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${damageSummary(damage)}`, {
+    facts: { found: damage.length, damage: damage.slice(0, maxShown) },
+    hint,
+  });
+}
+
+/** What cannot be read may be anything: nobody vouches for it until a look over it comes to its end. */
+export function unverifiedError(cause: WritError): WritError {
+  return new WritError('STATE_DAMAGED', `the policy on disk could not be verified: ${cause.message}`, {
+    facts: { ...cause.facts, cause: cause.code },
+    hint: 'See to the cause, then `writ verify` looks again.',
+    cause,
+  });
+}
+
+/** @returns the error for a tree of a generation that is not what its manifest says */
+export function damagedTree(generation: number, { bundle, problems }: Damage): WritError {
+  return new WritError(
+    'STATE_DAMAGED',
+    `generation ${generation}: the tree of ${bundle} is not what was published`,
+    { facts: { generation, bundle, problems: problems.slice(0, maxShown) }, hint },
+  );
 }

@@ -1,6 +1,10 @@
-// What each generation holds, noted in the ledger before the link moves to it: a link that somebody turned to another
-// tree of ours looks well in itself, and is found by this alone. Writes no file.
+// What the ledger notes of each generation: what it holds, before the link moves to it, for a link that somebody turned to
+// another tree of ours looks well in itself; and when it stopped being current, from which its grace is counted. Writes no
+// file.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
+import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import type { HostPaths } from '../state/paths.js';
 import { listGenerations, readGeneration } from './generations.js';
@@ -28,4 +32,58 @@ function linksOf(paths: HostPaths, generation: number): NotedLinks | undefined {
   // A swap to what cannot be read ends elsewhere; here nothing is known of it.
   const found = orUndefined(() => readGeneration(paths, generation));
   return found && Object.fromEntries(found.entries.map((one) => [one.bundle, one.treeDirectory]));
+}
+
+/** More generations than anybody keeps; of more, the newest count. */
+const maxRetired = 4096;
+
+export interface Change {
+  /** Stops being current; absent at a first activation. */
+  readonly left: number | undefined;
+  /** Becomes current; absent when there is none any more. */
+  readonly current: number | undefined;
+}
+
+/** @returns the ledger with the change noted; entries of generations that are gone are left out */
+export function withRetired(
+  host: Pick<Host, 'paths' | 'clock'>,
+  ledger: Ledger,
+  { left, current }: Change,
+): Ledger {
+  const noted: Record<string, number> = {
+    ...ledger.retired,
+    ...(left === undefined ? {} : { [left]: host.clock.nowMs() }),
+  };
+  const known = new Set(listGenerations(host.paths).slice(-maxRetired));
+  const entries = Object.entries(noted).filter(([key]) => known.has(Number(key)) && Number(key) !== current);
+  return { ...ledger, retired: Object.fromEntries(entries) };
+}
+
+/** @returns epoch milliseconds: when it stopped being current; when it was made, for one that never was */
+export function leftAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, generation: number): number {
+  const noted = ledger.read().retired?.[generation];
+  // ctime, not mtime: nothing sets it but the making.
+  return noted ?? Math.round(fs.statSync(join(paths.generations, String(generation))).ctimeMs);
+}
+
+/** Clocks of the kernel's files and of this process are not read at the same instant. */
+const toleranceMs = 60_000;
+
+/**
+ * A time ahead of the clock is of a clock that was wrong, and would be kept for years: its grace begins anew.
+ * @param generations those whose grace matters
+ * @returns the same ledger when there is none
+ */
+export function withoutFuture(
+  host: Pick<Host, 'paths' | 'ledger' | 'clock'>,
+  generations: readonly number[],
+): Ledger {
+  const ledger = host.ledger.read();
+  const nowMs = host.clock.nowMs();
+  const ahead = generations.filter((one) => leftAtMs(host, one) > nowMs + toleranceMs);
+  if (ahead.length === 0) return ledger;
+  return {
+    ...ledger,
+    retired: { ...ledger.retired, ...Object.fromEntries(ahead.map((one) => [one, nowMs])) },
+  };
 }

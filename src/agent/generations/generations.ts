@@ -1,9 +1,11 @@
-// Generations on disk: reading which one is active and what it holds, building a new one, collecting old ones.
-// Never writes into a tree or a generation that exists; what `current` names is never renamed or removed.
+// Generations on disk: which one is active, what it holds, the number of the next, and building it. Never writes into a
+// tree or a generation that exists; what `current` names is never renamed or removed.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Host } from '../state/host.js';
+import { nextMtimeSeconds } from '../state/ledger.js';
 import {
   bundleLink,
   generationLink,
@@ -169,4 +171,19 @@ export function listDirectories(path: string): string[] {
     .filter((one) => one.isDirectory())
     .map((one) => one.name)
     .sort();
+}
+
+export interface Reserved {
+  readonly generation: number;
+  /** Whole seconds, later than any used before. */
+  readonly mtimeSeconds: number;
+}
+
+/** A crash after it wastes a number; reusing one would let two trees share a name. */
+export function reserveGeneration(host: Host): Reserved {
+  const ledger = host.ledger.read();
+  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
+  const generation = ledger.nextGeneration;
+  host.ledger.write({ ...ledger, nextGeneration: generation + 1, lastMtimeSeconds: mtimeSeconds });
+  return { generation, mtimeSeconds };
 }

@@ -2,8 +2,7 @@
 // person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
 import { isWritError, orUndefined, WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
-import { findDamage } from './damage.js';
-import { damagedTree } from './damage-error.js';
+import { damagedTree, findDamage } from './damage.js';
 import { type ActivePolicy, bundlesOf } from './generation-contents.js';
 import { listGenerations, readGeneration } from './generations.js';
 import { untrustedIn } from './vouching.js';

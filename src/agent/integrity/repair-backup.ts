@@ -7,7 +7,7 @@ import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { placeCandidate } from '../activation/place.js';
 import { noteLinks } from '../generations/generation-notes.js';
-import { reserveGeneration } from '../generations/reserve-generation.js';
+import { reserveGeneration } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import type { Hear } from '../job/exclusive.js';
 import { type Job, withJob } from '../job/job.js';

@@ -10,8 +10,7 @@ import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/sc
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
-import { activeGenerationNumber } from '../generations/generations.js';
-import { reserveGeneration } from '../generations/reserve-generation.js';
+import { activeGenerationNumber, reserveGeneration } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import { bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';

@@ -1,6 +1,8 @@
-// Notes in log and history what this host did apart from a cycle: policy grew too old or is fresh again, or
-// was damaged on disk. An entry looks like a cycle without steps, so that every reader of the history can read it.
-import type { Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
+// Notes in log and history how a job ended, and what this host did apart from a cycle, as an entry that looks like a cycle
+// without steps. Reporting never changes an outcome; a poll that found nothing, or finds the same trouble again, leaves no
+// line in history.
+import type { CycleResult, Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
@@ -52,4 +54,42 @@ export function recordRepair(
   } catch (error) {
     host.log.error({ err: error }, 'history could not be written');
   }
+}
+
+export interface Recorder {
+  record(host: Host, end: CycleEnd, asked: { readonly by?: string; readonly reason?: string }): void;
+}
+
+/** @returns a recorder that remembers what it said last */
+export function createRecorder(): Recorder {
+  let lastKey = '';
+  return {
+    record: (host, end, asked) => {
+      const { result } = end;
+      host.log.info({ cycle: result.cycle, outcome: result.outcome, result }, 'cycle ended');
+      const key = keyOf(result);
+      const isNews = key !== lastKey || asked.by !== undefined;
+      lastKey = key;
+      if (!result.changed && (result.outcome === 'unchanged' || !isNews)) return;
+      try {
+        appendHistory(host.paths, host.durable, entryOf(end, asked));
+      } catch (error) {
+        host.log.error({ err: error }, 'history could not be written');
+      }
+    },
+  };
+}
+
+function entryOf(
+  { result, story, recovers }: CycleEnd,
+  asked: { readonly by?: string; readonly reason?: string },
+): HistoryEntry {
+  const left = recovers === undefined ? {} : { recovers };
+  return { schema: 1, type: 'history.entry', ...asked, ...left, result, steps: story.steps };
+}
+
+/** What makes two results the same news. */
+function keyOf(result: CycleResult): string {
+  const bundles = result.bundles.map((one) => [one.bundle, one.outcome, one.toSerial, one.problem?.code]);
+  return JSON.stringify([result.outcome, bundles, result.problems.map((one) => one.code)]);
 }

@@ -1,10 +1,11 @@
-// `writ pause`: no release is activated until an end that was given, or `writ resume`. Owns the pause in the ledger and
-// what it stops; refreshes, looks over the disk, status and the telling of what is active already go on.
+// `writ pause` and `writ resume`: no release is activated until an end that was given, or a person ends it. Owns the pause
+// in the ledger; refreshes, looks over the disk, status and the telling of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
-import type { PauseResult } from '../../core/protocol/control-protocol.js';
+import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { Host } from '../state/host.js';
-import type { Ledger, Pause } from '../state/ledger.js';
+import type { Pause } from '../state/ledger.js';
+import { pauseNow } from './why-not-now-rules.js';
 
 export interface PauseRequest {
   readonly by: string;
@@ -42,12 +43,6 @@ function timeText(atMs: number): string {
   return Number.isNaN(time.getTime()) ? `${atMs} ms` : time.toISOString();
 }
 
-/** @returns the pause that holds now; one that has come to its end holds no more, whether or not anybody noted it */
-export function pauseNow(ledger: Pick<Ledger, 'pause'>, nowMs: number): Pause | undefined {
-  const { pause: noted } = ledger;
-  return noted?.untilMs !== undefined && noted.untilMs <= nowMs ? undefined : noted;
-}
-
 /** True while a pause holds. */
 export function isPaused({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boolean {
   return pauseNow(ledger.read(), clock.nowMs()) !== undefined;
@@ -61,15 +56,16 @@ export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock
   return noted;
 }
 
-/** @returns the error of what waits, as `dns-edge 42`; undefined where nothing is paused */
-export function pausedError(host: Pick<Host, 'ledger' | 'clock'>, what: string): WritError | undefined {
-  const held = pauseNow(host.ledger.read(), host.clock.nowMs());
-  if (held === undefined) return undefined;
-  const { by, reason, atMs: since, untilMs } = held;
-  const end = untilMs === undefined ? 'until writ resume' : `until ${new Date(untilMs).toISOString()}`;
-  return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${by} ${end}: ${reason}`, {
-    facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
-  });
+/** `writ resume`: ends a pause, every hold and a block, so that the next cycle takes what the repository offers. */
+export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
+  // A candidate that a person lets in again begins anew: its next crash is the first.
+  const { blocked, pause, crashes: _, ...ledger } = host.ledger.read();
+  const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
+  const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
+  const paused =
+    pause === undefined ? [] : [{ kind: 'pause' as const, what: `${pause.by}: ${pause.reason}` }];
+  host.ledger.write({ ...ledger, holds: [] });
+  return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...block] };
 }
 
 /** What a look over the disk may do by itself: a repair moves workers too. */

@@ -1,23 +1,22 @@
-// The `select` step: which release each bundle should have, by age rules, holds and remembered refusals.
-// Decides on signed metadata alone: not a byte of an archive has been fetched.
+// The `select` step: which release each bundle should have, by its age, the restrictions of this host, and room on the
+// disk. Decides on signed metadata alone: not a byte of an archive has been fetched.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
-import { channelKey, isBlocked } from '../state/ledger.js';
-import { findRefusal } from '../state/refusal-rules.js';
+import { channelKey } from '../state/ledger.js';
 import { maxOutputLines, rememberReleases } from '../state/refusals.js';
 import { type AgeVerdict, judgeAge } from './age-rules.js';
-import { pacedUnseen } from './judge-pace.js';
-import { stillWaiting } from './pacing.js';
-import { pausedError } from './pause.js';
+import { pacedUnseen } from './pace.js';
 import { holdBackSets, type Selection } from './selection.js';
 import { judgeSpace } from './space-memory.js';
+import { type NotNow, whyNotNow } from './why-not-now-rules.js';
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
@@ -59,14 +58,19 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
     return keep(new WritError(verdict.code, verdict.message, { facts: verdict.facts }));
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
   if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
-  const held = judgeMemory(host, target, keep);
-  if (held !== undefined) return held;
-  const paused = pausedError(host, `${bundle.name} ${target.release.serial}`);
-  if (paused !== undefined) return keep(paused);
-  const waits = stillWaiting(host, target.release) ?? pacedUnseen(host, target.release, active);
-  if (waits !== undefined) return keep(waits);
-  const noRoom = judgeSpace(host, target.release);
-  return noRoom === undefined ? { kind: 'take', bundle, target, result: base } : keep(noRoom);
+  const { release } = target;
+  const notNow = restrictionOf(host, release);
+  if (notNow !== undefined) {
+    const { error, retryAtMs } = notNow;
+    return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
+  }
+  const error = pacedUnseen(host, release, active) ?? judgeSpace(host, release);
+  return error === undefined ? { kind: 'take', bundle, target, result: base } : keep(error);
+}
+
+function restrictionOf(host: Host, release: ReleaseInfo): NotNow | undefined {
+  const { refusals } = host.refusals.read();
+  return whyNotNow(release, { ...host.ledger.read(), refusals }, host.clock.nowMs());
 }
 
 /**
@@ -127,36 +131,6 @@ function judge(
     channelChanged: lastChannel !== undefined && lastChannel !== bundle.channel,
     nowMs: host.clock.nowMs(),
   });
-}
-
-/** Holds, the memory of refusals and a block: what `--force` ignores. */
-function judgeMemory(
-  host: Host,
-  target: SignedTarget,
-  keep: (error: WritError, more?: Partial<BundleResult>) => Selection,
-): Selection | undefined {
-  const { bundle, serial, manifest } = target.release;
-  const nowMs = host.clock.nowMs();
-  const { holds, blocked } = host.ledger.read();
-  const hold = holds.find((one) => one.bundle === bundle && one.serial >= serial);
-  if (hold !== undefined) {
-    const text = `${bundle} ${serial} is held since a rollback by ${hold.by}: ${hold.reason}`;
-    return keep(
-      new WritError('RELEASE_HELD', text, { facts: { bundle, serial, by: hold.by, since: hold.atMs } }),
-    );
-  }
-  if (blocked !== undefined && isBlocked(blocked, bundle, manifest.digest)) {
-    return keep(
-      new WritError('ACTIVATION_BLOCKED', blocked.reason, { facts: { bundle, serial, since: blocked.atMs } }),
-    );
-  }
-  const refusal = findRefusal(host.refusals.read().refusals, bundle, manifest.digest);
-  // A refusal of tomorrow was noted by a clock that was set back since.
-  if (refusal === undefined || refusal.retryAtMs <= nowMs || refusal.atMs > nowMs) return undefined;
-  const error = new WritError('REMEMBERED_REFUSAL', `${bundle} ${serial} was refused: ${refusal.message}`, {
-    facts: { bundle, serial, refusedFor: refusal.code, refusedAt: refusal.atMs },
-  });
-  return keep(error, { remembered: true, retryAtMs: refusal.retryAtMs });
 }
 
 /** Remembers the bundles that were refused before the swap: entry rules, manifest, checks. */

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome } from '../../core/cycle/sync-machine.js';
-import { releasesBrought, releasesNamedBy } from '../generations/generation-releases.js';
+import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { appendHistory, readHistory } from '../job/history.js';

@@ -16,7 +16,7 @@ import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
 import { noteNewlyConcerned } from '../notify/newly-concerned.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
-import { endVainWaits } from '../select/pacing.js';
+import { endVainWaits } from '../select/waits.js';
 import type { Host, HostOptions } from '../state/host.js';
 import { openLedger } from '../state/ledger.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';

@@ -1,19 +1,23 @@
 // A ledger that is damaged or lost, made anew from what lies on the disk: numbers above everything ever seen, serials
 // from the kept records and from trust, times above every tree's. What nobody else wrote down is lost, and said.
 import * as fs from 'node:fs';
+import { basename } from 'node:path';
+import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, orUndefined } from '../../core/errors.js';
+import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import { releasesNamedBy } from '../generations/generation-releases.js';
-import { activeGenerationNumber } from '../generations/generations.js';
+import { releasesNamedBy } from '../generations/generation-contents.js';
+import { activeGenerationNumber, listGenerations, listTrees } from '../generations/generations.js';
 import { listReleases, type ReleaseRecord, readRecord } from '../generations/release-records.js';
+import { walkTree } from '../generations/walk-tree.js';
 import { readHistory } from '../job/history.js';
+import { readStatusFile } from '../report/status-file.js';
 import type { Host } from '../state/host.js';
 import { readJournal, writeJournal } from '../state/journal.js';
-import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
+import { channelKey, type Hold, type Ledger, withAccepted } from '../state/ledger.js';
+import { type HostPaths, parseTreeName } from '../state/paths.js';
 import { rebuildJournal } from '../state/recovery-rules.js';
 import { noteRebuilt, withNotice } from './notices.js';
-import { rebuildHolds } from './rebuild-holds.js';
-import { greatestGeneration, latestMtimeSeconds } from './seen-on-disk.js';
 
 /**
  * Mends the state files that could not be read, before anything is decided by them. Idempotent: until it has ended the
@@ -100,4 +104,98 @@ function tellEverybodyAgain(host: Host): void {
   const active = activeGenerationNumber(paths);
   const journal = rebuildJournal(active, active);
   if (journal !== undefined && !fs.existsSync(paths.journal)) writeJournal(paths, durable, journal);
+}
+
+export interface KnownReleases {
+  readonly active: readonly ReleaseInfo[];
+  /** Those whose records are kept. */
+  readonly kept: readonly ReleaseInfo[];
+}
+
+/** @param history newest first */
+export function rebuildHolds(history: readonly HistoryEntry[], known: KnownReleases): Hold[] {
+  const holds = new Map<string, Hold>();
+  for (const entry of history.filter(isRollback)) {
+    for (const { bundle, fromSerial } of entry.result.bundles) {
+      const left = known.kept.find((one) => one.bundle === bundle && one.serial === fromSerial);
+      if (left === undefined || !isStillLeft(left, known.active)) continue;
+      // A hold keeps out what is at or below its serial: the highest one covers those below it.
+      if (left.serial > (holds.get(bundle)?.serial ?? 0)) holds.set(bundle, holdOn(left, entry));
+    }
+  }
+  return [...holds.values()];
+}
+
+function isRollback({ result }: HistoryEntry): boolean {
+  return result.type === 'rollback.result' && isActivation(result.outcome) && Array.isArray(result.bundles);
+}
+
+/** A release above what is active: had it come back since, it or a newer one would be active. */
+function isStillLeft(left: ReleaseInfo, active: readonly ReleaseInfo[]): boolean {
+  return active.some((one) => one.bundle === left.bundle && one.serial < left.serial);
+}
+
+function holdOn({ bundle, serial, manifest }: ReleaseInfo, { by, reason, result }: HistoryEntry): Hold {
+  return {
+    bundle,
+    serial,
+    manifestDigest: manifest.digest,
+    by: by ?? 'unknown',
+    reason: reason ?? 'no reason given',
+    atMs: result.startedAtMs,
+  };
+}
+
+/** @returns the greatest generation number that anything on this host speaks of; 0 when nothing does */
+export function greatestGeneration(paths: HostPaths): number {
+  const numbers = [
+    ...listGenerations(paths),
+    ...treeNumbers(paths),
+    ...linkNumbers(paths),
+    ...historyNumbers(paths),
+    ...statusNumbers(paths),
+  ];
+  return numbers.filter(isGeneration).reduce((most, one) => Math.max(most, one), 0);
+}
+
+/** A line that somebody spoilt must not take away the numbers that are left. */
+const greatestUsed = 1e15;
+
+function isGeneration(value: number | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0 && Number(value) < greatestUsed;
+}
+
+type Found = (number | undefined)[];
+
+function treeNumbers(paths: HostPaths): Found {
+  return listTrees(paths).map(({ path }) => parseTreeName(basename(path))?.generation);
+}
+
+function linkNumbers(paths: HostPaths): Found {
+  const journal = orUndefined(() => readJournal(paths));
+  return [orUndefined(() => activeGenerationNumber(paths)), journal?.from, journal?.to];
+}
+
+function historyNumbers(paths: HostPaths): Found {
+  return readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }).flatMap(({ result }) => {
+    const workers = Array.isArray(result.workers) ? result.workers : [];
+    return [result.generation, result.fromGeneration, ...workers.map((one) => one.generation)];
+  });
+}
+
+function statusNumbers(paths: HostPaths): Found {
+  const status = readStatusFile(paths);
+  return [status?.generation, ...(status?.workers ?? []).flatMap((one) => [one.wanted, one.confirmed])];
+}
+
+/** @returns the latest modification time of any file of any tree, in whole seconds; 0 without one */
+export async function latestMtimeSeconds(paths: HostPaths): Promise<number> {
+  let latest = 0n;
+  for (const tree of listTrees(paths)) {
+    for await (const { stats } of walkTree(tree.path)) {
+      const seconds = stats.mtimeMs / 1000n;
+      if (stats.isFile() && seconds > latest) latest = seconds;
+    }
+  }
+  return Number(latest);
 }

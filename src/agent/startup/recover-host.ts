@@ -1,9 +1,12 @@
-// What a start does before anything else: sweep leftovers, mend the state files, and finish or undo the swap that a
-// crash left. Gathers the facts, performs the plan of recovery-rules; decides nothing about trust.
-import { isWritError } from '../../core/errors.js';
+// What a start does before anything else: sweep leftovers, repair the state files, and finish or undo the swap that a
+// crash left. Gathers the facts, also which generations are whole to go to; performs the plan of recovery-rules; decides
+// nothing about trust.
+import { isWritError, type WritError } from '../../core/errors.js';
 import { digestsOf } from '../activation/commit-ledger.js';
-import { releasesBrought, releasesNamedBy } from '../generations/generation-releases.js';
-import { activeGenerationNumber } from '../generations/generations.js';
+import { damagedTree, findDamage } from '../generations/damage.js';
+import { bundlesOf, releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
+import { activeGenerationNumber, listGenerations, readGeneration } from '../generations/generations.js';
+import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
@@ -15,6 +18,7 @@ import {
   planRecovery,
   type RecoveryPlan,
   rebuildJournal,
+  type WayBack,
 } from '../state/recovery-rules.js';
 import { forgetReleases } from '../state/refusals.js';
 import { keepBroken } from '../state/state-file.js';
@@ -22,7 +26,6 @@ import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
 import { finishSwap, type SwapLeft, stayBehindSwap, undoSwap } from './recover-swap.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
-import { createWholeCheck, findWayBack } from './whole-generations.js';
 
 export interface RecoveryOptions {
   readonly cycle: string;
@@ -127,4 +130,66 @@ function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | '
 function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boolean {
   const names = Object.keys(other);
   return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
+}
+
+export interface WholeCheck {
+  /** @returns why this generation is not whole (STATE_DAMAGED); undefined for one that is */
+  damageOf(generation: number): Promise<WritError | undefined>;
+}
+
+/** @returns a check that remembers: a start asks about one generation more than once */
+export function createWholeCheck(host: Host): WholeCheck {
+  const known = new Map<number, WritError | undefined>();
+  return {
+    damageOf: async (generation) => {
+      if (!known.has(generation)) known.set(generation, await readInFull(host, generation));
+      return known.get(generation);
+    },
+  };
+}
+
+async function readInFull(host: Host, number: number): Promise<WritError | undefined> {
+  try {
+    const generation = readGeneration(host.paths, number);
+    const bundles = bundlesOf(host.paths, generation);
+    const [damage] = await findDamage(host, { generation, bundles });
+    return damage && damagedTree(number, damage);
+  } catch (error) {
+    if (isWritError(error) && error.code === 'STATE_DAMAGED') return error;
+    throw error;
+  }
+}
+
+/**
+ * Where an undo puts the link: the generation before the swap when it is whole, else the last known good one, else the
+ * newest that is whole and that a rollback could go to, else the one that the swap brought.
+ */
+export async function findWayBack(host: Host, journal: Journal, whole: WholeCheck): Promise<WayBack> {
+  if (journal.from === undefined) return 'nothing';
+  const isWhole = async (one: number): Promise<boolean> => (await whole.damageOf(one)) === undefined;
+  if (await isWhole(journal.from)) return journal.from;
+  for (const number of othersOf(host, journal)) {
+    if ((await isWhole(number)) && (await isSuitable(host, number))) return number;
+  }
+  return (await isWhole(journal.to)) ? journal.to : 'lost';
+}
+
+function othersOf(host: Host, { from, to }: Journal): number[] {
+  const { lastKnownGood, previous } = host.ledger.read();
+  const all = listGenerations(host.paths).reverse();
+  const first = [lastKnownGood, previous].filter((one) => one !== undefined && all.includes(one));
+  const ordered = [...new Set([...(first as number[]), ...all])];
+  return ordered.filter((one) => one !== from && one !== to);
+}
+
+/** Vouched for by the keys of today, and not withdrawn: as for any rollback that nobody insists on. */
+async function isSuitable(host: Host, generation: number): Promise<boolean> {
+  try {
+    await chooseTarget(host, undefined, { generation, force: 'no' });
+    return true;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.warn({ err: error, generation }, 'no way back leads to this generation');
+    return false;
+  }
 }

@@ -6,7 +6,7 @@ import { toWritError, WritError } from '../../core/errors.js';
 import { finishActivation } from '../activation/activate.js';
 import type { Move } from '../activation/move.js';
 import { type Restored, restoreLink } from '../activation/restore.js';
-import { releasesBrought } from '../generations/generation-releases.js';
+import { releasesBrought } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd, MoveResult } from '../job/cycle-result.js';
 import { endOf, withJob } from '../job/job.js';

@@ -5,7 +5,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import { damageError, unverifiedError } from '../generations/damage-error.js';
+import { damageError, unverifiedError } from '../generations/damage.js';
 import { lookForSandbox } from '../hooks/sandbox.js';
 import { scrub } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';

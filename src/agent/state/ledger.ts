@@ -159,7 +159,7 @@ export interface Block {
   readonly reason: string;
   readonly atMs: number;
   readonly manifestDigests: readonly Digest[];
-  /** The same by bundle; absent in ledgers of older versions. */
+  /** The same by bundle, for two bundles may hold the same files; absent in ledgers of older versions. */
   readonly releases?: ReleaseDigests;
 }
 
@@ -203,10 +203,3 @@ export function blockOf(reason: string, atMs: number, releases: ReleaseDigests):
 }
 
 const maxReasonCharacters = 1000;
-
-/** Two bundles may hold the same files: by bundle and digest, where the block says for which bundle. */
-export function isBlocked(block: Block | undefined, bundle: string, manifestDigest: Digest): boolean {
-  if (block === undefined) return false;
-  if (block.releases !== undefined) return block.releases[bundle] === manifestDigest;
-  return block.manifestDigests.includes(manifestDigest);
-}

@@ -1,13 +1,12 @@
 // One process of the crash matrix: a command without an agent from its lock to its last report, in this process, under
 // an observer, with a worker that outlives it. Does what src/agent/control/without-agent does, in its order.
-
 import { createCollector } from '../../../src/agent/cycle/collector.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { readStatusFile, writeStatusFile } from '../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { closeHost, lockHost, openHost } from '../../../src/agent/startup/open-host.js';

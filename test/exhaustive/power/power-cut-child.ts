@@ -9,7 +9,7 @@ import { loadConfig } from '../../../src/agent/config/load-config.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { closeHost, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { FileOperation } from '../../../src/platform/disk/durable-fs.js';

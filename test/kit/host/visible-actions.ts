@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { runSync } from '../../../src/agent/cycle/sync-cycle.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { writeStatusFile } from '../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';

@@ -8,7 +8,7 @@ import { keepContact } from '../../../src/agent/freshness/contact-memory.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { readStatusFile, writeStatusFile } from '../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { Host } from '../../../src/agent/state/host.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { leaveWhenRefused } from '../../../src/agent/cycle/late-cycle.js';
+import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { noteLateAnswer } from '../../../src/agent/notify/worker-ledger.js';
 import { pause } from '../../../src/agent/select/pause.js';

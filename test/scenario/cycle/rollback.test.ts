@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { resume } from '../../../src/agent/select/resume.js';
+import { resume } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';

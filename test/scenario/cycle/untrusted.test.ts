@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createUntrustedExit } from '../../../src/agent/cycle/untrusted-exit.js';
 import { readHistory } from '../../../src/agent/job/history.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { showStatus, statusWord } from '../../../src/cli/show/show-status.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';

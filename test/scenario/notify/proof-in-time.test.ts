@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { resume } from '../../../src/agent/select/resume.js';
+import { resume } from '../../../src/agent/select/pause.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import type { StatusReport } from '../../../src/core/protocol/control-protocol.js';
 import { entryOf, settle } from '../../kit/agent/settled-world.js';

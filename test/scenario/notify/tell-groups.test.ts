@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
-import { resume } from '../../../src/agent/select/resume.js';
+import { resume } from '../../../src/agent/select/pause.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';

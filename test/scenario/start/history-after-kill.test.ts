@@ -6,7 +6,7 @@ import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { activeGenerationNumber } from '../../../src/agent/generations/generations.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../src/agent/job/record.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.js';

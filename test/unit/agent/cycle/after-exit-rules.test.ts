@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { afterExit } from '../../../../src/agent/cycle/after-exit-rules.js';
+import { afterExit } from '../../../../src/agent/cycle/combined-result-rules.js';
 import type { CycleResult, Problem } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleResult } from '../../../kit/cli/cycle-results.js';
 

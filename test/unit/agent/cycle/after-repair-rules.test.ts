@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { afterRepair } from '../../../../src/agent/cycle/after-repair-rules.js';
+import { afterRepair } from '../../../../src/agent/cycle/combined-result-rules.js';
 import type { CycleResult, Problem } from '../../../../src/core/cycle/cycle-report.js';
 
 const damaged: Problem = { code: 'STATE_DAMAGED', message: 'changed on disk', hint: '', facts: {} };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { appendHistory, readHistory } from '../../../../src/agent/job/history.js';
-import { createRecorder } from '../../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../../src/agent/job/record.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import type { HistoryEntry } from '../../../../src/core/protocol/control-protocol.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
-import { endVainWaits, waitingNow } from '../../../../src/agent/select/pacing.js';
+import { endVainWaits, waitingNow } from '../../../../src/agent/select/waits.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';

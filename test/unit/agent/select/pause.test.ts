@@ -7,8 +7,8 @@ import { createUntrustedExit } from '../../../../src/agent/cycle/untrusted-exit.
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { readStatusFile, writeStatusFile } from '../../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
-import { pause, pauseNow, repairNow } from '../../../../src/agent/select/pause.js';
-import { resume } from '../../../../src/agent/select/resume.js';
+import { pause, repairNow, resume } from '../../../../src/agent/select/pause.js';
+import { pauseNow } from '../../../../src/agent/select/why-not-now-rules.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';

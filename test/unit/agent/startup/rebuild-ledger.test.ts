@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { newCycleId } from '../../../../src/agent/job/progress.js';
-import { createRecorder } from '../../../../src/agent/job/record-cycle.js';
+import { createRecorder } from '../../../../src/agent/job/record.js';
 import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';

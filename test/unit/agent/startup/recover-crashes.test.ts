@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { syncCycle } from '../../../../src/agent/cycle/sync-cycle.js';
 import { activeGenerationNumber } from '../../../../src/agent/generations/generations.js';
-import { resume } from '../../../../src/agent/select/resume.js';
+import { resume } from '../../../../src/agent/select/pause.js';
 import type { CrashCount } from '../../../../src/agent/state/crash-rules.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { writeJournal } from '../../../../src/agent/state/journal.js';

@@ -1,5 +1,5 @@
-// What a pull says when `untrusted: rollback` left the generation that the cycle ended on: for who asked, that was one
-// act, and the result names what is active behind it. Pure; the history keeps the two apart.
+// What a pull says of acts that were one for who asked: a repair before its cycle, and the exit that `untrusted: rollback`
+// made behind it, with the result named that is active in the end. Pure; the history keeps them apart.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, worstOutcome } from '../../core/cycle/sync-machine.js';
 
@@ -51,4 +51,34 @@ function leftWarning(result: CycleResult, exit: CycleResult): Problem {
     hint: alarms[0]?.hint ?? '',
     facts: { generation, left: fromGeneration },
   };
+}
+
+/**
+ * @param result of the cycle
+ * @param repair of the same command, before it; absent when all was whole
+ * @returns the result as seen from before the repair: a generation that the repair made is no `unchanged`
+ */
+export function afterRepair(result: CycleResult, repair: CycleResult | undefined): CycleResult {
+  if (repair === undefined) return result;
+  const warnings = [...repair.warnings, ...result.warnings];
+  // A repair that did not move the link is said by what is wrong still, and the cycle has judged that anew.
+  if (!repair.changed) return { ...result, warnings };
+  const { fromGeneration: _, ...rest } = result;
+  const whole = {
+    ...rest,
+    ...(repair.fromGeneration === undefined ? {} : { fromGeneration: repair.fromGeneration }),
+    changed: true,
+    warnings,
+  };
+  return result.outcome === 'unchanged' ? { ...whole, ...saidBy(repair, result) } : whole;
+}
+
+/** The cycle found nothing to do: how the repair ended is how the command ended. */
+function saidBy(repair: CycleResult, result: CycleResult): Partial<CycleResult> {
+  const { outcome, confirmed, workers } = repair;
+  const bundles = result.bundles.map(
+    (one) => repair.bundles.find((mended) => mended.bundle === one.bundle) ?? one,
+  );
+  const problems = [...repair.problems, ...result.problems];
+  return { outcome, exitCode: exitCodeOfOutcome[outcome], confirmed, bundles, workers, problems };
 }

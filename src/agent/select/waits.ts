@@ -1,42 +1,10 @@
-// The releases that a worker group keeps waiting, as the ledger has them: which of them are not fetched yet, and when one
-// is to be looked at again. Who waits for the pace of a group, and until when, is pace-groups'; for how long a release is
-// left alone that a command behind the swap gave no verdict on, or said "not now" to, is said here.
-import { type ErrorCode, WritError } from '../../core/errors.js';
-import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
+// The releases that wait, as the ledger has them: for the pace of a group (pace.ts says until when), or because a command
+// behind the swap gave no verdict on them, or said "not now"; for how long these are left alone is said here.
+import type { ErrorCode } from '../../core/errors.js';
+import type { NewRelease } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
-
-/** @returns why this release is not fetched yet: it was judged or tried before, and its time has not come */
-export function stillWaiting(
-  host: Pick<Host, 'ledger' | 'clock'>,
-  release: ReleaseInfo,
-): WritError | undefined {
-  const wait = host.ledger.read().waiting?.[release.bundle];
-  if (wait?.manifestDigest !== release.manifest.digest || wait.untilMs === undefined) return undefined;
-  const isNow = wait.untilMs <= host.clock.nowMs() || wait.changedAtMs > host.clock.nowMs();
-  if (isNow) return undefined;
-  return wait.vain === undefined
-    ? pacedError(release.bundle, wait)
-    : vainError(release.bundle, wait, wait.vain);
-}
-
-export function pacedError(bundle: string, { serial, groups, untilMs = 0 }: WaitingRelease): WritError {
-  const until = new Date(untilMs).toISOString();
-  const text = `${bundle} ${serial} waits until ${until}: ${groups.join(', ')} is not to be told before`;
-  return new WritError('ACTIVATION_PACED', text, { facts: { bundle, serial, groups, untilMs } });
-}
-
-function vainError(
-  bundle: string,
-  { serial, groups, untilMs = 0 }: WaitingRelease,
-  { code }: NonNullable<WaitingRelease['vain']>,
-): WritError {
-  const until = new Date(untilMs).toISOString();
-  const why = code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
-  const text = `${bundle} ${serial} waits until ${until}: ${groups.join(', ')}: ${why}`;
-  return new WritError(code, text, { facts: { bundle, serial, groups, untilMs } });
-}
 
 /** Each try moves the link there and back under everybody who reads it, and tells all workers twice. */
 const firstVainMs = 60_000;

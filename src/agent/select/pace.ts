@@ -1,13 +1,16 @@
-// How long a release waits for `settle` and `minInterval` of the worker groups that it concerns, and the note of it in the
-// ledger. Judges one release; what a cycle holds back is pace-groups'.
+// `settle` and `minInterval` of worker groups: a bundle whose change affects a group that is to be left alone just now
+// keeps its active release, and the newest one is taken when the wait is over. Delays the swap and not the tell: a reader
+// of `current` never sees a generation that the workers are not told of.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
+import { changedPaths, concernsGroup, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import type { ActiveBundle } from '../generations/generation-contents.js';
+import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
 import type { WaitingRelease } from '../state/ledger.js';
 import { waitsUntilMs } from './pace-rules.js';
-import { pacedError } from './pacing.js';
+import { holdBack, type Selection, taken } from './selection.js';
+import { waitError } from './why-not-now-rules.js';
 
 /**
  * Before anything of a release is fetched: a group that watches all of a bundle is concerned by any change of it.
@@ -27,15 +30,56 @@ export function pacedUnseen(
   const wait = judgeWait(host, release, groups);
   if (wait?.untilMs === undefined) return undefined;
   noteWaits(host, { [release.bundle]: wait }, new Map([[release.bundle, active]]));
-  return pacedError(release.bundle, wait);
+  return waitError(release.bundle, wait);
 }
 
-export function hasPace({ settleMs, minIntervalMs }: WorkerGroupConfig): boolean {
+export interface PaceOptions {
+  readonly active: ActivePolicy | undefined;
+  readonly staged: PolicyFiles;
+  readonly force: 'yes' | 'no';
+}
+
+/** @returns the selections in which the bundles that have to wait, with their sets, keep their active release */
+export function holdBackPaced(
+  host: Host,
+  selections: readonly Selection[],
+  options: PaceOptions,
+): Selection[] {
+  const { active, force } = options;
+  if (force === 'yes' || !host.config.workers.some(hasPace)) return [...selections];
+  const waits: Record<string, WaitingRelease> = {};
+  const held = new Map<string, WritError>();
+  for (const { bundle, target } of taken(selections)) {
+    const concerned = concernedGroups(host, bundle.name, options);
+    const wait = judgeWait(host, target.release, concerned);
+    if (wait === undefined) continue;
+    waits[bundle.name] = wait;
+    if (wait.untilMs !== undefined) held.set(bundle.name, waitError(bundle.name, wait));
+  }
+  noteWaits(host, waits, active?.bundles ?? new Map());
+  return holdBack(host, selections, held);
+}
+
+/** @returns the groups with a pace that the difference concerns */
+function concernedGroups(
+  host: Host,
+  bundle: string,
+  { active, staged }: PaceOptions,
+): readonly WorkerGroupConfig[] {
+  const before = active?.bundles.get(bundle);
+  const after = staged.get(bundle);
+  // A host without this policy gets it at once.
+  if (before === undefined || after === undefined) return [];
+  const changed = changedPaths(new Map([[bundle, before]]), new Map([[bundle, after]]));
+  return host.config.workers.filter((one) => hasPace(one) && concernsGroup(one, changed));
+}
+
+function hasPace({ settleMs, minIntervalMs }: WorkerGroupConfig): boolean {
   return settleMs !== undefined || minIntervalMs !== undefined;
 }
 
 /** @returns what is known of a release that changes what these groups use; without an end it may go on */
-export function judgeWait(
+function judgeWait(
   host: Host,
   { bundle, serial, manifest }: ReleaseInfo,
   groups: readonly WorkerGroupConfig[],
@@ -63,7 +107,7 @@ export function judgeWait(
 }
 
 /** A bundle that has what it waited for, or is not configured any more, waits for nothing. */
-export function noteWaits(
+function noteWaits(
   host: Host,
   waits: Readonly<Record<string, WaitingRelease>>,
   active: ReadonlyMap<string, ActiveBundle>,

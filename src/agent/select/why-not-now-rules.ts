@@ -1,0 +1,99 @@
+// Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
+// holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
+import { WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { Ledger, WaitingRelease } from '../state/ledger.js';
+import { findRefusal, type Refusal } from '../state/refusal-rules.js';
+
+export interface Restrictions extends Pick<Ledger, 'holds' | 'blocked' | 'pause' | 'waiting'> {
+  readonly refusals: readonly Refusal[];
+}
+
+export interface NotNow {
+  readonly error: WritError;
+  /** Of a remembered refusal: when it is tried again, epoch milliseconds. */
+  readonly retryAtMs?: number;
+}
+
+/** @returns undefined where nothing stands in the way of fetching it */
+export function whyNotNow(
+  release: ReleaseInfo,
+  restrictions: Restrictions,
+  nowMs: number,
+): NotNow | undefined {
+  const isRemembered = refusedBefore(release, restrictions, nowMs);
+  if (isRemembered !== undefined) return isRemembered;
+  const what = `${release.bundle} ${release.serial}`;
+  const error = pausedError(restrictions, nowMs, what) ?? stillWaiting(release, restrictions, nowMs);
+  return error && { error };
+}
+
+/** A hold, a block, or the memory of refusals. */
+function refusedBefore(
+  { bundle, serial, manifest }: ReleaseInfo,
+  { holds, blocked, refusals }: Restrictions,
+  nowMs: number,
+): NotNow | undefined {
+  const hold = holds.find((one) => one.bundle === bundle && one.serial >= serial);
+  if (hold !== undefined) {
+    const text = `${bundle} ${serial} is held since a rollback by ${hold.by}: ${hold.reason}`;
+    const facts = { bundle, serial, by: hold.by, since: hold.atMs };
+    return { error: new WritError('RELEASE_HELD', text, { facts }) };
+  }
+  // Ledgers of older versions name the digests alone.
+  const isBlocked = blocked?.releases
+    ? blocked.releases[bundle] === manifest.digest
+    : blocked?.manifestDigests.includes(manifest.digest);
+  if (blocked !== undefined && isBlocked === true) {
+    const facts = { bundle, serial, since: blocked.atMs };
+    return { error: new WritError('ACTIVATION_BLOCKED', blocked.reason, { facts }) };
+  }
+  const refusal = findRefusal(refusals, bundle, manifest.digest);
+  // A refusal of tomorrow was noted by a clock that was set back since.
+  if (refusal === undefined || refusal.retryAtMs <= nowMs || refusal.atMs > nowMs) return undefined;
+  const error = new WritError('REMEMBERED_REFUSAL', `${bundle} ${serial} was refused: ${refusal.message}`, {
+    facts: { bundle, serial, refusedFor: refusal.code, refusedAt: refusal.atMs },
+  });
+  return { error, retryAtMs: refusal.retryAtMs };
+}
+
+/** @returns the pause that holds now; one that has come to its end holds no more, whether or not anybody noted it */
+export function pauseNow({ pause }: Pick<Ledger, 'pause'>, nowMs: number): Ledger['pause'] {
+  return pause?.untilMs !== undefined && pause.untilMs <= nowMs ? undefined : pause;
+}
+
+/** @param what waits, as `dns-edge 42` */
+export function pausedError(
+  ledger: Pick<Ledger, 'pause'>,
+  nowMs: number,
+  what: string,
+): WritError | undefined {
+  const pause = pauseNow(ledger, nowMs);
+  if (pause === undefined) return undefined;
+  const { by, reason, atMs: since, untilMs } = pause;
+  const end = untilMs === undefined ? 'until writ resume' : `until ${new Date(untilMs).toISOString()}`;
+  return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${by} ${end}: ${reason}`, {
+    facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
+  });
+}
+
+/** It was judged or tried before, and its time has not come. */
+function stillWaiting(
+  { bundle, manifest }: ReleaseInfo,
+  { waiting = {} }: Restrictions,
+  nowMs: number,
+): WritError | undefined {
+  const wait = waiting[bundle];
+  if (wait?.manifestDigest !== manifest.digest || wait.untilMs === undefined) return undefined;
+  return wait.untilMs <= nowMs || wait.changedAtMs > nowMs ? undefined : waitError(bundle, wait);
+}
+
+/** A release that waits for the pace of groups, or because it was tried and got no verdict. */
+export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
+  const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
+  const facts = { bundle, serial, groups, untilMs };
+  if (vain === undefined)
+    return new WritError('ACTIVATION_PACED', `${until} is not to be told before`, { facts });
+  const why = vain.code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
+  return new WritError(vain.code, `${until}: ${why}`, { facts });
+}
