@@ -24,7 +24,10 @@ export interface HookVerdict {
 export function judgeHook(end: HookEnd): HookVerdict {
   switch (end.kind) {
     case 'exited':
-      return { kind: judgeExitCode(end.exitCode), reason: exitReason(end.exitCode) };
+      return {
+        kind: judgeExitCode(end.exitCode),
+        reason: `exit ${end.exitCode}${meanings[end.exitCode] ?? ''}`,
+      };
     case 'killed':
       return { kind: 'broken', reason: `killed by ${end.signal}` };
     case 'timed-out':
@@ -46,7 +49,3 @@ function judgeExitCode(exitCode: number): HookVerdictKind {
 
 /** As a shell says it. */
 const meanings: Readonly<Record<number, string>> = { 126: ': not executable', 127: ': not found' };
-
-function exitReason(exitCode: number): string {
-  return `exit ${exitCode}${meanings[exitCode] ?? ''}`;
-}

@@ -9,11 +9,8 @@ import { toWritError, WritError } from '../errors.js';
  */
 export function policyStands(error: unknown, active?: number | 'none'): WritError {
   const { code, message, hint, facts } = toWritError(error);
-  const policy = `${subject(active)}; nothing was changed`;
+  const generation = active === undefined ? 'The active policy' : `Generation ${active}`;
+  const stands = active === 'none' ? 'No policy is active yet' : `${generation} stays active`;
+  const policy = `${stands}; nothing was changed`;
   return new WritError(code, message, { facts: { ...facts, changed: false, policy }, hint, cause: error });
-}
-
-function subject(active: number | 'none' | undefined): string {
-  if (active === undefined) return 'The active policy stays active';
-  return active === 'none' ? 'No policy is active yet' : `Generation ${active} stays active`;
 }

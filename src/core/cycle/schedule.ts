@@ -59,17 +59,14 @@ const maxBackoffIntervals = 4;
  * days). Never before a Retry-After.
  */
 export function nextDelay(options: DelayOptions): number {
-  const { nowMs, everyMs, failures } = options;
+  const { nowMs, everyMs, failures, random01 } = options;
   const phase = nextPollAt(options);
   const skipped = Math.min(Math.max(failures - 2, 0), maxBackoffIntervals - 1);
   const regular = phase + skipped * everyMs;
-  const atMs = failures === 1 ? Math.min(regular, nowMs + jittered(options)) : regular;
+  // Half to the whole of 30 s, or of a tenth of a short interval.
+  const quickMs = Math.ceil((Math.min(quickRetryMs, everyMs / 10) * (1 + random01)) / 2);
+  const atMs = failures === 1 ? Math.min(regular, nowMs + quickMs) : regular;
   return notBefore(atMs, options) - nowMs;
-}
-
-/** Half to the whole of 30 s, or of a tenth of a short interval. */
-function jittered({ everyMs, random01 }: DelayOptions): number {
-  return Math.ceil((Math.min(quickRetryMs, everyMs / 10) * (1 + random01)) / 2);
 }
 
 /** After a Retry-After has passed the host goes back to its own phase, or all who were sent away come at once. */

@@ -42,18 +42,14 @@ export function needsRestart(
   return matchesOne(used, group.restartWhen ?? [], group.uses);
 }
 
+/** Globs match on `bundle/path`: a colon would be part of a file name to the matcher. */
 function matchesOne(paths: readonly string[], globs: readonly string[], uses: readonly string[]): boolean {
   const matchers = globs.map((glob) => picomatch(qualified(glob, uses), { dot: true }));
-  return paths.some((path) => matchers.some((matches) => matches(withoutColon(path))));
+  return paths.some((path) => matchers.some((matches) => matches(path.replace(':', '/'))));
 }
 
 function bundleOf(path: string): string {
   return path.slice(0, path.indexOf(':'));
-}
-
-/** Globs match on `bundle/path`: a colon would be part of a file name to the matcher. */
-function withoutColon(path: string): string {
-  return path.replace(':', '/');
 }
 
 function qualified(glob: string, uses: readonly string[]): string {

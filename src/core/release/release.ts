@@ -35,20 +35,20 @@ const maxWithdrawn = 10_000;
 
 /** @returns the `writ` object of a target's `custom`, as the metadata writes it. */
 export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
+  const isoTime = (atMs: number): string => new Date(atMs).toISOString();
+  const { withdrawal: note } = info;
   return {
     bundle: info.bundle,
     channel: info.channel,
     serial: info.serial,
     revision: info.revision,
-    createdAt: new Date(info.createdAtMs).toISOString(),
+    createdAt: isoTime(info.createdAtMs),
     manifest: { sha256: digestHex(info.manifest.digest), length: info.manifest.length },
     withdrawn: [...info.withdrawn],
-    ...given({ withdrawal: info.withdrawal && encodeWithdrawal(info.withdrawal) }),
+    ...given({
+      withdrawal: note && { serials: [...note.serials], at: isoTime(note.atMs), reason: note.reason },
+    }),
   };
-}
-
-function encodeWithdrawal({ serials, atMs, reason }: Withdrawal): Record<string, unknown> {
-  return { serials: [...serials], at: new Date(atMs).toISOString(), reason };
 }
 
 /**
@@ -58,9 +58,8 @@ function encodeWithdrawal({ serials, atMs, reason }: Withdrawal): Record<string,
 export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   const writ = member(custom, 'writ');
   const fail = (name: string): never => {
-    throw new WritError('TARGET_MALFORMED', `${where}: custom.writ.${name} is missing or wrong`, {
-      facts: { target: where, member: name },
-    });
+    const facts = { target: where, member: name };
+    throw new WritError('TARGET_MALFORMED', `${where}: custom.writ.${name} is missing or wrong`, { facts });
   };
   const bundle = member(writ, 'bundle');
   const channel = member(writ, 'channel');

@@ -29,17 +29,14 @@ function encode(value: unknown, depth: number): string {
     case 'string':
       return encodeString(value);
     case 'object':
-      return Array.isArray(value) ? encodeArray(value, depth) : encodeObject(value, depth);
+      return encodeObject(value, depth);
     default:
       throw malformed(`a ${typeof value}`);
   }
 }
 
-function encodeArray(values: readonly unknown[], depth: number): string {
-  return `[${values.map((item) => encode(item, depth + 1)).join(',')}]`;
-}
-
 function encodeObject(value: object, depth: number): string {
+  if (Array.isArray(value)) return `[${value.map((item) => encode(item, depth + 1)).join(',')}]`;
   const entries = Object.entries(value).sort(([a], [b]) => compareCodePoints(a, b));
   return `{${entries.map(([key, item]) => `${encodeString(key)}:${encode(item, depth + 1)}`).join(',')}}`;
 }

@@ -32,25 +32,17 @@ export function openTargetDigest(path: string, file: TargetFile): TargetDigest {
       for (const { digest } of known) digest.update(chunk);
     },
     requireSame: () => {
-      if (actualBytes !== file.length) throw wrongLength(path, file.length, actualBytes);
+      if (actualBytes !== file.length) {
+        const facts = { target: path, expected: file.length, actual: actualBytes };
+        const code = actualBytes < file.length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
+        throw new WritError(code, `${path}: ${actualBytes} bytes, ${file.length} were signed`, { facts });
+      }
       for (const { name, digest } of known) {
         const actual = digest.digest('hex');
-        if (actual !== file.hashes[name])
-          throw wrongDigest(path, `${name}:${file.hashes[name]}`, `${name}:${actual}`);
+        if (actual === file.hashes[name]) continue;
+        const facts = { target: path, expected: `${name}:${file.hashes[name]}`, actual: `${name}:${actual}` };
+        throw new WritError('DOWNLOAD_DIGEST', `${path}: it has not the signed digest`, { facts });
       }
     },
   };
-}
-
-function wrongLength(target: string, expected: number, actual: number): WritError {
-  const code = actual < expected ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
-  return new WritError(code, `${target}: ${actual} bytes, ${expected} were signed`, {
-    facts: { target, expected, actual },
-  });
-}
-
-function wrongDigest(target: string, expected: string, actual: string): WritError {
-  return new WritError('DOWNLOAD_DIGEST', `${target}: it has not the signed digest`, {
-    facts: { target, expected, actual },
-  });
 }

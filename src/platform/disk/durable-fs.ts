@@ -215,7 +215,8 @@ function replaceLink(
   { op, path, target, temporary }: NewLink,
 ): void {
   // Left by a move of the same cycle that could not clean up: it must not block this one.
-  if (isLink(temporary)) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
+  const left = fs.lstatSync(temporary, { throwIfNoEntry: false });
+  if (left?.isSymbolicLink()) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
   run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
   try {
     rename(`${op}:rename`, temporary, path);
@@ -247,10 +248,6 @@ function singleFileOperations(run: Run) {
 
 function temporaryBeside(path: string): string {
   return join(dirname(path), `${temporaryPrefix}${randomBytes(6).toString('hex')}`);
-}
-
-function isLink(path: string): boolean {
-  return fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 }
 
 function isThere(path: string): boolean {

@@ -94,7 +94,7 @@ async function nextChunk(chunks: AsyncIterator<Uint8Array, unknown>, options: As
   try {
     return await Promise.race([chunks.next(), silence]);
   } catch (error) {
-    throw isSystemError(error) && !(error instanceof WritError) ? connectionError(error, options) : error;
+    throw isSystemError(error) ? connectionError(error, options) : error;
   } finally {
     settled.abort();
   }

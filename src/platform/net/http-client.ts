@@ -58,7 +58,9 @@ const maxDiscardedBytes = 16_384;
 /** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
 export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
   const { connectTimeoutMs, idleTimeoutMs } = options.limits;
-  keepParserSmall();
+  // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
+  // nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
+  setFlagsFromString('--liftoff-only');
   const agent = new Agent({
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: idleTimeoutMs,
@@ -69,14 +71,6 @@ export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
     open: (request) => exchange(agent, baseUrl, options, request),
     close: () => agent.destroy(),
   };
-}
-
-/**
- * undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
- * nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
- */
-function keepParserSmall(): void {
-  setFlagsFromString('--liftoff-only');
 }
 
 async function exchange(

@@ -137,7 +137,8 @@ export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
   const said = commandExit(result.status ?? '');
   const { kind: _, exitCode: outside, ...output } = result;
   // `kill -9 -1` reaches the bubblewrap that would have said it, and says nothing against the sandbox.
-  const exitCode = said ?? (wasBegun(result.status ?? '') && signalOf(outside) ? outside : undefined);
+  const exitCode =
+    said ?? (result.status?.includes('"child-pid"') && signalOf(outside) ? outside : undefined);
   if (exitCode === undefined) return { kind: 'not-boxed', reason: firstLine(result.stderr) };
   const signal = signalOf(exitCode);
   return signal === undefined ? { ...result, exitCode } : { ...output, kind: 'killed', signal };
@@ -147,10 +148,6 @@ export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
 function commandExit(status: string): number | undefined {
   const match = /^\{ "exit-code": (\d{1,3}) \}$/m.exec(status);
   return match?.[1] === undefined ? undefined : Number(match[1]);
-}
-
-function wasBegun(status: string): boolean {
-  return status.includes('"child-pid"');
 }
 
 /** As a shell, bubblewrap says 128 and the signal. */
