@@ -3,18 +3,11 @@
 import { durationPattern, namePattern, sizePattern } from '../names.js';
 
 /** A JSON Schema (draft 7) as far as this file uses it, and the bounds that a text hides from it. */
-export interface Schema {
+export interface Schema extends Readonly<Partial<Record<NumberBound, number>>> {
   readonly type?: string | readonly string[];
   readonly description?: string;
   readonly pattern?: string;
   readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly maxProperties?: number;
   readonly uniqueItems?: boolean;
   readonly items?: Schema;
   readonly required?: readonly string[];
@@ -24,6 +17,8 @@ export interface Schema {
   /** Least and greatest duration in milliseconds, or size in bytes. */
   readonly bounds?: { readonly of: 'duration' | 'size'; readonly min: number; readonly max: number };
 }
+
+type NumberBound = 'minimum' | 'maximum' | 'maxProperties' | `${'min' | 'max'}${'Items' | 'Length'}`;
 
 /** The schema of a value of this type; `value` is never there, and only carries the type. */
 export interface Key<T> extends Schema {

@@ -4,7 +4,7 @@ import { checkBounds, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
-import { boxRules } from './hook-rules.js';
+import { boxRules, slashed } from './hook-rules.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
@@ -49,10 +49,9 @@ function* mirrorRules(mirror: unknown, path: ConfigPath): Generator<Finding> {
   if (typeof mirror === 'string') yield* urlRules(mirror, path);
   const { url, ca, redirects } = group(mirror);
   yield* urlRules(url, [...path, 'url']);
-  const scheme = typeof url === 'string' ? url.slice(0, url.indexOf(':')) : 'https';
-  if (scheme === 'file' && redirects !== undefined)
-    yield at([...path, 'redirects'], 'is only used with http and https');
-  if (scheme === 'file' && ca !== undefined) yield at([...path, 'ca'], 'is only used with https');
+  const isFile = typeof url === 'string' && url.slice(0, url.indexOf(':')) === 'file';
+  if (isFile && redirects !== undefined) yield at([...path, 'redirects'], 'is only used with http and https');
+  if (isFile && ca !== undefined) yield at([...path, 'ca'], 'is only used with https');
 }
 
 function* urlRules(text: unknown, path: ConfigPath): Generator<Finding> {
@@ -73,15 +72,11 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
   if (typeof socket === 'string') yield* socketRule(socket, ['socket']);
   else if (typeof run === 'string') yield* socketRule(`${run}/agent.sock`, ['run']);
   if (typeof state !== 'string' || typeof policy !== 'string') return;
-  const [inner, outer] = [`${trimmed(policy)}/`, `${trimmed(state)}/`];
+  const [inner, outer] = [slashed(policy), slashed(state)];
   // The public side must not be, or lie in, a directory that holds private state, `policy/` alone excepted.
   if ((inner.startsWith(outer) && inner !== `${outer}policy/`) || outer.startsWith(inner)) {
     yield at(['policy'], `must be ${outer}policy or lie outside ${outer} and not around it`);
   }
-}
-
-function trimmed(path: string): string {
-  return path.replaceAll(/\/+/g, '/').replace(/\/$/, '');
 }
 
 function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
@@ -90,9 +85,8 @@ function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
     yield at(['poll'], 'has `every` and `cron`: only one can hold');
   if (timeZone !== undefined && cron === undefined)
     yield at(['poll', 'timeZone'], 'is only used with `cron`');
-  if (file['poll'] !== undefined && every === undefined && cron === undefined) {
+  if (file['poll'] !== undefined && every === undefined && cron === undefined)
     yield at(['poll'], 'needs `every` or `cron`');
-  }
   if (typeof cron !== 'string') return;
   const wrong = options.validateCron(cron, typeof timeZone === 'string' ? timeZone : undefined);
   if (wrong !== undefined) yield at(['poll', 'cron'], `is no schedule: ${wrong}`);
@@ -100,10 +94,7 @@ function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
 
 /** A command that nothing would ever run is a mistake that shows only in the night in which it is needed. */
 function* staleRules(file: Group): Generator<Finding> {
-  for (const [key, needed] of [
-    ['onStale', 'maxStale'],
-    ['onFresh', 'onStale'],
-  ] as const) {
+  for (const [key, needed] of Object.entries({ onStale: 'maxStale', onFresh: 'onStale' })) {
     if (file[key] === undefined) continue;
     if (file[needed] === undefined) yield at([key], `is only used with \`${needed}\``);
     const { run } = group(file[key]);
@@ -226,10 +217,8 @@ function* hookRules(worker: Group, uses: readonly string[], path: ConfigPath): G
     for (const [index, argument] of list(run).entries()) {
       if (typeof argument !== 'string' || !argument.includes('{bundle}')) continue;
       const other = key === 'canary' ? '{candidate}' : '{current}';
-      yield at(
-        [...path, key, inner, index],
-        `{bundle} needs \`uses\` to have a single bundle; use ${other}/BUNDLE`,
-      );
+      const text = `{bundle} needs \`uses\` to have a single bundle; use ${other}/BUNDLE`;
+      yield at([...path, key, inner, index], text);
     }
   }
 }
@@ -282,7 +271,7 @@ function* resetRules(worker: Group, path: ConfigPath, file: Group, options: Rule
  */
 export function driversOf(reset: unknown, drivers: readonly DriverSchema[]): DriverSchema[] {
   const named = drivers.filter((driver) => Object.hasOwn(group(reset), driver.name));
-  return named.filter(
-    ({ name }) => !named.some((other) => other.name !== name && Object.hasOwn(other.properties, name)),
-  );
+  const isOption = (name: string): boolean =>
+    named.some((other) => other.name !== name && Object.hasOwn(other.properties, name));
+  return named.filter(({ name }) => !isOption(name));
 }

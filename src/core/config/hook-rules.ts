@@ -14,33 +14,22 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
   for (const place of hookPlaces) {
     for (const { path, value } of valuesAt(file, place.split('.'))) {
       const hook = group(value);
-      yield* onlyWithRun(hook, path);
-      yield* userRule(hook['user'], [...path, 'user']);
+      yield* unusedRules(hook, path, isOff || hook['sandbox'] === 'off' ? 'off' : 'on');
+      if (hook['user'] === 'root' || hook['user'] === 0)
+        yield at([...path, 'user'], 'must not be root: a policy is judged by nobody of power');
       yield* rejectRule(hook['reject'], [...path, 'reject']);
       yield* bindRules(hook, path, places);
-      if (isOff || hook['sandbox'] === 'off') yield* needsSandbox(hook, path);
     }
   }
 }
 
 /** A key that nothing heeds would be believed. */
-function* onlyWithRun(hook: Group, path: ConfigPath): Generator<Finding> {
-  if (hook['parse'] === undefined) return;
-  for (const key of ['reject', 'retry', ...Object.keys(boxKeys)]) {
-    if (hook[key] !== undefined) yield at([...path, key], 'is only used with `run`');
-  }
-}
-
-function* needsSandbox(hook: Group, path: ConfigPath): Generator<Finding> {
-  if (hook['parse'] !== undefined) return;
-  for (const key of ['memory', ...Object.keys(boxKeys)]) {
-    if (hook[key] !== undefined) yield at([...path, key], 'is only used in a sandbox, and it is off');
-  }
-}
-
-function* userRule(user: unknown, path: ConfigPath): Generator<Finding> {
-  if (user === 'root' || user === 0)
-    yield at(path, 'must not be root: a policy is judged by nobody of power');
+function* unusedRules(hook: Group, path: ConfigPath, sandbox: 'on' | 'off'): Generator<Finding> {
+  const isParse = hook['parse'] !== undefined;
+  if (!isParse && sandbox === 'on') return;
+  const why = isParse ? 'is only used with `run`' : 'is only used in a sandbox, and it is off';
+  for (const key of [...(isParse ? ['reject', 'retry'] : ['memory']), ...Object.keys(boxKeys)])
+    if (hook[key] !== undefined) yield at([...path, key], why);
 }
 
 function* rejectRule(reject: unknown, path: ConfigPath): Generator<Finding> {
@@ -48,10 +37,8 @@ function* rejectRule(reject: unknown, path: ConfigPath): Generator<Finding> {
   try {
     new RegExp(reject, 'mu');
   } catch (error) {
-    yield at(
-      path,
-      error instanceof Error ? error.message.replace('Invalid regular', 'is no regular') : 'is none',
-    );
+    const { message } = error as SyntaxError;
+    yield at(path, message.replace('Invalid regular', 'is no regular'));
   }
 }
 
@@ -81,6 +68,10 @@ function* bindRules(hook: Group, path: ConfigPath, places: readonly PrivatePlace
 }
 
 function isWithin(path: string, directory: string): boolean {
-  const slashed = (text: string): string => `${text.replaceAll(/\/+/g, '/').replace(/\/$/, '')}/`;
   return slashed(path).startsWith(slashed(directory));
+}
+
+/** @returns the path of a directory with one slash at its end, and nowhere two */
+export function slashed(path: string): string {
+  return `${path.replaceAll(/\/+/g, '/').replace(/\/$/, '')}/`;
 }

@@ -120,9 +120,9 @@ export function createPathSet(limits: ArchiveLimits): PathSet {
 
   const isTwin = (path: string): boolean => {
     const folded = foldPath(path);
-    const exact = exactOfFolded.get(folded);
-    if (exact === undefined) exactOfFolded.set(folded, path);
-    return exact !== undefined && exact !== path;
+    const exact = exactOfFolded.get(folded) ?? path;
+    exactOfFolded.set(folded, exact);
+    return exact !== path;
   };
   const directoryRule = (path: string): EntryRule | undefined => {
     if (directories.has(path)) return undefined;
@@ -132,19 +132,16 @@ export function createPathSet(limits: ArchiveLimits): PathSet {
     directories.add(path);
     return undefined;
   };
-  const fileRule = (path: string): EntryRule | undefined => {
-    if (files.has(path)) return 'duplicate';
-    if (directories.has(path)) return 'file-over-directory';
-    if (isTwin(path)) return 'twin';
-    files.add(path);
-    return undefined;
-  };
   const ruleOf = (path: string): EntryRule | undefined => {
     for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
       const rule = directoryRule(path.slice(0, slash));
       if (rule !== undefined) return rule;
     }
-    return fileRule(path);
+    if (files.has(path)) return 'duplicate';
+    if (directories.has(path)) return 'file-over-directory';
+    if (isTwin(path)) return 'twin';
+    files.add(path);
+    return undefined;
   };
   return {
     add: (path) => {
