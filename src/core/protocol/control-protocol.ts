@@ -91,8 +91,6 @@ export interface HistoryEntry {
 export type {
   AgentState,
   BundleStatus,
-  HoldStatus,
-  RefusalStatus,
   StatusReport,
   UntrustedStatus,
   WorkerStatus,

@@ -13,9 +13,8 @@ export function encodeLine(message: object): string {
   const line = JSON.stringify(message);
   const bytes = Buffer.byteLength(line);
   if (bytes > maxSocketLineBytes) {
-    throw new WritError('MESSAGE_MALFORMED', 'a message is too long for the socket', {
-      facts: { expected: maxSocketLineBytes, actual: bytes },
-    });
+    const facts = { expected: maxSocketLineBytes, actual: bytes };
+    throw new WritError('MESSAGE_MALFORMED', 'a message is too long for the socket', { facts });
   }
   return `${line}\n`;
 }
@@ -29,24 +28,18 @@ export function helloLine(version: string): string {
 export function parseHello(message: SocketMessage): { readonly version: string } {
   const version = message['version'];
   if (message['writ'] !== socketProtocolNumber || typeof version !== 'string' || version.length > 64) {
-    throw new WritError('MESSAGE_MALFORMED', 'the other end does not greet as Writ does', {
-      facts: { expected: socketProtocolNumber, actual: String(message['writ']).slice(0, 20) },
-    });
+    const facts = { expected: socketProtocolNumber, actual: String(message['writ']).slice(0, 20) };
+    throw new WritError('MESSAGE_MALFORMED', 'the other end does not greet as Writ does', { facts });
   }
   return { version };
 }
 
-export interface LineReader {
-  /**
-   * Takes the next bytes and gives back the messages they complete.
-   * @throws WritError MESSAGE_MALFORMED for a line that is too long, no UTF-8, or no JSON object; the
-   * connection is of no use after it
-   */
-  push(chunk: Uint8Array): SocketMessage[];
-}
-
-/** @returns a reader that never keeps more than one line of at most 64 kB */
-export function createLineReader(): LineReader {
+/**
+ * @returns a reader that never keeps more than one line of at most 64 kB. Its `push` takes the next bytes and gives back
+ * the messages they complete; it throws WritError MESSAGE_MALFORMED for a line that is too long, no UTF-8, or no JSON
+ * object, and the connection is of no use after it
+ */
+export function createLineReader(): { push(chunk: Uint8Array): SocketMessage[] } {
   let parts: Uint8Array[] = [];
   let kept = 0;
   const take = (rest: Uint8Array): Uint8Array => {
@@ -76,9 +69,8 @@ const newline = 0x0a;
 
 function refuseLong(bytes: number): void {
   if (bytes <= maxSocketLineBytes) return;
-  throw new WritError('MESSAGE_MALFORMED', 'a line on the socket is too long', {
-    facts: { expected: maxSocketLineBytes, actual: bytes },
-  });
+  const facts = { expected: maxSocketLineBytes, actual: bytes };
+  throw new WritError('MESSAGE_MALFORMED', 'a line on the socket is too long', { facts });
 }
 
 function decodeLine(bytes: Uint8Array): SocketMessage {

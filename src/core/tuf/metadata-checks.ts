@@ -130,11 +130,8 @@ export function requireDigests(role: string, meta: MetaFile, bytes: Uint8Array):
 /** Digests that can be checked here. */
 export const knownAlgorithms: readonly string[] = ['sha256', 'sha512'];
 
-type Mismatch = {
-  readonly name: string;
-  readonly expected: string | number;
-  readonly actual: string | number;
-};
+type Fact = string | number;
+type Mismatch = { readonly name: string; readonly expected: Fact; readonly actual: Fact };
 
 function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined {
   if (meta.length !== undefined && meta.length !== bytes.length) {
@@ -155,21 +152,15 @@ function digestMismatch(meta: MetaFile, bytes: Uint8Array): Mismatch | undefined
 
 /** @param expected the lowest version that would have been accepted */
 export function rollback(role: string, expected: number, actual: number): WritError {
-  return new WritError('METADATA_ROLLBACK', `${role}: version ${actual}, at least ${expected} was seen`, {
-    facts: { role, expected, actual },
-  });
+  const text = `${role}: version ${actual}, at least ${expected} was seen`;
+  return new WritError('METADATA_ROLLBACK', text, { facts: { role, expected, actual } });
 }
 
 /**
  * @param role the file that does not fit
  * @param expected what names it
  */
-export function mix(
-  role: string,
-  message: string,
-  expected: string | number,
-  actual: string | number,
-): WritError {
+export function mix(role: string, message: string, expected: Fact, actual: Fact): WritError {
   return new WritError('METADATA_MIX', `${role}: ${message}`, { facts: { role, expected, actual } });
 }
 

@@ -56,7 +56,6 @@ export function checkRoleKeys(name: string, value: JsonValue | undefined, where:
 export function malformed(name: string, where: string): WritError {
   const role = name.slice(0, 100);
   const member = where.slice(0, 200);
-  return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, {
-    facts: { role, member },
-  });
+  const facts = { role, member };
+  return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, { facts });
 }

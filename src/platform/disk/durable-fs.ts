@@ -261,9 +261,8 @@ async function flushTree(op: string, path: string, observer: OperationObserver):
     const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
     observer.after?.(operation);
     if (result.kind === 'exited' && result.exitCode === 0) return;
-    throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, {
-      facts: { op, path, result },
-    });
+    const facts = { op, path, result };
+    throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, { facts });
   } catch (error) {
     throw diskError(error, operation);
   }

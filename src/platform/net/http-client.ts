@@ -133,9 +133,8 @@ function redirectOf(
   if (verdict.kind === 'follow') return verdict.url;
   response.body.destroy();
   const { reason } = verdict;
-  throw new WritError('REDIRECT_REFUSED', `${url} redirects (${status}) ${reason}`, {
-    facts: { url, status, location: location?.slice(0, 500), reason },
-  });
+  const facts = { url, status, location: location?.slice(0, 500), reason };
+  throw new WritError('REDIRECT_REFUSED', `${url} redirects (${status}) ${reason}`, { facts });
 }
 
 const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);

@@ -59,9 +59,8 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
  */
 export function requireSocketPath(path: string): void {
   if (fitsSocket(path)) return;
-  throw new WritError('SOCKET_PATH_TOO_LONG', `${path} is longer than a socket path may be`, {
-    facts: { path, expected: maxSocketPathBytes, actual: Buffer.byteLength(path) },
-  });
+  const facts = { path, expected: maxSocketPathBytes, actual: Buffer.byteLength(path) };
+  throw new WritError('SOCKET_PATH_TOO_LONG', `${path} is longer than a socket path may be`, { facts });
 }
 
 /** For a path that nobody configured as it is, as one with the name of a worker in it. */

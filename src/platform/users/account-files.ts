@@ -1,5 +1,6 @@
 // /etc/passwd and /etc/group as rows of fields: Node has no getpwnam and no getgrnam. Owns their bound; a file that is
 // not there, or longer, has no rows.
+import { WritError } from '../../core/errors.js';
 import { readSmallFile } from '../read-file.js';
 
 const maxBytes = 1_000_000;
@@ -14,4 +15,10 @@ export function accountRows(file: string): readonly (readonly string[])[] {
 /** @returns whether this is the number of a user or group */
 export function isAccountId(text: string): boolean {
   return /^\d{1,10}$/.test(text);
+}
+
+export function noAccount(what: 'user' | 'group', name: string): WritError {
+  const hint = `Create the ${what}, or give its number.`;
+  const facts = { [what]: name };
+  return new WritError('CONFIG_INVALID', `there is no ${what} ${name} on this host`, { facts, hint });
 }

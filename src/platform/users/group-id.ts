@@ -1,7 +1,6 @@
 // The number of a system group by its name. Reads /etc/group only; a group that lives in a directory
 // service is given by its number.
-import { WritError } from '../../core/errors.js';
-import { accountRows, isAccountId } from './account-files.js';
+import { accountRows, isAccountId, noAccount } from './account-files.js';
 
 /**
  * @param group name or number
@@ -11,8 +10,5 @@ export function lookUpGroup(group: string | number, file = '/etc/group'): number
   if (typeof group === 'number') return group;
   const [, , id = ''] = accountRows(file).find(([name]) => name === group) ?? [];
   if (isAccountId(id)) return Number(id);
-  throw new WritError('CONFIG_INVALID', `there is no group ${group} on this host`, {
-    facts: { group },
-    hint: 'Create the group, or give its number.',
-  });
+  throw noAccount('group', group);
 }

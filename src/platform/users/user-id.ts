@@ -1,7 +1,6 @@
 // The numbers of a system user by its name. Reads /etc/passwd and /etc/group only; a user that
 // lives in a directory service is given by its number, and then has no group but its own number.
-import { WritError } from '../../core/errors.js';
-import { accountRows, isAccountId } from './account-files.js';
+import { accountRows, isAccountId, noAccount } from './account-files.js';
 
 export interface UserIds {
   readonly uid: number;
@@ -28,10 +27,7 @@ export function lookUpUser(user: string | number, files: UserFiles = systemFiles
   const [name, , uid = '', gid = ''] = row ?? [];
   if (name === undefined || !isAccountId(uid) || !isAccountId(gid)) {
     if (typeof user === 'number') return { uid: user, gid: user, groups: [] };
-    throw new WritError('CONFIG_INVALID', `there is no user ${user} on this host`, {
-      facts: { user },
-      hint: 'Create the user, or give its number.',
-    });
+    throw noAccount('user', user);
   }
   const groups = accountRows(files.group).flatMap(([, , id = '', members = '']) =>
     isAccountId(id) && members.split(',').includes(name) ? [Number(id)] : [],
