@@ -14,21 +14,21 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
   for (const place of hookPlaces) {
     for (const { path, value } of valuesAt(file, place.split('.'))) {
       const hook = group(value);
-      yield* unusedRules(hook, path, isOff || hook['sandbox'] === 'off' ? 'off' : 'on');
+      const isParse = hook['parse'] !== undefined;
+      if (isParse) yield* unused(hook, path, ['reject', 'retry'], 'is only used with `run`');
       if (hook['user'] === 'root' || hook['user'] === 0)
         yield at([...path, 'user'], 'must not be root: a policy is judged by nobody of power');
       yield* rejectRule(hook['reject'], [...path, 'reject']);
       yield* bindRules(hook, path, places);
+      if (!isParse && (isOff || hook['sandbox'] === 'off'))
+        yield* unused(hook, path, ['memory'], 'is only used in a sandbox, and it is off');
     }
   }
 }
 
 /** A key that nothing heeds would be believed. */
-function* unusedRules(hook: Group, path: ConfigPath, sandbox: 'on' | 'off'): Generator<Finding> {
-  const isParse = hook['parse'] !== undefined;
-  if (!isParse && sandbox === 'on') return;
-  const why = isParse ? 'is only used with `run`' : 'is only used in a sandbox, and it is off';
-  for (const key of [...(isParse ? ['reject', 'retry'] : ['memory']), ...Object.keys(boxKeys)])
+function* unused(hook: Group, path: ConfigPath, keys: readonly string[], why: string): Generator<Finding> {
+  for (const key of [...keys, ...Object.keys(boxKeys)])
     if (hook[key] !== undefined) yield at([...path, key], why);
 }
 
