@@ -24,6 +24,11 @@ const slow = {
   'scenario/cli/cli-speaks': 25,
   'scenario/cli/help': 25,
   'scenario/ceremony/root-ceremony-loss': 20,
+  'exhaustive/operations/operations.sample': 20,
+  'exhaustive/crash/matrix.sample': 15,
+  'exhaustive/kills/kills.sample': 15,
+  'exhaustive/soak/soak.sample': 15,
+  'exhaustive/replay/replay.sample': 10,
 };
 /** What takes longer than this even on a busy machine has a deadline of its own. */
 const deadlineFactor = 6;

@@ -1,6 +1,6 @@
 // Stand-ins for daemons with a control socket of text lines, each with the habits of one that was looked at: BIRD
 // greets, and drops its answer when the client shuts its side; unbound closes after its answer; HAProxy's socket
-// goes away for a moment in a reload. Owns one listening socket; the real programs are in test/real.
+// goes away for a moment in a reload. Owns one listening socket; the real ones: test/exhaustive/daemons.
 import { createServer, type Server, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 
