@@ -31,7 +31,7 @@ const slow = {
   'exhaustive/replay/replay.sample': 10,
 };
 /** What takes longer than this even on a busy machine has a deadline of its own. */
-const deadlineFactor = 6;
+const deadlineFactor = 10;
 
 /** Folders whose tests need no processor of their own, but for some seconds: their files share processes. */
 const sharing = ['agent', 'core', 'publisher', 'sdk', 'trust', 'workers'].map((room) => `unit/${room}/`);

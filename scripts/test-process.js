@@ -3,7 +3,7 @@
 // alone, so that the one is named and the others have their results.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,8 +12,7 @@ import { fileURLToPath } from 'node:url';
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 const maxOutputChars = 200_000;
-/** So much longer may a process take for each further file. */
-const furtherFileMs = 15_000;
+const lookMs = 500;
 const running = new Set();
 
 /**
@@ -63,7 +62,7 @@ async function runProcess({ files, timeoutMs, caseText }) {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
     const argv = ['--test-reporter', reporter, ...pattern, ...entry];
-    const { output, end } = await waitFor(argv, eventsPath, timeoutMs + (files.length - 1) * furtherFileMs);
+    const { output, end } = await waitFor(argv, eventsPath, { timeoutMs, files: files.length });
     const events = linesOf(eventsPath);
     const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
     return {
@@ -79,7 +78,7 @@ async function runProcess({ files, timeoutMs, caseText }) {
 }
 
 function troubleOf({ end, events, hasEnded }) {
-  if (end.isLate) return `it did not end within ${end.timeoutMs / 1000} s`;
+  if (end.late !== undefined) return end.late;
   if (end.signal !== null) return `it died of ${end.signal}`;
   if (!hasEnded) return `it ended with ${end.exitCode} before its tests did`;
   if (end.exitCode !== 0 && !events.some(hasFailed))
@@ -97,7 +96,7 @@ function linesOf(path) {
   return lines.slice(0, -1).map((line) => JSON.parse(line));
 }
 
-function waitFor(argv, eventsPath, timeoutMs) {
+function waitFor(argv, eventsPath, limits) {
   const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath };
   // A group of its own: what a test has started and left behind ends with it.
   const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -107,22 +106,40 @@ function waitFor(argv, eventsPath, timeoutMs) {
     stream.setEncoding('utf8').on('data', (text) => {
       output = `${output}${text}`.slice(-maxOutputChars);
     });
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    killGroup(child);
-  }, timeoutMs);
+  const lateness = watchProgress(eventsPath, limits);
+  let late;
+  const timer = setInterval(() => {
+    late ??= lateness();
+    if (late !== undefined) killGroup(child);
+  }, lookMs);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', async (exitCode, signal) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       killGroup(child);
       running.delete(child);
       // A process of another group may hold the output open for ever.
       await Promise.race([once(child, 'close'), sleep(1000, undefined, { ref: false })]);
-      resolve({ output, end: { exitCode, signal, isLate, timeoutMs } });
+      resolve({ output, end: { exitCode, signal, late } });
     });
   });
+}
+
+/**
+ * A file has its deadline; of those that share a process nobody knows which one takes the time, but no case of any of
+ * them may take the whole.
+ */
+function watchProgress(eventsPath, { timeoutMs, files }) {
+  const startedMs = performance.now();
+  let last = { size: 0, atMs: startedMs };
+  return () => {
+    const { size } = statSync(eventsPath);
+    const nowMs = performance.now();
+    if (size !== last.size) last = { size, atMs: nowMs };
+    if (nowMs - startedMs > timeoutMs * files) return `it did not end within ${(timeoutMs * files) / 1000} s`;
+    if (files > 1 && nowMs - last.atMs > timeoutMs) return `nothing ended in it for ${timeoutMs / 1000} s`;
+    return undefined;
+  };
 }
 
 /** For the end of the runner itself. */
