@@ -38,7 +38,7 @@ export async function askForCycle(
     const asked = { ...question, onMessage: onEvent };
     return await askOrAct(asked, resultOf, alone && ((options) => act(options, alone)));
   } catch (error) {
-    if (isInterrupted(error) && !isAlone) return 'interrupted';
+    if (!isAlone && isWritError(error) && error.code === 'INTERRUPTED') return 'interrupted';
     throw isBeforeAnyCycle(error) ? policyStands(error) : error;
   }
 }
@@ -64,10 +64,6 @@ const interruptedAnswer: Answer = {
   lines: ['INTERRUPTED  the agent goes on with this cycle; only the wait for it has ended.'],
   next: 'writ status',
 };
-
-function isInterrupted(error: unknown): boolean {
-  return isWritError(error) && error.code === 'INTERRUPTED';
-}
 
 /** After a lost connection nobody knows; after these no cycle has begun. */
 function isBeforeAnyCycle(error: unknown): boolean {

@@ -13,6 +13,7 @@ import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passp
 import { addSignerFlags, externalCommands, type SignerFlags } from './signer-flags.js';
 
 export interface ChangeFlags extends PassphraseFlags, SignerFlags {
+  readonly dryRun?: boolean;
   readonly repository: string;
   readonly keys: string;
   readonly lockWait: number;

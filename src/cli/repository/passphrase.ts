@@ -53,6 +53,15 @@ export interface NewPassphrase {
   readonly madeUp: boolean;
 }
 
+/** @returns the option of a key that is encrypted; none with --no-passphrase */
+export function secretOf(chosen: NewPassphrase | undefined): { readonly passphrase?: string } {
+  return chosen === undefined ? {} : { passphrase: chosen.passphrase };
+}
+
+export function madeUpLines(title: string, chosen: NewPassphrase | undefined): string[] {
+  return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
+}
+
 /**
  * For new keys: typed twice, or made up.
  * @param what as `the new keys`, for the question

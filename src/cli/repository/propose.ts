@@ -2,7 +2,7 @@
 // its code and the people to sign it.
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { topLevelRoles } from '../../core/tuf/tuf-metadata.js';
+import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { proposalCode } from '../../publisher/root/proposal-file.js';
 import { proposeRoot, writeNewProposal } from '../../publisher/root/propose-root.js';
@@ -12,14 +12,13 @@ import { durationFlag } from '../console/flag-values.js';
 import { describeProposal, differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
 import { shellWord } from '../show/show-repository.js';
 
-export interface ProposeFlags {
+/** As --timestamp-life: milliseconds from signing to expiry. */
+export type LifeFlags = { readonly [Role in TopLevelRole as `${Role}Life`]?: number };
+
+export interface ProposeFlags extends LifeFlags {
   readonly repository: string;
   readonly keys?: string;
   readonly out?: string;
-  readonly rootLife?: number;
-  readonly targetsLife?: number;
-  readonly snapshotLife?: number;
-  readonly timestampLife?: number;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
@@ -108,11 +107,7 @@ function propose(
   };
 }
 
-function livesOf({ rootLife, targetsLife, snapshotLife, timestampLife }: ProposeFlags): RootChange['lives'] {
-  return {
-    ...(rootLife === undefined ? {} : { root: rootLife }),
-    ...(targetsLife === undefined ? {} : { targets: targetsLife }),
-    ...(snapshotLife === undefined ? {} : { snapshot: snapshotLife }),
-    ...(timestampLife === undefined ? {} : { timestamp: timestampLife }),
-  };
+function livesOf(flags: LifeFlags): RootChange['lives'] {
+  const lives = topLevelRoles.map((role) => [role, flags[`${role}Life`]] as const);
+  return Object.fromEntries(lives.filter(([, lifeMs]) => lifeMs !== undefined));
 }

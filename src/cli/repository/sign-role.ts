@@ -10,14 +10,10 @@ import { isoDay } from '../show/show-repository.js';
 import { counted } from '../show/show-text.js';
 import { type ChangeFlags, changeAnswer, changeOptions, narrateSigned, previewOf } from './change-flags.js';
 
-export interface SignRoleFlags extends ChangeFlags {
-  readonly dryRun?: boolean;
-}
-
 /** @throws WritError as resignRole */
 export async function signRoleAgain(
   role: string,
-  flags: SignRoleFlags,
+  flags: ChangeFlags,
   context: CommandContext,
 ): Promise<Answer> {
   const options = changeOptions(flags, context, 'sign');

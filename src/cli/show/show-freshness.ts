@@ -10,14 +10,17 @@ export function freshnessLines(report: StatusReport): string[] {
   const { failing, refused, expired, overdueSinceMs } = freshness;
   return [
     `  freshness ${summary(report)}`,
-    ...lineOf(refused, (it) => `            ${refusedText(it)}`),
+    ...lineOf(refused, ({ times, sinceMs, ...last }) => {
+      const often = `${counted(times, 'time')} since ${minuteTime(sinceMs)}`;
+      return `            metadata was REFUSED ${often}, last with ${named(last)}`;
+    }),
     ...lineOf(expired, ({ role, version, expiresAtMs: at }) => {
       return `            ${role} version ${version} expired ${roughly(atMs - at)} ago, at ${minuteTime(at)}`;
     }),
-    ...lineOf(
-      failing?.code === refused?.code ? undefined : failing,
-      (it) => `            ${failingText(it)}`,
-    ),
+    ...lineOf(failing?.code === refused?.code ? undefined : failing, ({ times, sinceMs, ...last }) => {
+      const failed = `${counted(times, 'attempt')} failed since ${minuteTime(sinceMs)}`;
+      return `            ${failed}, the last with ${named(last)}`;
+    }),
     ...lineOf(overdueSinceMs, (since) => `            older than \`maxStale\` since ${minuteTime(since)}`),
     ...lineOf(clock, ({ behindMs, floorMs }) => {
       const signed = minuteTime(floorMs);
@@ -33,7 +36,8 @@ function summary(report: StatusReport): string {
     lastContactMs === undefined
       ? 'server not reached yet'
       : `server reached ${roughly(report.atMs - lastContactMs)} ago`;
-  return `${state}${since}: ${[contact, ...ageText(report), ...pollText(report)].join(', ')}`;
+  const poll = lineOf(report.nextPollAtMs, (at) => `next poll in ${roughly(at - report.atMs)}`);
+  return `${state}${since}: ${[contact, ...ageText(report), ...poll].join(', ')}`;
 }
 
 /** Only where it says more than the contact does. */
@@ -43,18 +47,6 @@ function ageText({ freshness }: StatusReport): string[] {
   return [ageMs === undefined ? 'never proven current' : `last proven current ${roughly(ageMs)} ago`];
 }
 
-function pollText({ nextPollAtMs, atMs }: StatusReport): string[] {
-  return nextPollAtMs === undefined ? [] : [`next poll in ${roughly(nextPollAtMs - atMs)}`];
-}
-
-function refusedText({ code, role, sinceMs, times }: FailedAttempts): string {
-  return `metadata was REFUSED ${counted(times, 'time')} since ${minuteTime(sinceMs)}, last with ${named(code, role)}`;
-}
-
-function failingText({ code, role, sinceMs, times }: FailedAttempts): string {
-  return `${counted(times, 'attempt')} failed since ${minuteTime(sinceMs)}, the last with ${named(code, role)}`;
-}
-
-function named(code: string, role: string | undefined): string {
+function named({ code, role }: Pick<FailedAttempts, 'code' | 'role'>): string {
   return role === undefined ? `[${code}]` : `[${code}] (${role})`;
 }

@@ -29,7 +29,10 @@ export function describeProposal({ base, proposal }: TrustedProposal) {
 /** @returns what changes, one line a role that changes */
 export function differenceLines(difference: RootDifference): string[] {
   const { version, expires, roles, lives, renamed } = difference;
-  const changed = roles.filter(isChanged);
+  const changed = roles.filter(
+    ({ added, removed, threshold }) =>
+      added.length + removed.length > 0 || threshold.before !== threshold.after,
+  );
   const rest = lives.length + renamed.length;
   return [
     `  root v${version.before} -> v${version.after}, expires ${expires.slice(0, 10)}`,
@@ -46,10 +49,6 @@ export function differenceLines(difference: RootDifference): string[] {
     ),
     ...(changed.length + rest === 0 ? ['  no key, threshold or life changes'] : []),
   ];
-}
-
-function isChanged({ added, removed, threshold }: RoleDifference): boolean {
-  return added.length > 0 || removed.length > 0 || threshold.before !== threshold.after;
 }
 
 function keysText({ added, removed }: RoleDifference): string {

@@ -42,7 +42,10 @@ function blockOf(result: CycleResult): Block {
     case 'deferred':
       return showDeferred(result);
     case 'blocked':
-      return showStopped(result, { word: 'BLOCKED', next: blockedNext(result) });
+      return showStopped(result, {
+        word: 'BLOCKED',
+        next: hasProblem(result, 'LOCK_HELD') ? 'writ status' : 'writ resume',
+      });
   }
 }
 
@@ -101,7 +104,9 @@ function showDegraded(result: CycleResult): Block {
 function showRejected(result: CycleResult): Block {
   const refused = withOutcome(result, 'rejected');
   const remembered = refused.length > 0 && refused.every((one) => one.remembered === true);
-  const details = refused.flatMap((one) => indented(messageOf(one), '  ', maxDetailLines));
+  const details = refused.flatMap((one) =>
+    one.problem === undefined ? [] : indented(problemText(one.problem, maxOutputLines), '  ', maxDetailLines),
+  );
   return {
     lines: [
       `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
@@ -133,16 +138,11 @@ function showRolledBack(result: CycleResult): Block {
 }
 
 function showDeferred(result: CycleResult): Block {
-  const held = result.problems.some((one) => one.code === 'RELEASE_HELD' || one.code === 'ACTIVATION_PAUSED');
-  return showStopped(result, { word: 'DEFERRED', next: held ? 'writ resume' : 'writ status' });
+  const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
+  return showStopped(result, { word: 'DEFERRED', next: isHeld ? 'writ resume' : 'writ status' });
 }
 
-interface Stop {
-  readonly word: string;
-  readonly next: string;
-}
-
-function showStopped(result: CycleResult, { word, next }: Stop): Block {
+function showStopped(result: CycleResult, { word, next }: { word: string; next: string }): Block {
   const [problem, ...others] = result.problems;
   const concerned = withOutcome(result, result.outcome);
   const what = concerned.length === 0 ? '' : `  ${offered(concerned)}`;
@@ -166,8 +166,8 @@ function factLines(problem: Problem | undefined): string[] {
   return [...indented(`expected ${expected}`, '  ', 1), ...indented(`actual   ${actual}`, '  ', 1)];
 }
 
-function blockedNext(result: CycleResult): string {
-  return result.problems.some((one) => one.code === 'LOCK_HELD') ? 'writ status' : 'writ resume';
+function hasProblem({ problems }: CycleResult, code: Problem['code']): boolean {
+  return problems.some((one) => one.code === code);
 }
 
 /** What became of the running policy, without a full stop. */
@@ -222,10 +222,6 @@ function offered(bundles: readonly BundleResult[]): string {
 
 function withOutcome(result: CycleResult, outcome: Outcome): readonly BundleResult[] {
   return result.bundles.filter((one) => one.outcome === outcome);
-}
-
-function messageOf(bundle: BundleResult): string {
-  return bundle.problem === undefined ? '' : problemText(bundle.problem, maxOutputLines);
 }
 
 function codeText(result: CycleResult, bundle?: BundleResult): string {

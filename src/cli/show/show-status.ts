@@ -43,9 +43,10 @@ export function showStatus(given: Bounded<StatusReport>): Block {
   const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const report = { ...given, problems };
   const next = report.problems[0] === undefined ? nextStep(report) : undefined;
+  const { word, sentence } = headOf(report);
   return {
     lines: [
-      firstLine(report),
+      `${word}  ${sentence}    ${report.host}`,
       ...bundleLines(report),
       ...workerLines(report),
       ...freshnessLines(report),
@@ -70,11 +71,6 @@ export function showStatus(given: Bounded<StatusReport>): Block {
     ],
     ...(next === undefined ? {} : { next }),
   };
-}
-
-function firstLine(report: StatusReport): string {
-  const { word, sentence } = headOf(report);
-  return `${word}  ${sentence}    ${report.host}`;
 }
 
 /** @returns time, word and sentence of a report, for one line a change */

@@ -49,11 +49,8 @@ async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answe
       else context.redraw(answer, statusLine(report));
     },
   });
-  if (end === 'interrupted')
-    return { type: 'watch.result', outcome: 'interrupted', exitCode: 130, details: {}, lines: [] };
+  const ended = { type: 'watch.result', outcome: end, details: {} };
+  if (end === 'interrupted') return { ...ended, exitCode: 130, lines: [] };
   const lines = ['ENDED  the agent has ended; what it made active stays active'];
-  return withConfig(
-    { type: 'watch.result', outcome: 'ended', exitCode: 1, details: {}, lines, next: 'writ status' },
-    flags,
-  );
+  return withConfig({ ...ended, exitCode: 1, lines, next: 'writ status' }, flags);
 }

@@ -9,9 +9,11 @@ import { isSignerName } from '../../../publisher/keys/signer-names.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import {
   addPassphraseFlag,
+  madeUpLines,
   type NewPassphrase,
   type NewPassphraseFlags,
   newPassphrase,
+  secretOf,
 } from '../../repository/passphrase.js';
 import { shellWord } from '../../show/show-repository.js';
 
@@ -34,8 +36,12 @@ export const command: CommandDefinition<KeyNewFlags> = {
   run: async ([file], flags, context) => {
     const { path, name } = whereAndWho(file, flags);
     const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
-    const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
-    const signer = makeKey({ path: context.at(path), name, durableFs: createDurableFs(), ...secret });
+    const signer = makeKey({
+      path: context.at(path),
+      name,
+      durableFs: createDurableFs(),
+      ...secretOf(chosen),
+    });
     return answer({ path, name, keyId: signer.keyId }, chosen);
   },
 };
@@ -69,13 +75,10 @@ function withEnding(file: string): string {
   throw new WritError('USAGE', 'the file of a secret key ends with .key', { facts: { actual: file } });
 }
 
-interface MadeKey {
-  readonly path: string;
-  readonly name: string;
-  readonly keyId: string;
-}
-
-function answer({ path, name, keyId }: MadeKey, chosen: NewPassphrase | undefined): Answer {
+function answer(
+  { path, name, keyId }: Record<'path' | 'name' | 'keyId', string>,
+  chosen: NewPassphrase | undefined,
+): Answer {
   const publicPath = publicPathOf(path);
   const encrypted = chosen !== undefined;
   const secretLine = encrypted
@@ -89,7 +92,7 @@ function answer({ path, name, keyId }: MadeKey, chosen: NewPassphrase | undefine
       `  key id  ${keyId}`,
       `  secret  ${path}      ${secretLine}`,
       `  public  ${publicPath}      give this one away`,
-      ...(chosen?.madeUp ? [`Passphrase  ${chosen.passphrase}      shown once: write it down`] : []),
+      ...madeUpLines('Passphrase', chosen),
       'It holds no role until the others put it in charge:',
     ],
     next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,

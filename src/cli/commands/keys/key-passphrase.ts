@@ -7,10 +7,12 @@ import { readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import {
   addPassphraseFlag,
+  madeUpLines,
   type NewPassphrase,
   type NewPassphraseFlags,
   newPassphrase,
   passphrasesFor,
+  secretOf,
 } from '../../repository/passphrase.js';
 
 interface KeyPassphraseFlags extends NewPassphraseFlags {
@@ -41,9 +43,8 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
       throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));
     const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
-    const secret = chosen === undefined ? {} : { passphrase: chosen.passphrase };
     const named = file.name === undefined ? {} : { name: file.name };
-    replaceKeyFile({ path: file.path, seed, durableFs: createDurableFs(), ...secret, ...named });
+    replaceKeyFile({ path: file.path, seed, durableFs: createDurableFs(), ...secretOf(chosen), ...named });
     return answer(path, chosen);
   },
 };
@@ -68,7 +69,7 @@ function answer(path: string, chosen: NewPassphrase | undefined): Answer {
       encrypted
         ? `CHANGED ${path} opens with the new passphrase only`
         : `CHANGED ${path} is NOT encrypted any more: who reads it can sign`,
-      ...(chosen?.madeUp ? [`Passphrase  ${chosen.passphrase}      shown once: write it down`] : []),
+      ...madeUpLines('Passphrase', chosen),
       'Copies of the file still open with the old one.',
     ],
   };

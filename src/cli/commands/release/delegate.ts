@@ -32,7 +32,6 @@ interface DelegateFlags extends ChangeFlags, YesFlags {
   readonly life?: number;
   readonly handOver?: boolean;
   readonly remove?: boolean;
-  readonly dryRun?: boolean;
 }
 
 export const command: CommandDefinition<DelegateFlags> = {
@@ -68,7 +67,8 @@ export const command: CommandDefinition<DelegateFlags> = {
     if (plan !== undefined) {
       if (!flags.yes) for (const line of planLines(plan)) context.reporter.note(line);
       const go = await askYes(`${questions[plan.kind]} ${role}?`, flags, context);
-      if (!go) return leftAlone(role);
+      const lines = [`LEFT ALONE ${role}`, 'Nothing was written'];
+      if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
     }
     const result = await delegateRole(request, options);
     if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
@@ -133,11 +133,6 @@ function previewAnswer(plan: DelegationPlan | undefined, role: string): Answer {
 
 function asYouSay(role: string): Answer {
   return nothingNew(`${role} is as you say`, { role });
-}
-
-function leftAlone(role: string): Answer {
-  const lines = [`LEFT ALONE ${role}`, 'Nothing was written'];
-  return { outcome: 'left-alone', details: { changed: false, role }, lines };
 }
 
 const outcomes = { created: 'delegated', changed: 'changed', removed: 'removed' } as const;

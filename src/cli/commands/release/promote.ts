@@ -22,7 +22,6 @@ interface PromoteFlags extends ChangeFlags {
   readonly bundle: string;
   readonly from: string;
   readonly to: string;
-  readonly dryRun?: boolean;
 }
 
 export const command: CommandDefinition<PromoteFlags> = {

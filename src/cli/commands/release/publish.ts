@@ -31,7 +31,6 @@ interface PublishFlags extends ChangeFlags {
   readonly channel: string;
   readonly revision: string;
   readonly afterSerial?: number;
-  readonly dryRun?: boolean;
 }
 
 export const command: CommandDefinition<PublishFlags> = {

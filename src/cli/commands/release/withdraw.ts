@@ -25,7 +25,6 @@ interface WithdrawFlags extends ChangeFlags {
   readonly to?: number;
   readonly channel?: string;
   readonly reason: string;
-  readonly dryRun?: boolean;
 }
 
 const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);

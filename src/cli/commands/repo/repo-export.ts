@@ -67,12 +67,9 @@ function answer(result: ExportResult, directory: string, nowMs: number): Answer 
       changed: true,
       directory,
       url,
-      releases: releases.map(({ path, release: { bundle, channel, serial } }) => ({
-        path,
-        bundle,
-        channel,
-        serial,
-      })),
+      releases: releases.map(({ path, release: { bundle, channel, serial } }) => {
+        return { path, bundle, channel, serial };
+      }),
       bytes,
       copied,
       removed,

@@ -1,5 +1,6 @@
 // `writ serve`: flags to a running server, its address on stdout, and a clean end at SIGTERM.
 // Owns no HTTP and signs nothing itself; of --keys only the two online keys are read.
+import { once } from 'node:events';
 import { InvalidArgumentError } from 'commander';
 import { toWritError, WritError } from '../../../core/errors.js';
 import { createLog, type Logger } from '../../../platform/telemetry/log.js';
@@ -11,14 +12,9 @@ import type { TlsFiles } from '../../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 
-interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
 interface ServeFlags extends PassphraseFlags {
   readonly repository: string;
-  readonly listen: ListenAddress;
+  readonly listen: ReturnType<typeof listenFlag>;
   readonly keys?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -66,17 +62,18 @@ export const command: CommandDefinition<ServeFlags> = {
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
     context.announce(listening(server.url));
     manager.listening(server.url);
-    await aborted(context);
+    if (!context.signal.aborted) await once(context.signal, 'abort');
     manager.stopping();
     await server.close();
     stopReloading();
     await manager.end();
-    return stopped(server.url);
+    const lines = [`STOPPED ${server.url}: requests under way were finished`];
+    return { outcome: 'stopped', details: { url: server.url }, lines };
   },
 };
 
 /** @param text `HOST:PORT`, an IPv6 address in brackets; exported for its test. */
-export function listenFlag(text: string): ListenAddress {
+export function listenFlag(text: string): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/\s]+)):([0-9]{1,5})$/.exec(text);
   const port = Number(match?.[3] ?? Number.NaN);
   if (match === null || port > 65_535) {
@@ -124,11 +121,6 @@ function reloadAtHangup(
   return () => surroundings.off('SIGHUP', reload);
 }
 
-function aborted({ signal }: CommandContext): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-}
-
 function listening(url: string): Answer {
   return {
     type: 'serve.listening',
@@ -136,13 +128,5 @@ function listening(url: string): Answer {
     details: { url },
     lines: [`LISTENING ${url}`],
     next: `set \`repository: ${url}/\` in the agent's configuration`,
-  };
-}
-
-function stopped(url: string): Answer {
-  return {
-    outcome: 'stopped',
-    details: { url },
-    lines: [`STOPPED ${url}: requests under way were finished`],
   };
 }

@@ -8,21 +8,20 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import {
   addPassphraseFlag,
+  madeUpLines,
   type NewPassphrase,
   type NewPassphraseFlags,
   newPassphrase,
+  secretOf,
 } from '../../repository/passphrase.js';
+import type { LifeFlags } from '../../repository/propose.js';
 import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
 
-interface InitFlags extends NewPassphraseFlags {
+interface InitFlags extends NewPassphraseFlags, Required<LifeFlags> {
   readonly repository: string;
   readonly keys: string;
   readonly rootKeys: number;
   readonly rootThreshold: number;
-  readonly rootLife: number;
-  readonly targetsLife: number;
-  readonly snapshotLife: number;
-  readonly timestampLife: number;
   readonly name?: readonly string[];
   readonly yes?: boolean;
 }
@@ -61,7 +60,7 @@ export const command: CommandDefinition<InitFlags> = {
         snapshot: flags.snapshotLife,
         timestamp: flags.timestampLife,
       },
-      ...(chosen === undefined ? {} : { passphrase: chosen.passphrase }),
+      ...secretOf(chosen),
       clock: context.clock,
       durableFs: createDurableFs(),
     });
@@ -123,7 +122,7 @@ function keyNames({ keyFiles }: InitRole): string {
 
 function secretLines(chosen: NewPassphrase | undefined): string[] {
   if (chosen === undefined) return ['The key files are not encrypted: who reads them can sign.'];
-  return chosen.madeUp ? [`Passphrase of all keys  ${chosen.passphrase}      shown once: write it down`] : [];
+  return madeUpLines('Passphrase of all keys', chosen);
 }
 
 function warning({ rootKeys, rootThreshold }: InitFlags): string {

@@ -78,10 +78,6 @@ export const command: CommandDefinition<CommitFlags> = {
   },
 };
 
-function beVerb(items: readonly unknown[]): string {
-  return items.length === 1 ? 'is' : 'are';
-}
-
 function keysOf(flags: CommitFlags, context: CommandContext) {
   if (flags.keys === undefined) {
     if (flags.signer === undefined) return {};
@@ -105,7 +101,9 @@ function planLines(plan: CommitPlan): string[] {
     // Whoever stole the old key may have put something there: a person has to know this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
     ...(missing.length > 0
-      ? [`  hosts refuse the repository until ${missing.join(' and ')} ${beVerb(missing)} signed`]
+      ? [
+          `  hosts refuse the repository until ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`,
+        ]
       : []),
   ];
 }

@@ -27,8 +27,9 @@ import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { repeatedText } from '../../console/flag-values.js';
 import { confirmCode } from '../../console/questions.js';
+import type { ChangeFlags } from '../../repository/change-flags.js';
 import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { type SignRoleFlags, signRoleAgain } from '../../repository/sign-role.js';
+import { signRoleAgain } from '../../repository/sign-role.js';
 import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
 import {
   controlLines,
@@ -87,7 +88,10 @@ export const command: CommandDefinition<SignFlags> = {
   },
   run: async ([file], flags, context) => {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
-    if (file === undefined) throw nothingToSign();
+    if (file === undefined)
+      throw new WritError('USAGE', 'nothing to sign is named', {
+        hint: 'writ sign FILE --key KEY, or writ sign --role ROLE --repository DIR --keys DIR',
+      });
     const hand = handOf(flags, context);
     const { at } = context;
     const read = (path: string): Proposal => readProposal(at(path));
@@ -113,19 +117,13 @@ export const command: CommandDefinition<SignFlags> = {
 const lockWaitMs = 10_000;
 
 /** A role needs its repository and keys, and no proposal. */
-function roleFlags(file: string | undefined, flags: SignFlags): SignRoleFlags {
+function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
   const { repository, keys } = flags;
   if (file === undefined && repository !== undefined && keys !== undefined) {
     return { ...flags, repository, keys, lockWait: lockWaitMs };
   }
   throw new WritError('USAGE', '--role takes --repository and --keys, and no FILE', {
     hint: 'writ sign --role ROLE --repository DIR --keys DIR',
-  });
-}
-
-function nothingToSign(): WritError {
-  return new WritError('USAGE', 'nothing to sign is named', {
-    hint: 'writ sign FILE --key KEY, or writ sign --role ROLE --repository DIR --keys DIR',
   });
 }
 
