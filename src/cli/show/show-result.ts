@@ -18,39 +18,31 @@ const maxOutputLines = 12;
 
 /** @param result of the cycle. @returns its block for people */
 export function showResult(result: Bounded<CycleResult>): Block {
-  const block = blockOf(result);
+  const block = blocks[result.outcome](result);
   const warnings = result.warnings.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
   return { ...block, lines: [...block.lines, ...warnings, ...truncatedLines(result)] };
 }
 
-function blockOf(result: CycleResult): Block {
-  switch (result.outcome) {
-    case 'unchanged':
-      return {
-        lines: [`${unchangedWord(result)} ${activeText(result)}`, ...result.problems.map(problemLine)],
-      };
-    case 'activated':
-      return showActivated(result);
-    case 'degraded':
-      return showDegraded(result);
-    case 'rejected':
-      return showRejected(result);
-    case 'rolled-back':
-      return showRolledBack(result);
-    case 'failed':
-      return showStopped(result, { word: 'FAILED', next: 'writ status' });
-    case 'deferred':
-      return showDeferred(result);
-    case 'blocked':
-      return showStopped(result, {
-        word: 'BLOCKED',
-        next: hasProblem(result, 'LOCK_HELD') ? 'writ status' : 'writ resume',
-      });
-  }
-}
+const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
+  unchanged: showUnchanged,
+  activated: showActivated,
+  degraded: showDegraded,
+  rejected: showRejected,
+  'rolled-back': showRolledBack,
+  failed: (result) => showStopped(result, 'FAILED', 'writ status'),
+  deferred: (result) => {
+    const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
+    return showStopped(result, 'DEFERRED', isHeld ? 'writ resume' : 'writ status');
+  },
+  blocked: (result) => {
+    return showStopped(result, 'BLOCKED', hasProblem(result, 'LOCK_HELD') ? 'writ status' : 'writ resume');
+  },
+};
 
-function unchangedWord({ generation, confirmed }: CycleResult): string {
-  return generation === undefined || confirmed ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
+function showUnchanged(result: CycleResult): Block {
+  const { generation, confirmed, problems } = result;
+  const word = generation === undefined || confirmed ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
+  return { lines: [`${word} ${activeText(result)}`, ...problems.map(problemLine)] };
 }
 
 function showActivated(result: CycleResult): Block {
@@ -137,12 +129,7 @@ function showRolledBack(result: CycleResult): Block {
   };
 }
 
-function showDeferred(result: CycleResult): Block {
-  const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
-  return showStopped(result, { word: 'DEFERRED', next: isHeld ? 'writ resume' : 'writ status' });
-}
-
-function showStopped(result: CycleResult, { word, next }: { word: string; next: string }): Block {
+function showStopped(result: CycleResult, word: string, next: string): Block {
   const [problem, ...others] = result.problems;
   const concerned = withOutcome(result, result.outcome);
   const what = concerned.length === 0 ? '' : `  ${offered(concerned)}`;

@@ -1,4 +1,4 @@
-// A host as an administrator would have it, for tests that run the real program: a repository with two releases, a
+// A host as an administrator would have it, for tests of whole commands: a repository with two releases, a
 // configuration, and a state directory where the first is active. Made once a file of tests and copied for each test.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// A host as a person has it: a signed repository on disk, a configuration file, and `writ` as processes of their own.
+// A host as a person has it: a signed repository on disk, a configuration file, and `writ`: what goes on is a process of
+// its own, what comes to an end is called here.
 import * as fs from 'node:fs';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
