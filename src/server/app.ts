@@ -16,7 +16,7 @@ import type { Resigner } from './resign/resigner.js';
 import type { ServerLimits } from './server-limits.js';
 import type { ServerMetrics } from './server-metrics.js';
 
-export interface AppParts {
+interface AppParts {
   readonly repository: string;
   readonly timestamp: LiveFile;
   readonly view: RepositoryView;
@@ -27,7 +27,7 @@ export interface AppParts {
   readonly listener: Listener;
   readonly tracker: RequestTracker;
   /** Absent without online keys. */
-  readonly resigner?: Resigner;
+  readonly resigner: Resigner | undefined;
 }
 
 /** @returns the instance, ready to listen. */
@@ -59,7 +59,10 @@ export function createApp(parts: AppParts): FastifyInstance {
   app.route({
     method: ['GET', 'HEAD'],
     url: '/',
-    handler: (request, reply) => answer(paths.get(request) ?? { kind: 'none' }, request, reply, parts),
+    handler: (request, reply) => {
+      const path: RequestPath = paths.get(request) ?? { kind: 'none' };
+      return answers[path.kind]({ request, reply, parts, file: 'file' in path ? path.file : '' });
+    },
   });
   return app;
 }
@@ -67,33 +70,34 @@ export function createApp(parts: AppParts): FastifyInstance {
 /** A cache may believe for this long that there is no next root: a rotation is seen at most that much later. */
 const nextRootMaxAgeSeconds = 5;
 
-function answer(
-  path: RequestPath,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: AppParts,
-): FastifyReply | Promise<FastifyReply> {
-  switch (path.kind) {
-    case 'timestamp':
-      return answerTimestamp(request, reply, parts);
-    case 'root':
-    case 'metadata':
-    case 'target': {
-      const file = openServedFile(parts.repository, path.file);
-      if (file !== undefined) return sendImmutable(request, reply, file, path.file);
-      return sendAbsent(reply, path.kind === 'root' ? nextRootMaxAgeSeconds : 0);
-    }
-    case 'health':
-      return answerHealth(reply, parts);
-    case 'metrics':
-      return answerMetrics(reply, parts);
-    case 'none':
-      return sendAbsent(reply, 0);
-  }
-  return path satisfies never;
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly parts: AppParts;
+  /** Below the repository; empty for what is no file of it. */
+  readonly file: string;
 }
 
-function answerTimestamp(request: FastifyRequest, reply: FastifyReply, parts: AppParts): FastifyReply {
+type Answer = (asked: Asked) => FastifyReply | Promise<FastifyReply>;
+
+const answers: Readonly<Record<RequestPath['kind'], Answer>> = {
+  timestamp: answerTimestamp,
+  root: (asked) => answerFile(asked, nextRootMaxAgeSeconds),
+  metadata: (asked) => answerFile(asked, 0),
+  target: (asked) => answerFile(asked, 0),
+  health: answerHealth,
+  metrics: answerMetrics,
+  none: ({ reply }) => sendAbsent(reply, 0),
+};
+
+function answerFile({ request, reply, parts, file }: Asked, absentForSeconds: number): FastifyReply {
+  const opened = openServedFile(parts.repository, file);
+  return opened === undefined
+    ? sendAbsent(reply, absentForSeconds)
+    : sendImmutable(request, reply, opened, file);
+}
+
+function answerTimestamp({ request, reply, parts }: Asked): FastifyReply {
   const { timestamp, resigner, view } = parts;
   // A publish without the online keys changes the directory: the first host to ask starts the signing.
   if (resigner !== undefined && view.changed()) resigner.wake();
@@ -101,27 +105,23 @@ function answerTimestamp(request: FastifyRequest, reply: FastifyReply, parts: Ap
   return live === undefined ? sendAbsent(reply, 0) : sendLive(request, reply, live);
 }
 
-function answerHealth(reply: FastifyReply, { view, clock, resigner }: AppParts): FastifyReply {
+function answerHealth({ reply, parts: { view, clock, resigner } }: Asked): FastifyReply {
   const resign = resigner?.status();
   const nowMs = clock.nowMs();
-  const health = judgeHealth({ state: view.current(), nowMs, ...(resign === undefined ? {} : { resign }) });
-  return reply
-    .code(health.status === 'critical' ? 503 : 200)
-    .header('cache-control', 'no-store')
-    .send(health);
+  const health = judgeHealth({ state: view.current(), nowMs, resign });
+  reply.code(health.status === 'critical' ? 503 : 200).header('cache-control', 'no-store');
+  return reply.send(health);
 }
 
-async function answerMetrics(reply: FastifyReply, { view, clock, metrics }: AppParts): Promise<FastifyReply> {
+async function answerMetrics({ reply, parts: { view, clock, metrics } }: Asked): Promise<FastifyReply> {
   const text = await metrics.text(view.current(), clock.nowMs());
   return reply.header('cache-control', 'no-store').type(metrics.contentType).send(text);
 }
 
-interface Refusal {
-  readonly status: 405 | 413 | 414;
-  readonly text: string;
-}
-
-function refusalOf(request: FastifyRequest, limits: ServerLimits): Refusal | undefined {
+function refusalOf(
+  request: FastifyRequest,
+  limits: ServerLimits,
+): { readonly status: 405 | 413 | 414; readonly text: string } | undefined {
   const { method, headers } = request.raw;
   if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'GET and HEAD only\n' };
   if (Buffer.byteLength(request.originalUrl) > limits.maxUrlBytes) {

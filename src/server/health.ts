@@ -5,59 +5,47 @@ import { isOnlineRole, type TopLevelRole } from '../core/tuf/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './resign/repository-view.js';
 import type { ResignStatus } from './resign/resigner.js';
 
-export interface HealthReason {
+interface HealthReason {
   readonly level: 'warning' | 'critical';
   readonly code: ErrorCode | 'EXPIRES_SOON' | 'PUBLISH_PENDING';
   readonly message: string;
 }
 
-export interface RoleHealth {
-  readonly version: number;
-  readonly expires: string;
-  readonly secondsLeft: number;
-}
-
 export interface Health {
   readonly status: 'ok' | 'warning' | 'critical';
   readonly reasons: readonly HealthReason[];
-  readonly roles: Readonly<Partial<Record<TopLevelRole, RoleHealth>>>;
+  readonly roles: Readonly<Partial<Record<TopLevelRole, ReturnType<typeof roleHealth>>>>;
   /** True when the server re-signs snapshot and timestamp itself. */
   readonly onlineKeys: boolean;
   readonly lastResign?: string;
 }
 
-export interface HealthInput {
-  readonly state: RepositoryState;
-  readonly nowMs: number;
-  /** Absent without online keys. */
-  readonly resign?: ResignStatus;
-}
-
 /** Roles that people sign: they need days, not hours. */
 const offlineWarningMs = 14 * 86_400_000;
 
+interface HealthInput {
+  readonly state: RepositoryState;
+  readonly nowMs: number;
+  /** Absent without online keys. */
+  readonly resign?: ResignStatus | undefined;
+}
+
 export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
-  const reasons = [
-    ...state.problems.map(problemReason),
-    ...Object.entries(state.roles).flatMap(([role, one]) => expiryReason(role, one, nowMs)),
+  const roles = Object.entries(state.roles);
+  const reasons: HealthReason[] = [
+    ...state.problems.map(({ code, message }) => ({ level: 'critical', code, message }) as const),
+    ...roles.flatMap(([role, one]) => expiryReason(role, one, nowMs)),
     ...resignReasons(state, resign),
   ];
+  const lastMs = resign?.lastSuccessMs;
   const worst = reasons.some(({ level }) => level === 'critical') ? 'critical' : 'warning';
   return {
     status: reasons.length === 0 ? 'ok' : worst,
     reasons,
-    roles: Object.fromEntries(
-      Object.entries(state.roles).map(([role, one]) => [role, roleHealth(one, nowMs)]),
-    ),
+    roles: Object.fromEntries(roles.map(([role, one]) => [role, roleHealth(one, nowMs)])),
     onlineKeys: resign !== undefined,
-    ...(resign?.lastSuccessMs === undefined
-      ? {}
-      : { lastResign: new Date(resign.lastSuccessMs).toISOString() }),
+    ...(lastMs === undefined ? {} : { lastResign: new Date(lastMs).toISOString() }),
   };
-}
-
-function problemReason({ code, message }: RepositoryState['problems'][number]): HealthReason {
-  return { level: 'critical', code, message };
 }
 
 function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs: number): HealthReason[] {
@@ -84,7 +72,7 @@ function resignReasons(state: RepositoryState, resign: ResignStatus | undefined)
   return [{ level: 'warning', code, message: `re-signing failed ${count} times: ${message}` }];
 }
 
-function roleHealth({ version, expiresMs }: RoleState, nowMs: number): RoleHealth {
+function roleHealth({ version, expiresMs }: RoleState, nowMs: number) {
   return {
     version,
     expires: new Date(expiresMs).toISOString(),

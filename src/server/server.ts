@@ -14,10 +14,10 @@ import { accessLog, createRequestTracker } from './access-log.js';
 import { createApp } from './app.js';
 import { createLiveFile } from './files/live-file.js';
 import { createListener, type Listener } from './listener.js';
-import { createRepositoryView, type RepositoryView } from './resign/repository-view.js';
-import { createResigner, type OnlineSigner, type Resigner } from './resign/resigner.js';
+import { createRepositoryView } from './resign/repository-view.js';
+import { createResigner, type OnlineSigner } from './resign/resigner.js';
 import { defaultServerLimits, type ServerLimits } from './server-limits.js';
-import { createServerMetrics, type ServerMetrics } from './server-metrics.js';
+import { createServerMetrics } from './server-metrics.js';
 import { readTlsFiles, type TlsFiles } from './tls-files.js';
 
 export interface ServerOptions {
@@ -58,21 +58,20 @@ const defaultWatchEveryMs = 10_000;
  * @throws WritError USAGE without a repository, TLS_INVALID, LISTEN_FAILED
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { repository, tls, clock = systemClock, log = silentLog() } = options;
+  const { repository, tls, signer, clock = systemClock, log = silentLog() } = options;
   const limits = { ...defaultServerLimits, ...options.limits };
   requireRepository(repository);
   const listener = createListener(limits, tls && readTlsFiles(tls));
   const metrics = createServerMetrics(await createMetrics({ process: options.processMetrics ?? 'omit' }));
   const view = createRepositoryView(repository);
-  const timestamp = createLiveFile(
-    repository,
-    'metadata/timestamp.json',
-    defaultMetadataLimits.maxTimestampBytes,
-  );
-  const resigner = resignerOf(options, { view, clock, log, metrics });
+  const { maxTimestampBytes } = defaultMetadataLimits;
+  const timestamp = createLiveFile(repository, 'metadata/timestamp.json', maxTimestampBytes);
+  const { watchEveryMs = defaultWatchEveryMs } = options;
+  const onResult = metrics.resign;
+  const resigner = signer && createResigner({ view, clock, log, signer, watchEveryMs, onResult });
   const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
-  const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener };
-  const app = createApp(resigner === undefined ? parts : { ...parts, resigner });
+  const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener, resigner };
+  const app = createApp(parts);
   const end = async (): Promise<void> => {
     const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
     // Node closes what is idle at that moment; a connection that was busy would be kept alive till the deadline.
@@ -106,19 +105,6 @@ export function requireRepository(repository: string): void {
     hint: 'Give --repository the directory that `writ init` made.',
     facts: { repository },
   });
-}
-
-interface ResignerParts {
-  readonly view: RepositoryView;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: ServerMetrics;
-}
-
-function resignerOf(options: ServerOptions, parts: ResignerParts): Resigner | undefined {
-  const { signer, watchEveryMs = defaultWatchEveryMs } = options;
-  if (signer === undefined) return undefined;
-  return createResigner({ ...parts, signer, watchEveryMs, onResult: parts.metrics.resign });
 }
 
 async function listen(

@@ -2,7 +2,7 @@
 // search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
-import { type FoundTarget, searchTarget, visitRoles, type WantedRole } from '../core/tuf/target-search.js';
+import { searchTarget, visitRoles, type WantedRole } from '../core/tuf/target-search.js';
 import {
   delegatedMetaOf,
   keptDelegated,
@@ -34,7 +34,7 @@ export async function findTarget(
 }
 
 /** A delegated role, as the delegator on the way to it sees it. */
-export interface ListedRole {
+interface ListedRole {
   readonly role: string;
   readonly delegator: string;
   readonly version: number;
@@ -97,27 +97,19 @@ export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
   return recalled;
 }
 
-export interface TargetName {
-  readonly bundle: string;
-  readonly channel: string;
-}
-
 /**
  * The head of a channel, with what is stored alone and without regard to expiry: for a look, never for an activation.
  * @param stored the bytes that the host keeps for a role
  * @returns undefined also when a role on the way is not stored, or not as the snapshot names it
  * @throws WritError TARGET_MALFORMED, DELEGATION_LIMIT, METADATA_MIX
  */
-export function knownTarget(set: TrustedSet, name: TargetName, stored: StoredRole): SignedTarget | undefined {
-  const found = findKnownTarget(set, targetPath(name.bundle, name.channel), stored);
-  return found && readSignedTarget(describeFound(set, found), name);
-}
-
-type StoredRole = (name: string) => Uint8Array | undefined;
-
-function findKnownTarget(set: TrustedSet, path: string, stored: StoredRole): FoundTarget | undefined {
+export function knownTarget(
+  set: TrustedSet,
+  name: { readonly bundle: string; readonly channel: string },
+  stored: StoredRole,
+): SignedTarget | undefined {
   if (set.targets === undefined || set.snapshot === undefined) return undefined;
-  const search = searchTarget(set.targets, path);
+  const search = searchTarget(set.targets, targetPath(name.bundle, name.channel));
   let step = search.next();
   while (step.done !== true) {
     const { role } = step.value;
@@ -125,8 +117,10 @@ function findKnownTarget(set: TrustedSet, path: string, stored: StoredRole): Fou
     if (file === undefined) return undefined;
     step = search.next(file);
   }
-  return step.value;
+  return step.value && readSignedTarget(describeFound(set, step.value), name);
 }
+
+type StoredRole = (name: string) => Uint8Array | undefined;
 
 export interface DelegatedContext {
   readonly limits: MetadataLimits;

@@ -1,7 +1,7 @@
 // Packs a SOURCE that was read into its archive: tar under Brotli, the same bytes for the same tree. The manifest
 // comes first, then the files by path bytes; times, owners and modes of SOURCE leave no trace.
 // Streams: memory does not grow with the bundle. Signs nothing and knows no repository.
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { type BrotliCompress, constants as brotli, createBrotliCompress } from 'node:zlib';
@@ -19,7 +19,7 @@ export interface PackedBundle {
   readonly archiveDigest: Digest;
 }
 
-export interface PackOptions {
+interface PackOptions {
   /** Where the archive is written; nothing may be there. */
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
@@ -38,14 +38,21 @@ export async function packBundle(tree: SourceTree, options: PackOptions): Promis
   const descriptor = openArchive(archivePath);
   try {
     fs.fchmodSync(descriptor, 0o644);
-    const sum = { digest: createHash('sha256'), bytes: 0 };
-    const write = writeTo({ descriptor, path: archivePath }, sum, limits);
+    const digest = createHash('sha256');
+    let archiveBytes = 0;
+    const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+      for await (const chunk of chunks) {
+        archiveBytes += chunk.length;
+        if (archiveBytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, archiveBytes);
+        digest.update(chunk);
+        writeAll(descriptor, archivePath, chunk);
+      }
+    };
     const { signal } = options;
     await pipeline(tarBlocks(tree), compressor(tree), write, signal === undefined ? {} : { signal });
-    requireRatio(tree, sum.bytes, limits);
+    requireRatio(tree, archiveBytes, limits);
     durableFs.flushDescriptor(writeOp, descriptor, archivePath);
-    const archiveDigest = digestFromHex(sum.digest.digest('hex')) as Digest;
-    return { archivePath, archiveBytes: sum.bytes, archiveDigest };
+    return { archivePath, archiveBytes, archiveDigest: digestFromHex(digest.digest('hex')) as Digest };
   } catch (error) {
     fs.rmSync(archivePath, { force: true });
     throw error;
@@ -77,23 +84,7 @@ function openArchive(path: string): number {
   }
 }
 
-interface OpenArchive {
-  readonly descriptor: number;
-  readonly path: string;
-}
-
-function writeTo(archive: OpenArchive, sum: { digest: Hash; bytes: number }, limits: ArchiveLimits) {
-  return async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    for await (const chunk of chunks) {
-      sum.bytes += chunk.length;
-      if (sum.bytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, sum.bytes);
-      sum.digest.update(chunk);
-      writeAll(archive, chunk);
-    }
-  };
-}
-
-function writeAll({ descriptor, path }: OpenArchive, chunk: Buffer): void {
+function writeAll(descriptor: number, path: string, chunk: Buffer): void {
   try {
     for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
   } catch (error) {
@@ -105,44 +96,29 @@ const blockBytes = 512;
 
 /** The tar in buffers of about a megabyte: one hop to the compressor's thread each, not one a file. */
 async function* tarBlocks(tree: SourceTree): AsyncGenerator<Buffer> {
-  const gather = createGather();
-  gather.add(tarHeader(manifestName, tree.manifestBytes.length, { executable: false }));
-  gather.add(tree.manifestBytes);
-  gather.add(padding(tree.manifestBytes.length));
-  for (const file of tree.manifest.files) {
-    gather.add(tarHeader(file.path, file.sizeBytes, file));
-    for (const chunk of readAgain(tree.source, file)) {
-      gather.add(chunk);
-      if (gather.isFull()) yield gather.take();
-    }
-    gather.add(padding(file.sizeBytes));
-  }
-  gather.add(Buffer.alloc(2 * blockBytes));
-  yield gather.take();
-}
-
-interface Gather {
-  add(chunk: Buffer): void;
-  isFull(): boolean;
-  take(): Buffer;
-}
-
-function createGather(): Gather {
   let chunks: Buffer[] = [];
   let bytes = 0;
-  return {
-    add: (chunk) => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-    },
-    isFull: () => bytes >= readBytes,
-    take: () => {
-      const all = Buffer.concat(chunks, bytes);
-      chunks = [];
-      bytes = 0;
-      return all;
-    },
-  };
+  for (const chunk of tarChunks(tree)) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes < readBytes) continue;
+    yield Buffer.concat(chunks, bytes);
+    chunks = [];
+    bytes = 0;
+  }
+  yield Buffer.concat(chunks, bytes);
+}
+
+function* tarChunks({ source, manifest, manifestBytes }: SourceTree): Generator<Buffer> {
+  yield tarHeader(manifestName, manifestBytes.length, { executable: false });
+  yield manifestBytes;
+  yield padding(manifestBytes.length);
+  for (const file of manifest.files) {
+    yield tarHeader(file.path, file.sizeBytes, file);
+    yield* readAgain(source, file);
+    yield padding(file.sizeBytes);
+  }
+  yield Buffer.alloc(2 * blockBytes);
 }
 
 /** Reads a file a second time, and holds it to what the manifest says of it. */

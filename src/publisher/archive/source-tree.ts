@@ -35,7 +35,7 @@ export function readSourceTree(source: string, limits: ArchiveLimits): SourceTre
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
   if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
   const buffer = Buffer.allocUnsafe(readBytes);
-  const files = walk.files.map((path) => digestFile(source, path, { limits, buffer }));
+  const files = walk.files.map((path) => digestFile(source, path, limits.maxFileBytes, buffer));
   const totalBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
   if (totalBytes > limits.maxTreeBytes) throw tooMuch('bytes', limits.maxTreeBytes, totalBytes);
   const bytes = encodeManifest({ files });
@@ -50,43 +50,41 @@ export function readSourceTree(source: string, limits: ArchiveLimits): SourceTre
 }
 
 interface Walk {
+  readonly source: string;
+  readonly limits: ArchiveLimits;
+  readonly paths: PathSet;
   readonly files: string[];
   readonly emptyDirectories: string[];
   readonly refusals: string[];
 }
 
 function walkSource(source: string, limits: ArchiveLimits): Walk {
-  const walk: Walk = { files: [], emptyDirectories: [], refusals: [] };
   const paths = createPathSet(limits);
-  walkDirectory(source, '', { walk, paths, limits });
+  const walk: Walk = { source, limits, paths, files: [], emptyDirectories: [], refusals: [] };
+  walkDirectory(walk, '');
   walk.files.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return walk;
 }
 
-interface WalkState {
-  readonly walk: Walk;
-  readonly paths: PathSet;
-  readonly limits: ArchiveLimits;
-}
-
 /** @returns how many files lie below */
-function walkDirectory(source: string, directory: string, state: WalkState): number {
+function walkDirectory(walk: Walk, directory: string): number {
   let count = 0;
   // As bytes: a name that is not UTF-8 would come as another name.
-  for (const entry of listDirectory(join(source, directory))) {
+  for (const entry of listDirectory(join(walk.source, directory))) {
     const prefix = directory === '' ? [] : [Buffer.from(`${directory}/`)];
-    const verdict = judgeEntryPath(Buffer.concat([...prefix, entry.name]), state.limits);
+    const verdict = judgeEntryPath(Buffer.concat([...prefix, entry.name]), walk.limits);
     if (verdict.kind === 'refused') {
       const shown = join(directory, entry.name.toString('utf8'));
-      state.walk.refusals.push(`${shown.slice(0, 300)} ${entryRules[verdict.rule]}`);
+      walk.refusals.push(`${shown.slice(0, 300)} ${entryRules[verdict.rule]}`);
     } else if (entry.isDirectory()) {
-      count += walkDirectory(source, verdict.path, state);
+      count += walkDirectory(walk, verdict.path);
     } else {
-      count += takeFile(verdict.path, entry, state);
+      takeFile(walk, verdict.path, entry);
+      count += 1;
     }
-    if (state.walk.refusals.length >= maxRefusalsSaid) return count;
+    if (walk.refusals.length >= maxRefusalsSaid) return count;
   }
-  if (count === 0 && directory !== '') state.walk.emptyDirectories.push(directory);
+  if (count === 0 && directory !== '') walk.emptyDirectories.push(directory);
   return count;
 }
 
@@ -98,7 +96,7 @@ function listDirectory(path: string): fs.Dirent<Buffer>[] {
   }
 }
 
-function takeFile(path: string, entry: fs.Dirent<Buffer>, { walk, paths, limits }: WalkState): number {
+function takeFile({ paths, files, refusals, limits }: Walk, path: string, entry: fs.Dirent<Buffer>): void {
   const verdict = paths.add(path);
   const refusal = entry.isSymbolicLink()
     ? 'is a link'
@@ -107,21 +105,15 @@ function takeFile(path: string, entry: fs.Dirent<Buffer>, { walk, paths, limits 
       : verdict.kind === 'refused'
         ? entryRules[verdict.rule]
         : undefined;
-  if (refusal !== undefined) walk.refusals.push(`${path} ${refusal}`);
-  else walk.files.push(path);
-  if (walk.files.length > limits.maxEntries) throw tooMuch('files', limits.maxEntries, walk.files.length);
-  return 1;
+  if (refusal !== undefined) refusals.push(`${path} ${refusal}`);
+  else files.push(path);
+  if (files.length > limits.maxEntries) throw tooMuch('files', limits.maxEntries, files.length);
 }
 
 /** Bytes of one read: large enough for speed, small enough to stay flat. */
 export const readBytes = 1_048_576;
 
-interface DigestOptions {
-  readonly limits: ArchiveLimits;
-  readonly buffer: Buffer;
-}
-
-function digestFile(source: string, path: string, { limits, buffer }: DigestOptions): ManifestFile {
+function digestFile(source: string, path: string, maxBytes: number, buffer: Buffer): ManifestFile {
   const opened = openSourceFile(source, path);
   try {
     const digest = createHash('sha256');
@@ -130,7 +122,7 @@ function digestFile(source: string, path: string, { limits, buffer }: DigestOpti
       const count = fs.readSync(opened.descriptor, buffer, 0, buffer.length, null);
       if (count === 0) break;
       sizeBytes += count;
-      if (sizeBytes > limits.maxFileBytes) throw tooMuch(`bytes in ${path}`, limits.maxFileBytes, sizeBytes);
+      if (sizeBytes > maxBytes) throw tooMuch(`bytes in ${path}`, maxBytes, sizeBytes);
       digest.update(buffer.subarray(0, count));
     }
     const found = digestFromHex(digest.digest('hex')) as Digest;

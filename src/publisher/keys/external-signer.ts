@@ -32,7 +32,7 @@ const maxOutputBytes = 65_536;
 /** A passphrase of ours is nobody else's. */
 const withheld = new Set(['WRIT_PASSPHRASE', 'WRIT_NEW_PASSPHRASE']);
 
-export interface ExternalRequest {
+interface ExternalRequest {
   readonly role: string;
   /** The signature must be by one of these. */
   readonly keys: readonly MetadataKey[];
@@ -104,9 +104,11 @@ function outputOf(result: CommandResult, command: ExternalCommand): Buffer {
   if (result.kind === 'exited' && result.exitCode === 0 && !result.truncated) {
     return Buffer.from(result.stdout, 'latin1');
   }
-  const facts = { command: shown(command), ...(result.kind === 'not-started' ? {} : stderrOf(result)) };
-  if (result.kind === 'aborted') throw new WritError('INTERRUPTED', 'the signer was ended', { facts });
-  throw new WritError('SIGNER_FAILED', `the signer ${endText(result, command)}`, { facts });
+  const stderr = result.kind === 'not-started' ? {} : { stderr: result.stderr.trim().slice(-500) };
+  const code = result.kind === 'aborted' ? 'INTERRUPTED' : 'SIGNER_FAILED';
+  throw new WritError(code, `the signer ${endText(result, command)}`, {
+    facts: { command: shown(command), ...stderr },
+  });
 }
 
 function endText(result: CommandResult, { timeoutMs }: ExternalCommand): string {
@@ -124,10 +126,6 @@ function endText(result: CommandResult, { timeoutMs }: ExternalCommand): string 
     default:
       return result satisfies never;
   }
-}
-
-function stderrOf({ stderr }: { readonly stderr: string }): { stderr: string } {
-  return { stderr: stderr.trim().slice(-500) };
 }
 
 function shown({ command }: ExternalCommand): string {

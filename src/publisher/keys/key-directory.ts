@@ -6,7 +6,7 @@ import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import type { MetadataKey, RoleKeys, RootSigned, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { createExternalSigner, type ExternalCommand } from './external-signer.js';
-import { type KeyFile, readKeyFile, unlockKey } from './key-file.js';
+import { type KeyFile, readKeyFile, unlockKey, wrongPassphrase } from './key-file.js';
 import { createSigner, type KeySigner, metadataKey, type Signer } from './signer.js';
 
 /** Where a passphrase comes from: a file, a command, the environment, a person. */
@@ -161,8 +161,4 @@ export async function openSeed(file: KeyFile, passphrases: PassphraseSource): Pr
       if (!again) throw error;
     }
   }
-}
-
-function wrongPassphrase(path: string): WritError {
-  return new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
 }

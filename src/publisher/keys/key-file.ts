@@ -16,20 +16,17 @@ export interface KeyFile {
   readonly publicKey: string;
   /** Of the person or device that holds it, for people. */
   readonly name?: string;
-  readonly secret: PlainSecret | LockedSecret;
+  readonly secret: Secret;
 }
 
-interface PlainSecret {
-  readonly kind: 'plain';
-  readonly seed: Uint8Array;
-}
-
-interface LockedSecret {
-  readonly kind: 'locked';
-  readonly scrypt: ScryptParameters;
-  readonly nonce: Uint8Array;
-  readonly box: Uint8Array;
-}
+type Secret =
+  | { readonly kind: 'plain'; readonly seed: Uint8Array }
+  | {
+      readonly kind: 'locked';
+      readonly scrypt: ScryptParameters;
+      readonly nonce: Uint8Array;
+      readonly box: Uint8Array;
+    };
 
 interface ScryptParameters {
   readonly N: number;
@@ -50,7 +47,7 @@ export function newSeed(): Uint8Array {
   return Uint8Array.from(randomBytes(seedBytes));
 }
 
-export interface CreateKeyOptions {
+interface CreateKeyOptions {
   readonly path: string;
   readonly seed: Uint8Array;
   /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
@@ -129,21 +126,15 @@ function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uin
  * @throws WritError KEY_UNREADABLE
  */
 export function readKeyFile(path: string): KeyFile | undefined {
-  const text = readText(path);
-  if (text === undefined) return undefined;
+  const verdict = readSmallFile(path, { maxBytes: maxKeyFileBytes });
+  if (verdict.kind === 'absent') return undefined;
+  if (verdict.kind === 'refused') throw unreadable(path, verdict.why);
   try {
-    return parseKeyFile(path, JSON.parse(text));
+    return parseKeyFile(path, JSON.parse(verdict.bytes.toString('utf8')));
   } catch (error) {
     if (error instanceof SyntaxError) throw unreadable(path, 'it is not JSON');
     throw error;
   }
-}
-
-function readText(path: string): string | undefined {
-  const verdict = readSmallFile(path, { maxBytes: maxKeyFileBytes });
-  if (verdict.kind === 'absent') return undefined;
-  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
-  throw unreadable(path, verdict.why);
 }
 
 function parseKeyFile(path: string, value: unknown): KeyFile {
@@ -155,16 +146,13 @@ function parseKeyFile(path: string, value: unknown): KeyFile {
   if (typeof publicKey !== 'string' || !/^[0-9a-f]{64}$/.test(publicKey)) {
     throw unreadable(path, 'it has no public key');
   }
-  const secret = file['secret'] === undefined ? parseLocked(path, file) : parsePlain(path, file['secret']);
   const name = file['name'];
-  return { path, publicKey, secret, ...(isSignerName(name) ? { name } : {}) };
+  return { path, publicKey, secret: parseSecret(path, file), ...(isSignerName(name) ? { name } : {}) };
 }
 
-function parsePlain(path: string, secret: unknown): PlainSecret {
-  return { kind: 'plain', seed: bytesOf(path, secret, seedBytes) };
-}
-
-function parseLocked(path: string, file: Record<string, unknown>): LockedSecret {
+function parseSecret(path: string, file: Readonly<Record<string, unknown>>): Secret {
+  const plain = file['secret'];
+  if (plain !== undefined) return { kind: 'plain', seed: bytesOf(path, plain, seedBytes) };
   const { N, r, p, salt } = memberObject(file['scrypt']);
   if (!isCount(N) || !isCount(r) || !isCount(p)) throw unreadable(path, 'it has no scrypt parameters');
   // A key file from elsewhere must not make this machine work for hours, or take all its memory.
@@ -208,7 +196,11 @@ function openSecret({ path, secret }: KeyFile, passphrase: string | undefined): 
   }
   const seed = nacl.secretbox.open(secret.box, secret.nonce, deriveKey(passphrase, secret.scrypt));
   if (seed !== null) return seed;
-  throw new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
+  throw wrongPassphrase(path);
+}
+
+export function wrongPassphrase(path: string): WritError {
+  return new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
 }
 
 /** @returns hex */

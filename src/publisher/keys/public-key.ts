@@ -38,14 +38,17 @@ export function publicPathOf(keyPath: string): string {
  * @throws WritError KEY_UNREADABLE
  */
 export function readPublicKey(path: string): PublicKey {
-  const bytes = readBounded(path);
+  const verdict = readSmallFile(path, { maxBytes });
+  if (verdict.kind !== 'read') {
+    throw unusable(path, verdict.why, verdict.kind === 'refused' ? verdict.cause : undefined);
+  }
+  const { bytes } = verdict;
   const text = bytes.toString('utf8').trimStart();
   if (text.startsWith(pemBegin)) return completed(path, readPem(path, text), undefined);
   const json = parseStrictJson(bytes);
   if (json.kind === 'refused') throw unusable(path, `it is no public key: ${json.reason}`);
   const file = members(json.value);
-  const key = file['writ-key'] === undefined ? readPub(path, file) : readOwnKey(path, file);
-  return completed(path, key, file['name']);
+  return completed(path, keyOf(path, file), file['name']);
 }
 
 function completed(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
@@ -53,17 +56,17 @@ function completed(path: string, key: MetadataKey, name: JsonValue | undefined):
   if (publicKeyIdentity(key) === undefined)
     throw unusable(path, 'no host would count it: its type or scheme is not known, or it is too weak');
   const fromPath = basename(path).replace(/(?:\.pub|\.pem|\.key)+$/, '');
-  return { key, keyId: keyId(key), name: isSignerName(name) ? name : safeName(fromPath) };
+  return { key, keyId: keyId(key), name: [name, fromPath].find(isSignerName) ?? 'unnamed' };
 }
 
-function safeName(text: string): string {
-  return isSignerName(text) ? text : 'unnamed';
-}
-
-function readPub(path: string, file: Readonly<Record<string, JsonValue>>): MetadataKey {
-  if (file['writ-pub'] !== formatVersion) throw unusable(path, 'its format is not known');
+function keyOf(path: string, file: Readonly<Record<string, JsonValue>>): MetadataKey {
   const { keytype, scheme } = file;
   const value = file['public'];
+  if (file['writ-key'] !== undefined) {
+    if (typeof value === 'string') return metadataKey(value);
+    throw unusable(path, 'it has no public key');
+  }
+  if (file['writ-pub'] !== formatVersion) throw unusable(path, 'its format is not known');
   if (typeof keytype !== 'string' || typeof scheme !== 'string' || typeof value !== 'string') {
     throw unusable(path, 'a part of it is missing');
   }
@@ -72,24 +75,16 @@ function readPub(path: string, file: Readonly<Record<string, JsonValue>>): Metad
   throw unusable(path, 'its key id is not that of its key');
 }
 
-function readOwnKey(path: string, file: Readonly<Record<string, JsonValue>>): MetadataKey {
-  const value = file['public'];
-  if (typeof value === 'string') return metadataKey(value);
-  throw unusable(path, 'it has no public key');
-}
-
 function readPem(path: string, text: string): MetadataKey {
-  const key = metadataKeyOf(loadPem(path, text));
-  if (key !== undefined) return key;
-  throw unusable(path, 'only Ed25519, ECDSA P-256 and RSA keys can be used');
-}
-
-function loadPem(path: string, text: string): KeyObject {
+  let publicKey: KeyObject;
   try {
-    return createPublicKey(text);
+    publicKey = createPublicKey(text);
   } catch (error) {
     throw unusable(path, 'OpenSSL cannot read it', error);
   }
+  const key = metadataKeyOf(publicKey);
+  if (key !== undefined) return key;
+  throw unusable(path, 'only Ed25519, ECDSA P-256 and RSA keys can be used');
 }
 
 function metadataKeyOf(publicKey: KeyObject): MetadataKey | undefined {
@@ -105,12 +100,6 @@ function metadataKeyOf(publicKey: KeyObject): MetadataKey | undefined {
     default:
       return undefined;
   }
-}
-
-function readBounded(path: string): Buffer {
-  const verdict = readSmallFile(path, { maxBytes });
-  if (verdict.kind === 'read') return verdict.bytes;
-  throw unusable(path, verdict.why, verdict.kind === 'refused' ? verdict.cause : undefined);
 }
 
 function members(value: JsonValue): Readonly<Record<string, JsonValue>> {

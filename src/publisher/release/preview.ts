@@ -8,7 +8,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import { packBundle } from '../archive/build-bundle.js';
 import { readSourceTree, type SourceTree } from '../archive/source-tree.js';
 import { findHead } from '../repository/listing.js';
-import { requireRevision } from '../repository/metadata-content.js';
+import { requireText } from '../repository/metadata-content.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { readRepositoryState } from '../repository/repository-state.js';
 import { compareToHead, describeRelease, type PublishOptions, sameRelease } from './publish.js';
@@ -26,7 +26,7 @@ export type PreviewResult =
 
 /** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions): Promise<PreviewResult> {
-  requireRevision(options.revision);
+  requireText(options.revision, 'the revision');
   const tree = readSourceTree(options.source, options.limits);
   const state = readRepositoryState(layoutOf(options.repository), options.keys.path);
   const release = sameRelease(state, tree, options);

@@ -18,7 +18,7 @@ import {
   roleOfPath,
   unionOf,
 } from '../repository/listing.js';
-import { entryOf, requireRevision } from '../repository/metadata-content.js';
+import { entryOf, requireText } from '../repository/metadata-content.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
@@ -62,7 +62,7 @@ interface NewRelease extends SignedRole {
 export async function publishBundle(given: PublishOptions): Promise<PublishResult> {
   const options = { ...given, holder: 'publish' };
   const { keys, report, clock } = options;
-  requireRevision(options.revision);
+  requireText(options.revision, 'the revision');
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
   const seen = readRepositoryState(layoutOf(options.repository), keys.path);

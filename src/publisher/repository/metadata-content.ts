@@ -158,12 +158,10 @@ const maxTextCharacters = 200;
 // Canonical JSON writes control characters as they are, and no JSON parser takes them back.
 const textCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u;
 
-/** @throws WritError USAGE for a text that hosts would refuse, or that could drive a terminal */
-export function requireRevision(revision: string): void {
-  requireText(revision, 'the revision');
-}
-
-/** @param what names the text in the message. @throws WritError USAGE, as requireRevision */
+/**
+ * @param what names the text in the message
+ * @throws WritError USAGE for a text that hosts would refuse, or that could drive a terminal
+ */
 export function requireText(text: string, what: string): void {
   if (text.length > maxTextCharacters) {
     throw new WritError('USAGE', `${what} is too long`, {

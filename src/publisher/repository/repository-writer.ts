@@ -40,7 +40,7 @@ export interface ArchivePlace {
   readonly digest: Digest;
 }
 
-interface WriterOptions {
+export interface WriterOptions {
   readonly repository: string;
   /** For whoever finds the lock held, as `publish`. */
   readonly holder: string;

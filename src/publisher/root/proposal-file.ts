@@ -138,7 +138,7 @@ export function mergeProposals([first, ...others]: readonly [Proposal, ...Propos
     const actual = rootDigest(root);
     if (actual !== expected) {
       throw new WritError('PROPOSAL_CODE', 'these files are different proposals', {
-        facts: { expected: proposalCode(first), actual: codeOf(root) },
+        facts: { expected: proposalCode(first), actual: proposalCode({ root }) },
       });
     }
     for (const one of root.signatures) signatures.set(`${one.keyid} ${one.sig}`, one);
@@ -150,12 +150,8 @@ export function mergeProposals([first, ...others]: readonly [Proposal, ...Propos
 const codeScrypt = { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 };
 
 /** @returns as `3f1a-77c2-90ab-11de`: what people tell each other by voice before they sign */
-export function proposalCode({ root }: Proposal): string {
-  return codeOf(root);
-}
-
-function codeOf({ signedBytes }: ParsedFile<'root'>): string {
-  const digest = createHash('sha256').update(signedBytes).digest();
+export function proposalCode({ root }: Pick<Proposal, 'root'>): string {
+  const digest = createHash('sha256').update(root.signedBytes).digest();
   // Slow on purpose: whoever swaps the file in the mail has to find another root with this very code.
   const hex = scryptSync(digest, 'writ root proposal 1', 8, codeScrypt).toString('hex');
   return (hex.match(/.{4}/g) ?? []).join('-');

@@ -3,7 +3,6 @@
 import { WritError } from '../../core/errors.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
@@ -20,8 +19,12 @@ import {
   type RepositoryState,
   readRepositoryState,
 } from '../repository/repository-state.js';
-import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
-import { vetWaiting } from './check-unpublished.js';
+import {
+  type RepositoryWriter,
+  type WriterOptions,
+  withRepository,
+} from '../repository/repository-writer.js';
+import { dropUnfit } from './drop-unfit.js';
 import { verifyAsClient } from './self-check.js';
 
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
@@ -140,17 +143,11 @@ function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): num
   });
 }
 
-export interface ResignOptions {
-  readonly repository: string;
+export interface ResignOptions extends WriterOptions {
   readonly signers: OnlineSigners;
   readonly roles: readonly OnlineRole[];
   /** Where the publisher's copy of the root lies; the repository's own first root without it. */
   readonly keysDirectory?: string;
-  readonly clock: Clock;
-  readonly durableFs: DurableFs;
-  /** For whoever finds the lock held. */
-  readonly holder: string;
-  readonly lockWaitMs: number;
 }
 
 export interface ResignResult {
@@ -171,7 +168,7 @@ export async function resignOnline(options: ResignOptions): Promise<ResignResult
   return withRepository(options, async (writer) => {
     const { signers, roles, clock } = options;
     const read = readRepositoryState(writer.layout, options.keysDirectory);
-    const state = await vetWaiting(read, clock);
+    const state = await dropUnfit(read, clock);
     requireNothingIgnored(state, clock.nowMs());
     requireListed(state, signers);
     const versions = await signOnline({ writer, state, signers, roles, clock });

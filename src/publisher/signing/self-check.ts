@@ -11,7 +11,7 @@ import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import { metadataName } from '../repository/repository-layout.js';
-import { invalid, type LiveSet, type RepositoryState } from '../repository/repository-state.js';
+import { invalid, type RepositoryState } from '../repository/repository-state.js';
 
 interface Place {
   /** Of the repository. */
@@ -97,11 +97,8 @@ async function verifyArchive(client: RepositoryClient, { release, role }: Listed
 
 function storeOf({ anchor, live }: RepositoryState): TrustStore {
   const store = memoryTrustStore(anchor);
-  const { root, timestamp, snapshot, targets, delegated }: LiveSet = live;
-  store.saveRoot(root.signed.version, root.bytes);
-  store.saveFile('timestamp', timestamp.bytes);
-  store.saveFile('snapshot', snapshot.bytes);
-  store.saveFile('targets', targets.bytes);
-  for (const [role, file] of delegated) store.saveDelegated(role, file.bytes);
+  store.saveRoot(live.root.signed.version, live.root.bytes);
+  for (const role of ['timestamp', 'snapshot', 'targets'] as const) store.saveFile(role, live[role].bytes);
+  for (const [role, file] of live.delegated) store.saveDelegated(role, file.bytes);
   return store;
 }

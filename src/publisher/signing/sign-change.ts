@@ -1,28 +1,23 @@
 // The way of every change of what the repository lists: decided on what is seen, keys opened before the lock; under the
-// lock what waits is vetted, the change is decided again and signed, and it goes live where the online keys are at hand,
+// lock what waits and is not fit to go live is left out, the change is decided again and signed, and it goes live where the online keys are at hand,
 // or waits for them. What is changed, and who signs it, is the caller's.
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
-import { vetWaiting } from './check-unpublished.js';
+import {
+  type RepositoryWriter,
+  type WriterOptions,
+  withRepository,
+} from '../repository/repository-writer.js';
+import { dropUnfit } from './drop-unfit.js';
 import { findOnlineSigners, type OnlineKeys, type SignedVersions, signOnline } from './online-signing.js';
 
-export interface ChangeOptions {
-  readonly repository: string;
+export interface ChangeOptions extends WriterOptions {
   readonly keys: KeyDirectory;
-  /** For whoever finds the lock held, as `withdraw`. */
-  readonly holder: string;
-  readonly clock: Clock;
-  readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
   /** Tells whoever watches how far it is; a Reporter of the command line fits. */
   readonly report: { begin(step: string, text?: string): void };
-  readonly signal?: AbortSignal;
 }
 
 /** @typeParam Done what the caller tells of its part */
@@ -87,7 +82,7 @@ export async function readForChange(
   { keys, clock }: ChangeOptions,
 ): Promise<RepositoryState> {
   const state = readRepositoryState(layout, keys.path);
-  return 'signers' in online ? vetWaiting(state, clock) : state;
+  return 'signers' in online ? dropUnfit(state, clock) : state;
 }
 
 /** Signs snapshot and timestamp, verifies as a client would and goes live; or waits for who has the online keys. */

@@ -10,8 +10,10 @@ export type RequestPath =
 
 const none: RequestPath = { kind: 'none' };
 const timestamp: RequestPath = { kind: 'timestamp' };
-const health: RequestPath = { kind: 'health' };
-const metrics: RequestPath = { kind: 'metrics' };
+const ownAddresses: ReadonlyMap<string, RequestPath> = new Map([
+  ['healthz', { kind: 'health' }],
+  ['metrics', { kind: 'metrics' }],
+]);
 
 const maxSegments = 16;
 const maxSegmentBytes = 255;
@@ -35,15 +37,10 @@ export function parseRequestPath(url: string): RequestPath {
   if (segments === undefined) return none;
   const [folder = '', ...rest] = segments;
   const name = rest.at(-1);
-  if (name === undefined) return ownAddress(folder);
+  if (name === undefined) return ownAddresses.get(folder) ?? none;
   if (folder === 'metadata' && rest.length === 1) return metadataPath(name);
   if (folder === 'targets' && digestName.test(name)) return { kind: 'target', file: segments.join('/') };
   return none;
-}
-
-function ownAddress(name: string): RequestPath {
-  if (name === 'healthz') return health;
-  return name === 'metrics' ? metrics : none;
 }
 
 function metadataPath(name: string): RequestPath {

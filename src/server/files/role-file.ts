@@ -34,18 +34,13 @@ export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
   const expiresMs = parseIsoTime(member(signed, 'expires')) ?? fail('expires');
   const signedAtMs = parseIsoTime(member(member(signed, 'writ'), 'signedAt'));
   const meta = metaVersions(member(signed, 'meta'));
-  const delegated = roleNames(member(member(signed, 'delegations'), 'roles'));
+  const delegated = listOf(member(member(signed, 'delegations'), 'roles')).flatMap((one) =>
+    textOf(member(one, 'name')),
+  );
   const signedBy = new Set(listOf(member(file, 'signatures')).flatMap((one) => textOf(member(one, 'keyid'))));
   const keyIds = keyIdsOf(member(signed, 'roles'));
-  return {
-    version,
-    expiresMs,
-    meta,
-    signedBy,
-    keyIds,
-    delegated,
-    ...(signedAtMs === undefined ? {} : { signedAtMs }),
-  };
+  const known = { version, expiresMs, meta, signedBy, keyIds, delegated };
+  return signedAtMs === undefined ? known : { ...known, signedAtMs };
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -58,10 +53,22 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 function keyIdsOf(roles: unknown): Map<string, readonly string[]> {
-  if (typeof roles !== 'object' || roles === null) return new Map();
   return new Map(
-    Object.entries(roles).map(([name, role]) => [name, listOf(member(role, 'keyids')).flatMap(textOf)]),
+    entriesOf(roles).map(([name, role]) => [name, listOf(member(role, 'keyids')).flatMap(textOf)]),
   );
+}
+
+function metaVersions(meta: unknown): Map<string, number> {
+  return new Map(
+    entriesOf(meta).flatMap(([name, entry]) => {
+      const version = versionOf(entry);
+      return version === undefined ? [] : [[name, version] as const];
+    }),
+  );
+}
+
+function entriesOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -70,21 +77,6 @@ function listOf(value: unknown): readonly unknown[] {
 
 function textOf(value: unknown): string[] {
   return typeof value === 'string' ? [value] : [];
-}
-
-function metaVersions(meta: unknown): Map<string, number> {
-  const versions = new Map<string, number>();
-  if (typeof meta !== 'object' || meta === null) return versions;
-  for (const [name, entry] of Object.entries(meta)) {
-    const version = versionOf(entry);
-    if (version !== undefined) versions.set(name, version);
-  }
-  return versions;
-}
-
-function roleNames(roles: unknown): string[] {
-  if (!Array.isArray(roles)) return [];
-  return roles.map((role) => member(role, 'name')).filter((name) => typeof name === 'string');
 }
 
 function versionOf(value: unknown): number | undefined {

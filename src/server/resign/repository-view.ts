@@ -16,15 +16,13 @@ export interface RoleState {
   readonly signedAtMs: number;
 }
 
-export interface RepositoryProblem {
-  readonly role: TopLevelRole;
-  readonly code: ErrorCode;
-  readonly message: string;
-}
-
 export interface RepositoryState {
   readonly roles: Readonly<Partial<Record<TopLevelRole, RoleState>>>;
-  readonly problems: readonly RepositoryProblem[];
+  readonly problems: readonly {
+    readonly role: TopLevelRole;
+    readonly code: ErrorCode;
+    readonly message: string;
+  }[];
   /** Files of offline roles that are newer than the snapshot knows: a publish without the online keys. */
   readonly pending: readonly string[];
 }
@@ -65,7 +63,7 @@ function stampOfMetadata(repository: string): string {
 }
 
 function readState(repository: string): RepositoryState {
-  const problems: RepositoryProblem[] = [];
+  const problems: RepositoryState['problems'][number][] = [];
   const roles: Partial<Record<TopLevelRole, RoleState>> = {};
   const load = (role: TopLevelRole, name: string | undefined): RoleFile | undefined => {
     try {
@@ -78,15 +76,16 @@ function readState(repository: string): RepositoryState {
       return undefined;
     }
   };
-  const names = metadataNames(repository);
-  const root = load('root', newestRoot(names));
+  const newest = newestVersions(metadataNames(repository));
+  const newestRoot = newest.get('root.json');
+  const root = load('root', newestRoot === undefined ? undefined : `${newestRoot}.root.json`);
   const timestamp = load('timestamp', 'timestamp.json');
   const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
   const targets = load('targets', numbered(snapshot, 'targets'));
   problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
   // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
   const waiting = ['targets', ...(targets?.delegated ?? [])];
-  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(names, snapshot, waiting) };
+  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(newest, snapshot, waiting) };
 }
 
 /**
@@ -96,7 +95,7 @@ function readState(repository: string): RepositoryState {
 function outdatedRoles(
   root: RoleFile | undefined,
   files: Readonly<Record<string, RoleFile | undefined>>,
-): RepositoryProblem[] {
+): RepositoryState['problems'][number][] {
   return Object.entries(files).flatMap(([role, file]) => {
     const listed = root?.keyIds.get(role);
     if (listed === undefined || file === undefined || listed.some((id) => file.signedBy.has(id))) return [];
@@ -144,13 +143,11 @@ function metadataNames(repository: string): string[] {
 
 const versionedFile = /^([1-9][0-9]{0,9})\.([^.].*\.json)$/;
 
-function newestRoot(names: readonly string[]): string | undefined {
-  const version = newestVersions(names).get('root.json');
-  return version === undefined ? undefined : `${version}.root.json`;
-}
-
-function pendingFiles(names: readonly string[], snapshot: RoleFile, roles: readonly string[]): string[] {
-  const newest = newestVersions(names);
+function pendingFiles(
+  newest: ReadonlyMap<string, number>,
+  snapshot: RoleFile,
+  roles: readonly string[],
+): string[] {
   return roles.flatMap((role) => {
     const file = `${encodeURIComponent(role)}.json`;
     const version = newest.get(file) ?? 0;

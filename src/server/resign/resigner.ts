@@ -17,18 +17,16 @@ export interface OnlineSigner {
   resign(roles: readonly OnlineRole[]): Promise<void>;
 }
 
-export interface ResignFailure {
-  readonly code: ErrorCode;
-  readonly message: string;
-  /** Failures in a row. */
-  readonly count: number;
-  readonly atMs: number;
-}
-
 export interface ResignStatus {
   readonly lastSuccessMs?: number;
   /** Absent after a success. */
-  readonly failure?: ResignFailure;
+  readonly failure?: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    /** Failures in a row. */
+    readonly count: number;
+    readonly atMs: number;
+  };
   /** Tries in a row that found another writer at work: a publish, whose outcome may leave nothing to do. */
   readonly busyTries?: number;
 }
@@ -43,7 +41,7 @@ export interface Resigner {
   stop(): Promise<void>;
 }
 
-export interface ResignerOptions {
+interface ResignerOptions {
   readonly view: RepositoryView;
   readonly signer: OnlineSigner;
   readonly clock: Clock;
@@ -102,7 +100,8 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
   const { view, signer, clock, log, onResult } = options;
   try {
     const due = dueRoles(view.read(), clock.nowMs());
-    if (due.length === 0) return withoutFailure(before);
+    const { lastSuccessMs } = before;
+    if (due.length === 0) return lastSuccessMs === undefined ? {} : { lastSuccessMs };
     await signer.resign(due);
     requireSigned(view, clock.nowMs());
     onResult('success');
@@ -129,10 +128,6 @@ function requireSigned(view: RepositoryView, nowMs: number): void {
   throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still due after signing`, {
     facts: { due, pending: view.current().pending },
   });
-}
-
-function withoutFailure({ lastSuccessMs }: ResignStatus): ResignStatus {
-  return lastSuccessMs === undefined ? {} : { lastSuccessMs };
 }
 
 function versionsOf(view: RepositoryView): Record<string, number> {

@@ -65,28 +65,18 @@ export function allFailed(failures: readonly MirrorFailure[]): WritError {
   if (others.length === 0) return first.error;
   const worst = others.reduce((most, one) => (weight(one) > weight(most) ? one : most), first);
   const { code, hint, facts } = worst.error;
+  const quiet = Math.min(...failures.map(({ error }) => quietMsOf(error) ?? 0));
   const lines = failures.map(({ mirror, error }) => `${mirror} [${error.code}] ${error.message}`);
   return new WritError(code, `all ${failures.length} mirrors failed: ${lines.join('; ')}`, {
     facts: {
       ...facts,
-      ...shortestQuiet(code, failures),
+      ...(code === 'SERVER_BUSY' ? { retryAfterMs: quiet } : {}),
       mirror: worst.mirror,
-      mirrors: failureFacts(failures),
+      mirrors: failures.map(({ mirror, error }) => ({ mirror, code: error.code })),
     },
     hint,
     cause: worst.error,
   });
-}
-
-function failureFacts(
-  failures: readonly MirrorFailure[],
-): readonly { readonly mirror: string; readonly code: ErrorCode }[] {
-  return failures.map(({ mirror, error }) => ({ mirror, code: error.code }));
-}
-
-function shortestQuiet(code: ErrorCode, failures: readonly MirrorFailure[]): { retryAfterMs?: number } {
-  if (code !== 'SERVER_BUSY') return {};
-  return { retryAfterMs: Math.min(...failures.map(({ error }) => quietMsOf(error) ?? 0)) };
 }
 
 /** @returns how long the mirror asked to be left alone, in milliseconds */

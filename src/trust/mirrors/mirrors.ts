@@ -105,35 +105,22 @@ async function attemptEach<Value>(
   for (const [index, mirror] of asked.entries()) {
     const isLast = index === asked.length - 1;
     const timeoutMs = isLast ? options.timeoutMs : Math.min(options.timeoutMs, options.patienceMs);
-    const result = await attemptOne(mirror, act, { ...options, timeoutMs });
-    if (result.ok) {
+    const deadline = startDeadline(timeoutMs, options.signal);
+    const { location } = mirror.source;
+    try {
+      const value = await act(mirror.source, deadline.signal);
       noteUse(mirrors, mirror);
-      return { value: result.value, mirror: mirror.source.location, failures };
+      return { value, mirror: location, failures };
+    } catch (thrown) {
+      const error = failureOf(thrown, deadline.signal, options.signal);
+      if (!canAnotherMend(error)) throw error;
+      noteFailure(mirror, error, clock);
+      failures.push({ mirror: location, error });
+    } finally {
+      deadline.end();
     }
-    if (!canAnotherMend(result.error)) throw result.error;
-    noteFailure(mirror, result.error, clock);
-    failures.push({ mirror: mirror.source.location, error: result.error });
   }
   throw allFailed([...failures, ...leftAlone(order, asked, clock)]);
-}
-
-type Result<Value> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly error: WritError };
-
-async function attemptOne<Value>(
-  { source }: Mirror,
-  act: (source: RepositorySource, signal: AbortSignal) => Promise<Value>,
-  { timeoutMs, signal }: AttemptOptions,
-): Promise<Result<Value>> {
-  const deadline = startDeadline(timeoutMs, signal);
-  try {
-    return { ok: true, value: await act(source, deadline.signal) };
-  } catch (thrown) {
-    return { ok: false, error: failureOf(thrown, deadline.signal, signal) };
-  } finally {
-    deadline.end();
-  }
 }
 
 /** Those that failed a short while ago come last, the last of them last; otherwise the order of the configuration. */

@@ -128,7 +128,7 @@ describe('a changed byte', () => {
       using host = trustHost(first.bootstrapRoot, nowMs);
       const client = host.boot(simulatedSource(served, []));
       await client.refresh();
-      return targetBytes(client, targetPath);
+      return await targetBytes(client, targetPath);
     };
     assert.deepEqual(await download(), archive);
     const seen = new Map<string, number>();

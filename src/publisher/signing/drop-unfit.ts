@@ -1,24 +1,24 @@
 // What teams have signed and nobody has taken live yet, judged before the online keys touch it: a file that has expired,
 // goes back behind what hosts accepted, or lists an archive that is not there must harm no other team. Such a file is
 // left out, and its role stays as hosts see it.
-
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { requireFresh } from '../../core/tuf/metadata-checks.js';
 import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { checkArchive } from '../archive/check-archive.js';
 import { releasesOf } from '../repository/metadata-content.js';
-import { metadataName } from '../repository/repository-layout.js';
+import { metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isSameFile, type RepositoryState } from '../repository/repository-state.js';
 
 /** @returns the state without waiting files that hosts would refuse; their names are among the ignored */
-export async function vetWaiting(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
+export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
   const delegated = new Map(state.delegated);
   const ignored = [...state.ignored];
   for (const [role, file] of state.delegated) {
     const live = state.live.delegated.get(role);
-    if (isSameFile(file, live) || (await isAcceptable(state, { file, live, clock }))) continue;
+    if (isSameFile(file, live) || (await mayGoLive(state.layout, file, live, clock.nowMs()))) continue;
     ignored.push(metadataName(role, file.signed.version));
     if (live === undefined) delegated.delete(role);
     else delegated.set(role, live);
@@ -26,16 +26,15 @@ export async function vetWaiting(state: RepositoryState, clock: Clock): Promise<
   return { ...state, delegated, ignored };
 }
 
-interface WaitingFile {
-  readonly file: ParsedFile<'targets'>;
-  readonly live: ParsedFile<'targets'> | undefined;
-  readonly clock: Clock;
-}
-
-async function isAcceptable(state: RepositoryState, waiting: WaitingFile): Promise<boolean> {
+async function mayGoLive(
+  layout: RepositoryLayout,
+  file: ParsedFile<'targets'>,
+  live: ParsedFile<'targets'> | undefined,
+  nowMs: number,
+): Promise<boolean> {
   try {
-    requireFresh(waiting.file, waiting.clock.nowMs());
-    await requireReleases(state, waiting);
+    requireFresh(file, nowMs);
+    await requireReleases(layout, file, live);
     return true;
   } catch (error) {
     if (isWritError(error) && error.code !== 'INTERNAL') return false;
@@ -43,10 +42,13 @@ async function isAcceptable(state: RepositoryState, waiting: WaitingFile): Promi
   }
 }
 
-async function requireReleases({ layout }: RepositoryState, { file, live }: WaitingFile): Promise<void> {
-  const before = new Map(
-    live === undefined ? [] : releasesOf(live.signed).map((entry) => [entry.path, entry]),
-  );
+async function requireReleases(
+  layout: RepositoryLayout,
+  file: ParsedFile<'targets'>,
+  live: ParsedFile<'targets'> | undefined,
+): Promise<void> {
+  const listed = live === undefined ? [] : releasesOf(live.signed);
+  const before = new Map(listed.map((entry) => [entry.path, entry]));
   const unpacked = new Set<string>();
   for (const { path, file: entry, release } of releasesOf(file.signed)) {
     const known = before.get(path);
@@ -56,14 +58,8 @@ async function requireReleases({ layout }: RepositoryState, { file, live }: Wait
   }
 }
 
-interface Aged {
-  readonly bundle: string;
-  readonly serial: number;
-  readonly withdrawn: readonly number[];
-}
-
 /** Hosts that accepted what is live would refuse a lower serial, and take a shorter list for a replay. */
-function requireNotBehind(live: Aged, next: Aged): void {
+function requireNotBehind(live: ReleaseInfo, next: ReleaseInfo): void {
   const back = next.serial < live.serial && !next.withdrawn.includes(live.serial);
   const forgotten = live.withdrawn.find((serial) => !next.withdrawn.includes(serial));
   if (!back && forgotten === undefined) return;
