@@ -58,7 +58,7 @@ export function createGenerationQueue(
   };
 }
 
-/** Across connections a number proves nothing: an agent that was set up anew counts from 1 again. */
+/** Across connections a number proves nothing: a new agent on the same host counts from 1 again. */
 function isSame(one: Offer, other: Offer): boolean {
   return (
     one.teller === other.teller &&

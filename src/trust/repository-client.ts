@@ -23,7 +23,7 @@ import {
   type TargetList,
 } from './find-target.js';
 import { createRequester } from './metadata-requests.js';
-import { canAnotherMend, type MirrorFailure } from './mirrors/mirror-failures.js';
+import { canAnotherHelp, type MirrorFailure } from './mirrors/mirror-failures.js';
 import { type MirrorStatus, type Mirrors, openMirrors } from './mirrors/mirrors.js';
 import { type KnownEtag, refreshTrust } from './refresh.js';
 import { rememberVerdicts } from './release-verdicts.js';
@@ -170,7 +170,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
       const { value, ...how } = await mirrors.attempt(refreshFrom, { ...times, ask, signal });
-      return { ...describeRefresh({ before, ...value }), ...how };
+      return { ...describeRefresh(before, value), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),
     find,
@@ -222,7 +222,7 @@ function openView(mirrors: Mirrors, first: RepositorySource): View {
     from: first,
     atMs: undefined,
     leave: (error) => {
-      if (isWritError(error) && canAnotherMend(error)) mirrors.leave(view.from);
+      if (isWritError(error) && canAnotherHelp(error)) mirrors.leave(view.from);
       throw error;
     },
   };

@@ -1,6 +1,6 @@
 // What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
 import { signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
-import { type TopLevelRole, topLevelRoles } from '../core/tuf/tuf-metadata.js';
+import { type ParsedFile, type TopLevelRole, topLevelRoles } from '../core/tuf/tuf-metadata.js';
 import type { MirrorFailure } from './mirrors/mirror-failures.js';
 
 export interface RoleStatus {
@@ -20,7 +20,7 @@ export interface TrustStatus {
   readonly clockFloorMs?: number;
 }
 
-export interface RefreshWarning {
+interface RefreshWarning {
   readonly code: 'CLOCK_BEHIND';
   readonly message: string;
   readonly facts: { readonly clockFloor: string; readonly behindMs: number };
@@ -40,25 +40,17 @@ export interface RefreshResult {
   readonly failures: readonly MirrorFailure[];
 }
 
-export interface RefreshFacts {
-  readonly before: TrustedSet;
-  readonly after: TrustedSet;
-  readonly nowMs: number;
-  readonly requests: number;
-}
-
 /** @returns versions and ends of life of what is trusted now */
 export function describeTrust(set: TrustedSet): TrustStatus {
-  const entries = topLevelRoles.flatMap((role) => {
+  const roles = topLevelRoles.flatMap((role) => {
     const file = set[role];
-    const status = file && { version: file.signed.version, expiresAtMs: file.expiresAtMs };
-    return status === undefined ? [] : [[role, status] as const];
+    return file === undefined ? [] : [[role, statusOf(file)] as const];
   });
   const signedAtMs = signedAtMsOf(set.timestamp);
   const { clockFloorMs } = set;
   const delegated = delegatedOf(set);
   return {
-    roles: Object.fromEntries(entries),
+    roles: Object.fromEntries(roles),
     ...(delegated.length === 0 ? {} : { delegated: Object.fromEntries(delegated) }),
     ...(signedAtMs === undefined ? {} : { signedAtMs }),
     ...(clockFloorMs === undefined ? {} : { clockFloorMs }),
@@ -68,21 +60,21 @@ export function describeTrust(set: TrustedSet): TrustStatus {
 /** A role that the snapshot no longer names as it is here is of no use, and of no interest. */
 function delegatedOf({ delegated, snapshot }: TrustedSet): (readonly [string, RoleStatus])[] {
   const meta = snapshot?.signed.meta ?? {};
-  return [...(delegated ?? [])].flatMap(([name, { signed, expiresAtMs }]) => {
+  return [...(delegated ?? [])].flatMap(([name, file]) => {
     const entry = Object.hasOwn(meta, `${name}.json`) ? meta[`${name}.json`] : undefined;
-    return entry?.version === signed.version
-      ? [[name, { version: signed.version, expiresAtMs }] as const]
-      : [];
+    return entry?.version === file.signed.version ? [[name, statusOf(file)] as const] : [];
   });
 }
 
+function statusOf({ signed, expiresAtMs }: ParsedFile<TopLevelRole>): RoleStatus {
+  return { version: signed.version, expiresAtMs };
+}
+
 /** @returns what a refresh that succeeded tells, with a warning where the clock of the host is behind */
-export function describeRefresh({
-  before,
-  after,
-  nowMs,
-  requests,
-}: RefreshFacts): Omit<RefreshResult, 'mirror' | 'failures'> {
+export function describeRefresh(
+  before: TrustedSet,
+  { after, nowMs, requests }: { after: TrustedSet; nowMs: number; requests: number },
+): Omit<RefreshResult, 'mirror' | 'failures'> {
   const status = describeTrust(after);
   return {
     ...status,

@@ -67,11 +67,10 @@ async function requireBytes(archive: string, { path, file, signal }: ArchiveChec
     if (signal?.aborted) throw new WritError('INTERRUPTED', 'the check was interrupted');
     digest.update(chunk as Buffer);
   }
-  const actual = digest.digest('hex');
-  const expected = file.hashes['sha256'] ?? '';
-  if (actual === expected) return;
+  const hashes = { expected: file.hashes['sha256'] ?? '', actual: digest.digest('hex') };
+  if (hashes.actual === hashes.expected) return;
   throw new WritError('DOWNLOAD_DIGEST', `${path}: the archive has not the signed digest`, {
-    facts: { target: path, expected, actual },
+    facts: { target: path, ...hashes },
   });
 }
 

@@ -148,7 +148,7 @@ export async function openKey(file: KeyFile, passphrases: PassphraseSource): Pro
   return createSigner(await openSeed(file, passphrases));
 }
 
-/** As openKey, for who writes the file anew. @returns the secret itself */
+/** As openKey, for who writes the file again. @returns the secret itself */
 export async function openSeed(file: KeyFile, passphrases: PassphraseSource): Promise<Uint8Array> {
   if (file.secret.kind === 'plain') return unlockKey(file, undefined);
   for (let attempt = 1; ; attempt += 1) {

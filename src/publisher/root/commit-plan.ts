@@ -59,7 +59,6 @@ export function planCommit(options: PlanOptions): CommitPlan {
   const layout = layoutOf(repository);
   const fromScratch = readRoots(layout).roots;
   const base = baseOf(proposal, fromScratch);
-  // The committer's own word, beside the repository's: its root must lead to the same base.
   if (keys !== undefined) requireLinked(proposal, readRoots(layout, keys.path));
   requireSane(judgeRoot(base.signed, proposal.root.signed), { danger: 'accepted' });
   requireFresh(proposal.root, clock.nowMs());
@@ -94,7 +93,7 @@ function baseOf(proposal: Proposal, roots: readonly ParsedFile<'root'>[]): Parse
   });
 }
 
-/** @throws WritError PROPOSAL_BASE when the committer's own root leads elsewhere */
+/** The committer's own word, beside the repository's. @throws WritError PROPOSAL_BASE when that root leads elsewhere */
 function requireLinked(proposal: Proposal, own: ReturnType<typeof readRoots>): void {
   const [first] = own.roots;
   // A copy that is already the proposed root was written by an earlier run, after everything else.
@@ -102,12 +101,12 @@ function requireLinked(proposal: Proposal, own: ReturnType<typeof readRoots>): v
   trustBase(proposal, own.anchor);
 }
 
-const cascade: Readonly<Record<LaterRole, readonly LaterRole[]>> = {
-  targets: ['targets', 'snapshot', 'timestamp'],
-  snapshot: ['snapshot', 'timestamp'],
-  timestamp: ['timestamp'],
-};
 const signingOrder: readonly LaterRole[] = ['targets', 'snapshot', 'timestamp'];
+
+/** @returns the role, and those that name it and must be signed after it */
+function cascade(role: LaterRole): readonly LaterRole[] {
+  return signingOrder.slice(signingOrder.indexOf(role));
+}
 
 function planRoles(
   state: RepositoryState,
@@ -119,12 +118,12 @@ function planRoles(
   const isVouched = (file: ParsedFile<LaterRole>): boolean => isVouchedByRoot(file, { signed: root });
   const isHere = (role: LaterRole): boolean => keys !== undefined && keysAtHand(keys, holderOf(root, role));
   const unvouched = signingOrder.filter((role) => !isVouched(files[role]));
-  const needed = new Set(unvouched.flatMap((role) => cascade[role]));
+  const needed = new Set(unvouched.flatMap((role) => cascade(role)));
   // An earlier run signed the targets, and ended before hosts were told.
-  if (!isVouched(live.targets)) for (const role of cascade.snapshot) needed.add(role);
+  if (!isVouched(live.targets)) for (const role of cascade('snapshot')) needed.add(role);
   const expired = signingOrder.filter((role) => files[role].expiresAtMs <= clock.nowMs());
   // What expired is signed along where its keys are here: it may be the same people's next errand.
-  const along = expired.map((role) => cascade[role]).filter((roles) => roles.every(isHere));
+  const along = expired.map((role) => cascade(role)).filter((roles) => roles.every(isHere));
   const wanted = new Set([...needed, ...along.flat()]);
   const toSign = signingOrder.filter((role) => wanted.has(role));
   return { unvouched, toSign, missing: toSign.filter((role) => !isHere(role)) };

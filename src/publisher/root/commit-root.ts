@@ -92,7 +92,7 @@ async function openSigners(plan: CommitPlan, keys: KeyDirectory | undefined): Pr
 }
 
 /**
- * With nothing to sign anew, what is live must go on working under the next root.
+ * With nothing to sign again, what is live must go on working under the next root.
  * @returns the role that has expired, which is no reason to keep a root back
  */
 async function requireLive(plan: CommitPlan, clock: Clock): Promise<string | undefined> {

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits } from '../../core/limits.js';
-import { parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
+import { parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { createExternalSigner, type ExternalCommand } from '../keys/external-signer.js';
@@ -101,25 +101,25 @@ function filesOf({ keyFiles, keysDirectory }: SigningHand): KeyFile[] {
     if (file !== undefined) return file;
     throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
   });
-  const directory = keysDirectory;
-  if (directory === undefined) return named;
-  const others = keyFilesIn(directory).map((name) => readKeyFile(join(directory, name)));
-  return [...named, ...others.filter((file) => file !== undefined)];
+  if (keysDirectory === undefined) return named;
+  return [
+    ...named,
+    ...keyFilesIn(keysDirectory).flatMap((name) => readKeyFile(join(keysDirectory, name)) ?? []),
+  ];
 }
 
-function noSigner({ base, proposal }: TrustedProposal): WritError {
-  const next: RootSigned = proposal.root.signed;
-  const names = [...signingKeys({ base, proposal }).keys()].map((id) => nameIn(base.signed, next, id));
+function noSigner(trusted: TrustedProposal): WritError {
+  const { base, proposal } = trusted;
+  const ids = [...signingKeys(trusted).keys()];
+  const names = ids.map((id) => nameIn(base.signed, proposal.root.signed, id));
   return new WritError('KEYS_MISSING', `no root key at hand; those who may sign are ${names.join(', ')}`, {
     facts: { role: 'root', names },
   });
 }
 
-export interface AnchorPlaces {
+interface AnchorPlaces extends Pick<SigningHand, 'keyFiles' | 'keysDirectory'> {
   /** A root file that the person trusts. */
   readonly root?: string;
-  readonly keysDirectory?: string;
-  readonly keyFiles: readonly string[];
   readonly repository?: string;
 }
 

@@ -2,7 +2,7 @@
 // that came with them. A key that the base knows keeps its name of there. Pure.
 import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey, signersOf } from '../keys/signer-names.js';
-import { livesOf, type RoleLives } from '../repository/metadata-content.js';
+import { livesOf } from '../repository/metadata-content.js';
 
 export interface NamedKey {
   readonly keyId: string;
@@ -36,7 +36,9 @@ export function compareRoots(base: RootSigned, next: RootSigned): RootDifference
     version: { before: base.version, after: next.version },
     expires: next.expires,
     roles: topLevelRoles.map((role) => compareRole(base, next, role)),
-    lives: compareLives(livesOf(base), livesOf(next)),
+    lives: topLevelRoles
+      .map((role) => ({ role, beforeMs: livesOf(base)[role], afterMs: livesOf(next)[role] }))
+      .filter(({ beforeMs, afterMs }) => beforeMs !== afterMs),
     renamed: renamedKeys(base, next),
   };
 }
@@ -57,12 +59,6 @@ function compareRole(base: RootSigned, next: RootSigned, role: TopLevelRole): Ro
 /** @returns the name of a key of either root; the base's word counts first */
 export function nameIn(base: RootSigned, next: RootSigned, keyId: string): string {
   return signersOf(base).get(keyId) ?? nameOfKey(next, keyId);
-}
-
-function compareLives(before: RoleLives, after: RoleLives): RootDifference['lives'] {
-  return topLevelRoles
-    .filter((role) => before[role] !== after[role])
-    .map((role) => ({ role, beforeMs: before[role], afterMs: after[role] }));
 }
 
 function renamedKeys(base: RootSigned, next: RootSigned): RootDifference['renamed'] {

@@ -130,7 +130,7 @@ const maxHonestVersion = 1e12;
 
 /**
  * Fast-forward attack: a stolen key signed a version so high that none comes after it. A root that takes the key
- * away makes hosts forget both files (specification 5.3.11), so that counting may begin anew.
+ * away makes hosts forget both files (specification 5.3.11), so that counting may begin again.
  */
 function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;

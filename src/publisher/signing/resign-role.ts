@@ -1,4 +1,4 @@
-// `writ sign --role`: signs a role that lists releases anew, before it expires: a new version and a new expiry, and
+// `writ sign --role`: signs a role that lists releases again, before it expires: a new version and a new expiry, and
 // nothing else. Also the first file of a team, with what was handed over to it.
 import { requireKeysOf } from '../keys/key-directory.js';
 import { targetsListedBy } from '../repository/listing.js';

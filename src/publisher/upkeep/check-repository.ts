@@ -71,13 +71,7 @@ function createFindings() {
         return add(where, error);
       }
     },
-    attemptLater: async (where, act) => {
-      try {
-        return await act();
-      } catch (error) {
-        return add(where, error);
-      }
-    },
+    attemptLater: (where, act) => act().catch((error: unknown) => add(where, error)),
     note: (text) => result.notes.push(text),
   };
   return { findings, result };

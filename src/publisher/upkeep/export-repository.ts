@@ -181,7 +181,7 @@ async function verifyExport(state: RepositoryState, directory: string, clock: Cl
   }
 }
 
-/** What the export before it had and this one does not; whoever reads the old timestamp has read it whole or anew. */
+/** What the export before it had and this one does not; whoever reads the old timestamp has read it whole, or reads again. */
 function removeOld(
   to: RepositoryLayout,
   names: ReadonlySet<string>,

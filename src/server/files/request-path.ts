@@ -1,5 +1,5 @@
 // What a request target names, by allow-list: the files of a TUF repository with consistent snapshots and two
-// addresses of our own; everything else is `none`. Pure: it never asks the disk, and never mends a path.
+// addresses of our own; everything else is `none`. Pure: it never asks the disk, and never repairs a path.
 
 export type RequestPath =
   | { readonly kind: 'timestamp' | 'health' | 'metrics' | 'none' }

@@ -1,4 +1,4 @@
-// What is told of mirrors that failed: which errors another mirror can mend, and the one error for when none could.
+// What is told of mirrors that failed: which errors another mirror can make good, and the one error for when none could.
 // Pure. The code that says most comes first: an attack must not hide behind a mirror that is merely down.
 import { type ErrorCode, isWritError, toWritError, WritError } from '../../core/errors.js';
 
@@ -27,7 +27,7 @@ const notTheMirrors: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** @returns true if the next mirror is worth asking */
-export function canAnotherMend(error: WritError): boolean {
+export function canAnotherHelp(error: WritError): boolean {
   return !notTheMirrors.has(error.code);
 }
 

@@ -4,7 +4,7 @@ import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { startDeadline } from '../../platform/time/deadline.js';
 import type { RepositorySource } from '../sources/source.js';
-import { allFailed, canAnotherMend, failureOf, type MirrorFailure, quietMsOf } from './mirror-failures.js';
+import { allFailed, canAnotherHelp, failureOf, type MirrorFailure, quietMsOf } from './mirror-failures.js';
 
 export interface AttemptOptions {
   /** For all that one mirror is asked in this attempt, in milliseconds. */
@@ -113,7 +113,7 @@ async function attemptEach<Value>(
       return { value, mirror: location, failures };
     } catch (thrown) {
       const error = failureOf(thrown, deadline.signal, options.signal);
-      if (!canAnotherMend(error)) throw error;
+      if (!canAnotherHelp(error)) throw error;
       noteFailure(mirror, error, clock);
       failures.push({ mirror: location, error });
     } finally {

@@ -1,17 +1,13 @@
 // Holds a stream to its signed length: not a byte more (endless data), not a byte less (a cut).
 import { WritError } from '../../core/errors.js';
 
-export interface ExactLength {
-  /** Bytes that have to come. */
-  readonly expected: number;
-  /** For the error: what is read. */
-  readonly what: string;
-}
-
-/** @throws WritError DOWNLOAD_TOO_LARGE before a byte too much is handed on, DOWNLOAD_TRUNCATED at an early end */
+/**
+ * @param exact how many bytes have to come, and for the error, what is read
+ * @throws WritError DOWNLOAD_TOO_LARGE before a byte too much is handed on, DOWNLOAD_TRUNCATED at an early end
+ */
 export async function* exactLength(
   chunks: AsyncIterable<Buffer>,
-  { expected, what }: ExactLength,
+  { expected, what }: { readonly expected: number; readonly what: string },
 ): AsyncGenerator<Buffer> {
   let actual = 0;
   for await (const chunk of chunks) {

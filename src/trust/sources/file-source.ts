@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import { exactLength, targetMissing, tooLarge, truncated } from './exact-length.js';
+import { exactLength, readBounded, targetMissing, tooLarge, truncated } from './exact-length.js';
 import type { FetchVerdict, RepositorySource, StreamOptions } from './source.js';
 import { decodePath } from './source-path.js';
 
@@ -36,10 +36,9 @@ interface OpenedFile {
 async function readWhole(opened: OpenedFile, maxBytes: number): Promise<FetchVerdict> {
   try {
     if (opened.sizeBytes > maxBytes) throw tooLarge(opened.path, maxBytes, opened.sizeBytes);
-    const parts: Buffer[] = [];
-    const bytes = { expected: opened.sizeBytes, what: opened.path };
-    for await (const chunk of exactLength(readChunks(opened.handle, 0), bytes)) parts.push(chunk);
-    return { kind: 'found', bytes: Buffer.concat(parts) };
+    const exact = { expected: opened.sizeBytes, what: opened.path };
+    const chunks = exactLength(readChunks(opened.handle, 0), exact);
+    return { kind: 'found', bytes: await readBounded(chunks, maxBytes, opened.path) };
   } catch (error) {
     throw readError(error, opened.path);
   } finally {

@@ -8,77 +8,60 @@ import {
   openHttpDoor,
 } from '../../platform/net/http-client.js';
 import { exactLength, readBounded, targetMissing, tooLarge, truncated } from './exact-length.js';
-import type { FetchOptions, FetchVerdict, RepositorySource, StreamOptions } from './source.js';
+import type { FetchVerdict, RepositorySource } from './source.js';
 import { decodePath } from './source-path.js';
 
 /** @param baseUrl ends in a slash */
 export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySource {
+  const { metadataTimeoutMs, archiveTimeoutMs } = options.limits;
   const door = openHttpDoor(baseUrl, options);
-  const open = (request: HttpRequest): Promise<HttpExchange> => {
-    decodePath(request.path);
-    return door.open(request);
+  const open = (path: string, signal: AbortSignal | undefined, how: HowToAsk): Promise<HttpExchange> => {
+    decodePath(path);
+    return door.open({ path, ...how, ...(signal === undefined ? {} : { signal }) });
   };
   return {
     location: baseUrl.href,
-    fetch: async (path, fetchOptions) => {
-      const exchange = await open({
-        path,
-        totalTimeoutMs: options.limits.metadataTimeoutMs,
-        ...(fetchOptions.etag === undefined ? {} : { headers: { 'if-none-match': fetchOptions.etag } }),
-        ...(fetchOptions.signal === undefined ? {} : { signal: fetchOptions.signal }),
-      });
+    fetch: async (path, { maxBytes, etag, signal }) => {
+      const headers = etag === undefined ? {} : { 'if-none-match': etag };
+      const exchange = await open(path, signal, { totalTimeoutMs: metadataTimeoutMs, headers });
       try {
-        return await readFetched(exchange, fetchOptions, `${baseUrl.href}${path}`);
+        if (exchange.status === 304 && etag !== undefined) return { kind: 'not-modified' };
+        return await readFetched(exchange, maxBytes, `${baseUrl.href}${path}`);
       } finally {
         await exchange.end();
       }
     },
-    stream: (path, streamOptions) =>
-      streamTarget((request) => open({ ...request, path }), `${baseUrl.href}${path}`, {
-        ...streamOptions,
-        totalTimeoutMs: options.limits.archiveTimeoutMs,
-      }),
+    stream: async function* (path, { length, offset = 0, signal }) {
+      // Nothing is left to fetch, and a range that begins at the end is an error to every server.
+      if (offset >= length) return;
+      const headers = offset > 0 ? { range: `bytes=${offset}-` } : {};
+      const exchange = await open(path, signal, { totalTimeoutMs: archiveTimeoutMs, headers });
+      try {
+        yield* wantedBytes(exchange, { length, offset }, `${baseUrl.href}${path}`);
+      } finally {
+        await exchange.end();
+      }
+    },
     close: () => door.close(),
   };
 }
 
-async function readFetched(
-  exchange: HttpExchange,
-  options: FetchOptions,
-  url: string,
-): Promise<FetchVerdict> {
+type HowToAsk = Required<Pick<HttpRequest, 'totalTimeoutMs' | 'headers'>>;
+
+async function readFetched(exchange: HttpExchange, maxBytes: number, url: string): Promise<FetchVerdict> {
   if (exchange.status === 404) return { kind: 'absent' };
-  if (exchange.status === 304 && options.etag !== undefined) return { kind: 'not-modified' };
   if (exchange.status !== 200) throw unexpected(exchange, url);
   const declared = exchange.contentLength;
-  if (declared !== undefined && declared > options.maxBytes) throw tooLarge(url, options.maxBytes, declared);
-  const bytes = await readBounded(exchange.body(), options.maxBytes, url);
+  if (declared !== undefined && declared > maxBytes) throw tooLarge(url, maxBytes, declared);
+  const bytes = await readBounded(exchange.body(), maxBytes, url);
   const etag = exchange.header('etag');
   return etag === undefined || etag.length > 200 ? { kind: 'found', bytes } : { kind: 'found', bytes, etag };
 }
 
-type OpenTarget = (request: Omit<HttpRequest, 'path'>) => Promise<HttpExchange>;
-
-async function* streamTarget(
-  open: OpenTarget,
-  url: string,
-  options: StreamOptions & { readonly totalTimeoutMs: number },
-): AsyncGenerator<Buffer> {
-  const { length, offset = 0, totalTimeoutMs, signal } = options;
-  // Nothing is left to fetch, and a range that begins at the end is an error to every server.
-  if (offset >= length) return;
-  const exchange = await open({
-    totalTimeoutMs,
-    ...(offset > 0 ? { headers: { range: `bytes=${offset}-` } } : {}),
-    ...(signal === undefined ? {} : { signal }),
-  });
-  try {
-    const skip = requireRange(exchange, { length, offset }, url);
-    const body = skip > 0 ? skipBytes(exchange.body(), skip) : exchange.body();
-    yield* exactLength(body, { expected: length - offset, what: url });
-  } finally {
-    await exchange.end();
-  }
+function wantedBytes(exchange: HttpExchange, wanted: WantedRange, url: string): AsyncGenerator<Buffer> {
+  const skip = requireRange(exchange, wanted, url);
+  const body = skip > 0 ? skipBytes(exchange.body(), skip) : exchange.body();
+  return exactLength(body, { expected: wanted.length - wanted.offset, what: url });
 }
 
 type WantedRange = Readonly<Record<'length' | 'offset', number>>;

@@ -19,10 +19,8 @@ export function overlaySource(
       const bytes = files.get(path);
       if (bytes === undefined) return base.stream(path, options);
       const { length, offset = 0 } = options;
-      return exactLength(once(bytes.subarray(offset)), {
-        expected: Math.max(length - offset, 0),
-        what: path,
-      });
+      const expected = Math.max(length - offset, 0);
+      return exactLength(once(bytes.subarray(offset)), { expected, what: path });
     },
     close: () => base.close(),
   };
