@@ -142,8 +142,15 @@ async function diffServer(
     await client.refresh({ signal: options.signal });
     const active = activeGenerationNumber(paths);
     const old: Policy = active === undefined ? new Map() : policyOf(paths, active);
+    const policy: Policy = new Map();
+    const notListed: string[] = [];
     const context = { config, client, durable, directory, old, signal: options.signal };
-    const { policy, notListed } = await policyOfServer(context);
+    for (const bundle of config.bundles) {
+      const listed = await takeListed(context, bundle);
+      if (listed === undefined) notListed.push(bundle.name);
+      const part = listed ?? old.get(bundle.name);
+      if (part !== undefined) policy.set(bundle.name, part);
+    }
     return { from: active ?? 'nothing', to: 'server', bundles: compare(old, policy, options), notListed };
   } finally {
     await client.close();
@@ -172,21 +179,6 @@ interface ServerContext {
   readonly directory: string;
   readonly old: Policy;
   readonly signal: AbortSignal;
-}
-
-async function policyOfServer(
-  context: ServerContext,
-): Promise<{ readonly policy: Policy; readonly notListed: readonly string[] }> {
-  const { config, old } = context;
-  const policy: Policy = new Map();
-  const notListed: string[] = [];
-  for (const bundle of config.bundles) {
-    const listed = await takeListed(context, bundle);
-    if (listed === undefined) notListed.push(bundle.name);
-    const part = listed ?? old.get(bundle.name);
-    if (part !== undefined) policy.set(bundle.name, part);
-  }
-  return { policy, notListed };
 }
 
 /** @returns undefined for a bundle that the server does not list */

@@ -1,6 +1,7 @@
 // `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
 // nothing, and loads nothing that speaks to a network.
 import type { HistoryEntry, StatusReport } from '../../core/protocol/control-protocol.js';
+import { withoutUndefined } from '../../core/status/without-undefined.js';
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
@@ -38,6 +39,8 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     ledger: openLedger(paths.ledger, durable),
     refusals: openRefusals(paths.rejected, durable),
   };
+  const { last, mirrors } = known ?? {};
+  const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors'>>({ last, mirrors });
   const report = statusReport(host, {
     version: options.version,
     state: 'stop',
@@ -45,11 +48,7 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     held: await heldNow(host),
     problems: known?.problems ?? [],
   });
-  return {
-    ...report,
-    ...(known?.last ? { last: known.last } : {}),
-    ...(known?.mirrors ? { mirrors: known.mirrors } : {}),
-  };
+  return { ...report, ...kept };
 }
 
 /** The part of a repository client that needs no repository. */

@@ -1,5 +1,7 @@
 // The parts of a running agent, made and joined: who polls, settles, scrubs, collects, watches the age of policy, and what
 // is done for each request of a person. Owns no state; what one of them ends is noted by the agent that they are parts of.
+
+import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { HeldStatus } from '../../core/status/status.js';
@@ -8,23 +10,23 @@ import type { RequestHandlers } from '../control/control-socket.js';
 import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
-import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
 import { afterExit } from '../cycle/combined-result-rules.js';
+import { createCollector, heldNow } from '../cycle/collector.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
-import { type ContactKeeper, keepContact } from '../freshness/contact-memory.js';
+import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { readHistory } from '../job/history.js';
-import { type AgentObserver, allOf, type Observers } from '../report/observer.js';
+import { type AgentObserver, allOf } from '../report/observer.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
-import { createPoller, type Poller } from './poller.js';
-import { createSettler, runSettleLoop, type Turn } from './reconcile-loop.js';
+import { createPoller } from './poller.js';
+import { createSettler, runSettleLoop } from './reconcile-loop.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
 
 /** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
@@ -48,27 +50,16 @@ export interface AgentCalls {
   /** The end of a cycle or a rollback. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
   readonly noteLook: (look: Look) => void;
-  /** Why a loader is still pending; to be set after each turn. */
-  readonly loader: () => Turn['loader'];
-  readonly setLoader: (loader: Turn['loader']) => void;
+  /** What is wrong outside of cycles, until it is mended: active trees, pending loaders, a reload that failed. */
+  readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
   /** @throws WritError what is wrong with the new configuration */
   readonly reload: () => Promise<void>;
 }
 
-export interface AgentParts {
-  readonly runner: CycleRunner;
-  readonly collector: Collector;
-  readonly contact: ContactKeeper;
-  readonly poller: Poller;
-  readonly scrubber: Scrubber;
-  readonly observers: Observers;
-  readonly handlers: RequestHandlers;
-  /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
-  readonly settleUntilStopped: () => Promise<void>;
-}
+export type AgentParts = ReturnType<typeof composeAgent>;
 
-export function composeAgent(options: AgentOptions, agent: AgentCalls): AgentParts {
-  const { host, note, publishStatus } = agent;
+export function composeAgent(options: AgentOptions, agent: AgentCalls) {
+  const { host, note, publishStatus, problems } = agent;
   const { clock, stop, random01 } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
   const observers = allOf([feed.observer, ...(options.observers ?? [])]);
@@ -101,13 +92,14 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls): AgentPar
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
   const settle = async (): Promise<void> => {
-    const { news, loader } = await settler.turn(host(), { signal: stop, loader: agent.loader() });
-    agent.setLoader(loader);
+    const { news, loader } = await settler.turn(host(), { signal: stop, loader: problems.get('loader') });
+    problems.set('loader', loader);
     if (news === 'yes') publishStatus();
   };
   return {
     ...{ runner, collector, contact, scrubber, observers },
     poller: createPoller({ host, contact, random01, stop }),
+    /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({
         ...{ clock, stop },
@@ -122,22 +114,20 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls): AgentPar
   };
 }
 
+interface HandlerParts {
+  readonly runner: CycleRunner;
+  readonly scrubber: Scrubber;
+  readonly feed: StatusFeed;
+  /** @throws WritError AGENT_STOPPING */
+  readonly admit: () => void;
+}
+
 /** What is done for a person. Each handler takes its turn by itself. */
 function handlersOf(
   options: AgentOptions,
-  agent: AgentCalls,
-  {
-    runner,
-    scrubber,
-    feed,
-    admit,
-  }: Pick<AgentParts, 'runner' | 'scrubber'> & {
-    readonly feed: StatusFeed;
-    /** @throws WritError AGENT_STOPPING */
-    readonly admit: () => void;
-  },
+  { host, note, status, reload, publishStatus }: AgentCalls,
+  { runner, scrubber, feed, admit }: HandlerParts,
 ): RequestHandlers {
-  const { host } = agent;
   const ask = <T extends ControlAnswer>(act: () => T | Promise<T>): Promise<T> =>
     runner.exclusive(async () => {
       admit();
@@ -146,17 +136,17 @@ function handlersOf(
   const order = <T extends ControlAnswer>(act: () => T): Promise<T> =>
     ask(() => {
       const result = act();
-      agent.publishStatus();
+      publishStatus();
       return result;
     });
   return {
     pull: ({ force, by }, { onEvent }) =>
       pullInTurn(runner, { trigger: force ? 'force' : 'pull', by, onEvent }, options),
     reload: async ({ by }, { onEvent }) => {
-      await agent.reload();
+      await reload();
       return runner.pull({ trigger: 'reload', by, onEvent });
     },
-    status: async () => agent.status(await heldNow(host())),
+    status: async () => status(await heldNow(host())),
     watch: async (_, caller) => {
       await feed.watch(caller);
       return { type: 'end' };
@@ -169,7 +159,7 @@ function handlersOf(
       ask(async () => {
         const end = await rollBack(host(), { ...request, signal: options.stop, onEvent });
         const { by, reason } = request;
-        agent.note(end, { by, ...(reason === undefined ? {} : { reason }) });
+        note(end, { by, ...(reason === undefined ? {} : { reason }) });
         return end.result;
       }),
     verify: (request, { onEvent }) => scrubber.verify(request, onEvent),

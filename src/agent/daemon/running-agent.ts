@@ -1,6 +1,6 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
-import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
@@ -18,7 +18,7 @@ import { statusReport } from '../report/status-report.js';
 import { announceCurrent, closeHost, replaceHost } from '../startup/open-host.js';
 import { startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
-import { type AgentOptions, type AgentParts, composeAgent } from './compose.js';
+import { type AgentCalls, type AgentOptions, type AgentParts, composeAgent } from './compose.js';
 
 /** One agent, from recovery to its end; made by `runAgent`, which holds the lock. */
 export class RunningAgent {
@@ -28,8 +28,7 @@ export class RunningAgent {
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  /** What is wrong outside of cycles, until it is mended: active trees, pending loaders, a reload that failed. */
-  readonly #problems = new Map<'damage' | 'loader' | 'reload', Problem | undefined>();
+  readonly #problems: AgentCalls['problems'] = new Map();
 
   constructor(options: AgentOptions, host: Host) {
     this.#options = options;
@@ -40,8 +39,7 @@ export class RunningAgent {
       publishStatus: () => this.#publishStatus(),
       note: (end, asked) => this.#note(end, asked),
       noteLook: (look) => this.#noteLook(look),
-      loader: () => this.#problems.get('loader'),
-      setLoader: (loader) => this.#problems.set('loader', loader),
+      problems: this.#problems,
       reload: () => this.#reload(),
     });
   }

@@ -9,7 +9,45 @@ import { findProcess } from '../../platform/process/processes.js';
 import { lookUpUser } from '../../platform/users/user-id.js';
 import { readActive } from '../generations/generations.js';
 import { hostPaths } from '../state/paths.js';
-import { fail, type Judged, ok, skip, warn } from './checks.js';
+import { fail, type Judged, ok, skip, warn } from './judged.js';
+import type { Checks } from './patient.js';
+
+/** What is seen of the processes of a group. */
+export interface Access {
+  readonly readers: readonly ReaderFacts[];
+  readonly confined: readonly ConfinedFacts[];
+}
+
+export function accessOf(
+  group: WorkerGroupConfig,
+  seen: {
+    readonly workers: readonly string[];
+    readonly pids: readonly number[];
+    readonly policy: string;
+    readonly etc: string;
+  },
+): Access {
+  const { workers, pids, policy, etc } = seen;
+  return {
+    readers: [...pids.flatMap((pid) => readerOf(group.name, pid)), ...socketOwners(group, workers)],
+    confined: pids.flatMap((pid) => confinedOf(group.name, pid, () => profileNames(policy, etc))),
+  };
+}
+
+/** @param groups names of all that have workers to notify */
+export function accessChecks(
+  config: AgentConfig,
+  groups: readonly string[],
+  looks: readonly Access[],
+): Checks {
+  const { policy } = config;
+  const readers = looks.flatMap((one) => one.readers);
+  const confined = looks.flatMap((one) => one.confined);
+  return [
+    ['permissions', () => judgePermissions({ policy, groups, readers, parts: policyParts(config) })],
+    ['apparmor', () => judgeConfinement(confined, policy)],
+  ];
+}
 
 export interface ReaderFacts {
   readonly group: string;
@@ -17,7 +55,7 @@ export interface ReaderFacts {
   readonly gids: readonly number[];
 }
 
-export function readerOf(group: string, pid: number): ReaderFacts[] {
+function readerOf(group: string, pid: number): ReaderFacts[] {
   const uid = findProcess(pid)?.effectiveUid;
   if (uid === undefined) return [];
   const status = readProcText(`/proc/${pid}/status`, 65_536) ?? '';
@@ -28,7 +66,7 @@ export function readerOf(group: string, pid: number): ReaderFacts[] {
 }
 
 /** A worker that made its socket itself owns it; one of root may have been made by who is somebody else by now. */
-export function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly string[]): ReaderFacts[] {
+function socketOwners({ name, reset }: WorkerGroupConfig, workers: readonly string[]): ReaderFacts[] {
   const glob = reset?.options[reset.driver];
   if (typeof glob !== 'string' || !glob.startsWith('/')) return [];
   return workers.flatMap((worker) => {
@@ -49,7 +87,7 @@ export interface PathPart {
 }
 
 /** @returns every part of the way to one file of each active bundle; undefined when nothing is active or it cannot be seen */
-export function policyParts(config: AgentConfig): PathPart[] | undefined {
+function policyParts(config: AgentConfig): PathPart[] | undefined {
   const active = orUndefined(() => readActive(hostPaths(config)));
   if (active === undefined) return undefined;
   const trees = fs.readdirSync(active.path).map((bundle) => fs.realpathSync(join(active.path, bundle)));
@@ -118,7 +156,7 @@ export interface ConfinedFacts {
   readonly mentioned: 'yes' | 'no';
 }
 
-export function confinedOf(
+function confinedOf(
   group: string,
   pid: number,
   mentioned: () => ConfinedFacts['mentioned'],
@@ -130,7 +168,7 @@ export function confinedOf(
 const maxProfiles = 500;
 const maxProfileBytes = 256_000;
 
-export function profileNames(policy: string, etc: string): 'yes' | 'no' {
+function profileNames(policy: string, etc: string): 'yes' | 'no' {
   const folders = ['apparmor.d', 'apparmor.d/local', 'apparmor.d/abstractions'].map((name) =>
     join(etc, name),
   );

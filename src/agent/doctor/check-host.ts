@@ -13,22 +13,13 @@ import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import { silentLog } from '../../platform/telemetry/log.js';
-import type { AgentPlaces } from '../config/agent-places.js';
+import type { AgentPlaces } from '../config/config-file.js';
 import { loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
-import {
-  type Checks,
-  fail,
-  failOf,
-  type Judged,
-  ok,
-  type Patient,
-  reportOf,
-  type Trouble,
-  warn,
-} from './checks.js';
+import { fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import { type Checks, type Patient, reportOf } from './patient.js';
 
 export function hostChecks(patient: Patient): Checks {
   const { places, config } = patient;

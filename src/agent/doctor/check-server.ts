@@ -11,19 +11,8 @@ import { openHttpDoor } from '../../platform/net/http-client.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { readCa } from '../startup/open-host.js';
-import {
-  type Checks,
-  couldNotLook,
-  fail,
-  failOf,
-  type Judged,
-  ok,
-  type Patient,
-  reportOf,
-  type Trouble,
-  warn,
-  withoutConfig,
-} from './checks.js';
+import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import { type Checks, type Patient, reportOf, withoutConfig } from './patient.js';
 
 export async function serverChecks(patient: Patient): Promise<Checks> {
   const { config } = patient;

@@ -10,34 +10,14 @@ import { silentLog } from '../../platform/telemetry/log.js';
 import { driverKinds } from '../../workers/registry.js';
 import { createWorkerGroups, mapBounded, maxParallelTells } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
-import {
-  type ConfinedFacts,
-  confinedOf,
-  judgeConfinement,
-  judgePermissions,
-  policyParts,
-  profileNames,
-  type ReaderFacts,
-  readerOf,
-  socketOwners,
-} from './check-access.js';
+import { type Access, accessChecks, accessOf } from './check-access.js';
 import { judgeNames, nameFacts } from './check-server.js';
-import {
-  type Checks,
-  fail,
-  type Judged,
-  ok,
-  type Patient,
-  reportOf,
-  skip,
-  warn,
-  withoutConfig,
-} from './checks.js';
+import { fail, type Judged, ok, skip, warn } from './judged.js';
+import { type Checks, type Patient, reportOf, withoutConfig } from './patient.js';
 
 export async function workerChecks(patient: Patient): Promise<Checks> {
   const { config, etc } = patient;
   if (config === undefined) return [['workers', () => withoutConfig]];
-  const { policy } = config;
   let looks: readonly GroupLook[];
   try {
     looks = await lookAtGroups(patient, config);
@@ -45,30 +25,22 @@ export async function workerChecks(patient: Patient): Promise<Checks> {
     return [['workers', () => Promise.reject(error)]];
   }
   const groups = looks.flatMap(({ facts }) => facts ?? []);
-  const readers = looks.flatMap((one) => one.readers);
   const resolverGroups = looks.filter((one) => one.answersNames).map(({ name }) => name);
-  const names = groups.map(({ group }) => group);
   return [
     ['names', () => judgeNames({ ...nameFacts(config, etc), resolverGroups })],
     ['workers', () => (groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup))],
-    ['permissions', () => judgePermissions({ policy, groups: names, readers, parts: policyParts(config) })],
-    [
-      'apparmor',
-      () =>
-        judgeConfinement(
-          looks.flatMap((one) => one.confined),
-          policy,
-        ),
-    ],
+    ...accessChecks(
+      config,
+      groups.map(({ group }) => group),
+      looks,
+    ),
   ];
 }
 
-interface GroupLook {
+interface GroupLook extends Access {
   readonly name: string;
   /** Left out for a group that only has a loader. */
   readonly facts?: GroupFacts;
-  readonly readers: readonly ReaderFacts[];
-  readonly confined: readonly ConfinedFacts[];
   readonly answersNames: boolean;
 }
 
@@ -82,16 +54,13 @@ function lookAtGroups(patient: Patient, config: AgentConfig): Promise<GroupLook[
     durable: createDurableFs(),
     onLateAnswer: () => undefined,
   });
-  // What the agent knows of workers that connect to it.
-  const known = reportOf(patient)?.workers ?? [];
-  const mentioned = (): 'yes' | 'no' => profileNames(config.policy, patient.etc);
-  return Promise.all(groups.map((group) => lookAtGroup(group, known, mentioned)));
+  return Promise.all(groups.map((group) => lookAtGroup(group, patient, config)));
 }
 
 async function lookAtGroup(
   group: WorkerGroup,
-  known: readonly WorkerStatus[],
-  mentioned: () => ConfinedFacts['mentioned'],
+  patient: Patient,
+  { policy }: AgentConfig,
 ): Promise<GroupLook> {
   const { config, driver } = group;
   const { name, reset } = config;
@@ -100,18 +69,18 @@ async function lookAtGroup(
   const common = { group: name, driver: reset.driver, min: reset.min };
   try {
     const workers = reset.driver === 'native' ? [] : await driver.members();
-    const own = known.filter((one) => one.group === name);
-    const names = reset.driver === 'native' ? own.map(({ worker }) => worker) : workers;
+    // What the agent knows of workers that connect to it.
+    const known = reportOf(patient)?.workers.filter((one) => one.group === name) ?? [];
+    const names = reset.driver === 'native' ? known.map(({ worker }) => worker) : workers;
     const members = await mapBounded(names, maxParallelTells, async (worker) => {
       const liveness = (await driver.liveness?.(worker)) ?? 'unknown';
-      return { worker, liveness, state: own.find((one) => one.worker === worker)?.state };
+      return { worker, liveness, state: known.find((one) => one.worker === worker)?.state };
     });
     const pids = await pidsOf(group, workers);
     return {
       name,
       facts: { ...common, members },
-      readers: [...pids.flatMap((pid) => readerOf(name, pid)), ...socketOwners(config, workers)],
-      confined: pids.flatMap((pid) => confinedOf(name, pid, mentioned)),
+      ...accessOf(config, { workers, pids, policy, etc: patient.etc }),
       answersNames: none.answersNames || pids.some(listensOnNames),
     };
   } catch (error) {

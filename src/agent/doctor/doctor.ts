@@ -3,11 +3,12 @@
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { orUndefined, toWritError } from '../../core/errors.js';
 import type { DoctorFinding } from '../../core/status/doctor.js';
-import { agentPlaces } from '../config/agent-places.js';
+import { agentPlaces } from '../config/config-file.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
-import { type Checks, couldNotLook, type Patient } from './checks.js';
+import { couldNotLook } from './judged.js';
+import type { Checks, Patient } from './patient.js';
 
 export interface DoctorOptions extends Pick<Patient, 'version' | 'clock' | 'status'> {
   readonly configPath: string;

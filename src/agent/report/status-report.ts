@@ -63,7 +63,8 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     last: agent.last && lastOf(agent.last),
     confirmed: active !== undefined && isProven(host),
     generation: active?.generation.number,
-    activeSinceMs: active && activeSince(host),
+    // The link's own time is the time of the swap.
+    activeSinceMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
     workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
     freshness: facts.freshness,
@@ -73,9 +74,14 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     trust: facts.trust,
     untrusted: unlessEmpty(facts.untrusted),
     held: unlessEmpty(agent.held),
-    scrub: ledger.scrub && scrubOf(ledger.scrub, host),
+    scrub: scrubOf(host, ledger),
     sandbox: sandboxOf(host),
-    refusals: refusalsOf(host),
+    refusals: host.refusals
+      .read()
+      .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
+        ...one,
+        reason: message,
+      })),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
@@ -188,30 +194,15 @@ function lastOf({ cycle, trigger, outcome, startedAtMs, durationMs }: CycleResul
   return { cycle, trigger, outcome, atMs: startedAtMs + durationMs };
 }
 
-/** The link's own time is the time of the swap. */
-function activeSince(host: HostView): number {
-  return Math.round(fs.lstatSync(host.paths.current).mtimeMs);
-}
-
 function sandboxOf({ sandbox }: HostView): StatusReport['sandbox'] {
   const status = sandbox?.status();
   return status?.state === 'unknown' ? undefined : status;
 }
 
-function scrubOf(
-  { atMs, outcome, found, counts }: NonNullable<Ledger['scrub']>,
-  host: HostView,
-): StatusReport['scrub'] {
+function scrubOf(host: HostView, { scrub }: Ledger): StatusReport['scrub'] {
+  if (scrub === undefined) return undefined;
+  const { atMs, outcome, found, counts } = scrub;
   return { atMs, outcome, found, counts, damage: damageStanding(host) };
-}
-
-function refusalsOf({ refusals }: HostView): StatusReport['refusals'] {
-  return refusals
-    .read()
-    .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
-      ...one,
-      reason: message,
-    }));
 }
 
 function bundleStatus(
@@ -258,9 +249,8 @@ function trustOf(host: HostView): StatusReport['trust'] {
   const { roles, delegated = {}, signedAtMs } = host.client.status() ?? {};
   if (roles === undefined) return [];
   const topLevel = roleOrder.flatMap((role) => {
-    const one = roles[role];
     const signed = role === 'timestamp' && signedAtMs !== undefined ? { signedAtMs } : {};
-    return one === undefined ? [] : [{ role, version: one.version, expiresAtMs: one.expiresAtMs, ...signed }];
+    return roles[role] === undefined ? [] : [{ role, ...roles[role], ...signed }];
   });
   return [...topLevel, ...Object.entries(delegated).map(([role, one]) => ({ role, ...one }))];
 }

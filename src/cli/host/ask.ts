@@ -2,8 +2,7 @@
 // Owns no words of any command.
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { agentPlaces } from '../../agent/config/agent-places.js';
-import { defaultConfigPath } from '../../agent/config/config-file.js';
+import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';

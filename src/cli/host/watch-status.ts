@@ -1,7 +1,7 @@
 // Follows the status of a host: what the running agent sends, or, when none runs, what status.json is replaced by until
 // one does. Owns whom to listen to and what is news; how a report looks is show-status'.
 import { statSync } from 'node:fs';
-import { agentPlaces } from '../../agent/config/agent-places.js';
+import { agentPlaces } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isWritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';

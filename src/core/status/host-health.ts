@@ -30,17 +30,15 @@ export function judgeHealth(report: StatusReport): HostHealth {
   const unique = found.filter(
     (one, index) => found.findIndex((other) => other.code === one.code && other.text === one.text) === index,
   );
-  const findings = [
-    ...unique.filter((one) => one.level === 'critical'),
-    ...unique.filter((one) => one.level === 'warning'),
-  ];
+  const findings = (['critical', 'warning'] as const).flatMap((level) =>
+    unique.filter((one) => one.level === level),
+  );
   return { level: findings[0]?.level ?? 'ok', findings };
 }
 
 function nothingActive({ generation }: StatusReport): HealthFinding[] {
-  return generation === undefined
-    ? [{ level: 'critical', code: 'NOTHING_ACTIVE', text: 'no policy is active' }]
-    : [];
+  if (generation !== undefined) return [];
+  return [{ level: 'critical', code: 'NOTHING_ACTIVE', text: 'no policy is active' }];
 }
 
 const criticalCodes: ReadonlySet<ErrorCode> = new Set([
@@ -108,25 +106,21 @@ const timestampMarginMs = dayMs;
 function roleEnds({ trust, atMs }: StatusReport): HealthFinding[] {
   return trust.flatMap(({ role, expiresAtMs, signedAtMs }): HealthFinding[] => {
     const leftMs = expiresAtMs - atMs;
+    const lifeMs = signedAtMs === undefined ? Number.POSITIVE_INFINITY : expiresAtMs - signedAtMs;
     // What has expired is said as frozen.
-    if (
-      leftMs <= 0 ||
-      leftMs >= marginMs(role, signedAtMs === undefined ? undefined : expiresAtMs - signedAtMs)
-    )
-      return [];
+    if (leftMs <= 0 || leftMs >= marginMs(role, lifeMs)) return [];
     const text = `${role} expires in ${Math.floor(leftMs / 3_600_000)} h`;
     return [{ level: 'warning', code: 'EXPIRES_SOON', text }];
   });
 }
 
 /** A role that lives for a day would warn for ever of ending within one. */
-function marginMs(role: string, lifeMs: number | undefined): number {
-  if (role === 'timestamp') return Math.min(timestampMarginMs, (lifeMs ?? Number.POSITIVE_INFINITY) / 4);
+function marginMs(role: string, lifeMs: number): number {
+  if (role === 'timestamp') return Math.min(timestampMarginMs, lifeMs / 4);
   return role === 'snapshot' ? snapshotMarginMs : offlineMarginMs;
 }
 
 function noAgent({ agent }: StatusReport): HealthFinding[] {
-  return agent === 'stop'
-    ? [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled by itself' }]
-    : [];
+  if (agent !== 'stop') return [];
+  return [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled by itself' }];
 }

@@ -2,6 +2,7 @@
 // its bounds. Pure: texts are read by whoever asks.
 import { diffManifests, type Manifest } from '../release/manifest.js';
 import { diffTexts, type TextDifference } from '../text/text-diff.js';
+import { withoutUndefined } from './without-undefined.js';
 
 /** One bundle of a policy. */
 export interface DiffSide {
@@ -78,23 +79,22 @@ function diffBundle(bundle: string, options: DiffOptions, room: Room): BundleDif
   const { added, removed, changed } = diffManifests(from?.manifest ?? nothing, to?.manifest ?? nothing);
   const isSame = from?.serial === to?.serial && added.length + removed.length + changed.length === 0;
   if (isSame) return undefined;
-  const named = [
-    ...added.map((path) => ({ path, kind: 'added' as const })),
-    ...removed.map((path) => ({ path, kind: 'removed' as const })),
-    ...changed.map((path) => ({ path, kind: 'changed' as const })),
-  ].sort((one, other) => (one.path < other.path ? -1 : 1));
+  const named = Object.entries({ added, removed, changed } as const)
+    .flatMap(([kind, paths]) => paths.map((path) => ({ path, kind: kind as FileDifference['kind'] })))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
   const listed = named.slice(0, room.files);
   room.files -= listed.length;
   const where = { bundle, from: filesOf(from), to: filesOf(to), room, read: options.read };
-  return {
+  return withoutUndefined<BundleDifference>({
     bundle,
-    ...(from === undefined ? {} : { fromSerial: from.serial }),
-    ...(to === undefined ? {} : { toSerial: to.serial, toRevision: to.revision }),
+    fromSerial: from?.serial,
+    toSerial: to?.serial,
+    toRevision: to?.revision,
     added: added.length,
     removed: removed.length,
     changed: changed.length,
     files: listed.map((one) => diffFile(where, one)),
-  };
+  });
 }
 
 type FilesByPath = ReadonlyMap<string, Manifest['files'][number]>;
@@ -113,18 +113,15 @@ interface InBundle {
 
 function diffFile(where: InBundle, { path, kind }: Pick<FileDifference, 'path' | 'kind'>): FileDifference {
   const [old, now] = [where.from.get(path), where.to.get(path)];
-  const sizes = {
-    ...(old === undefined ? {} : { fromBytes: old.sizeBytes }),
-    ...(now === undefined ? {} : { toBytes: now.sizeBytes }),
-  };
-  if (old !== undefined && old.digest === now?.digest) return { path, kind, ...sizes, only: 'executable' };
+  const [fromBytes, toBytes] = [old?.sizeBytes, now?.sizeBytes];
+  const named = withoutUndefined<FileDifference>({ path, kind, fromBytes, toBytes });
+  if (old !== undefined && old.digest === now?.digest) return { ...named, only: 'executable' };
   // A file that came or went is all there, or all gone: its name says it.
-  if (kind !== 'changed') return { path, kind, ...sizes };
-  const largest = Math.max(old?.sizeBytes ?? 0, now?.sizeBytes ?? 0);
-  if (where.read === undefined) return { path, kind, ...sizes, noText: 'not wanted' };
-  if (where.room.lines <= 0) return { path, kind, ...sizes, noText: 'no room left' };
-  if (largest > maxTextBytes) return { path, kind, ...sizes, noText: 'too large' };
-  return { path, kind, ...sizes, ...textOf(where, path, where.read) };
+  if (kind !== 'changed') return named;
+  if (where.read === undefined) return { ...named, noText: 'not wanted' };
+  if (where.room.lines <= 0) return { ...named, noText: 'no room left' };
+  if (Math.max(fromBytes ?? 0, toBytes ?? 0) > maxTextBytes) return { ...named, noText: 'too large' };
+  return { ...named, ...textOf(where, path, where.read) };
 }
 
 function textOf(

@@ -102,27 +102,22 @@ export function standingDamage(state: ScrubState | undefined, { generation, tree
 }
 
 const firstRetryMs = 60_000;
-
-export interface NextLook {
-  readonly everyMs: number;
-  readonly nowMs: number;
-}
+/** A host that starts has better things to do at once. */
+const leastWaitMs = 10_000;
 
 /**
  * @returns milliseconds until the next look. After a repair that failed sooner: 1 min, doubling, never later than the
  *   interval. A clock that was set back makes nobody wait longer than one interval.
  */
-export function nextLookMs(state: ScrubState | undefined, { everyMs, nowMs }: NextLook): number {
+export function nextLookMs(
+  state: ScrubState | undefined,
+  { everyMs, nowMs }: { readonly everyMs: number; readonly nowMs: number },
+): number {
   if (state === undefined) return everyMs;
   const { failures, atMs } = state;
   const delayMs =
     failures === 0 ? everyMs : Math.min(everyMs, firstRetryMs * 2 ** Math.min(failures - 1, 20));
-  return Math.min(Math.max(atMs + delayMs - nowMs, minLookMs(everyMs)), delayMs);
-}
-
-/** A host that starts has better things to do at once. */
-function minLookMs(everyMs: number): number {
-  return Math.min(everyMs, 10_000);
+  return Math.min(Math.max(atMs + delayMs - nowMs, Math.min(everyMs, leastWaitMs)), delayMs);
 }
 
 /** The part of a look that the next state is made of. */

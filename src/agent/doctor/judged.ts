@@ -1,0 +1,36 @@
+// What a check of `writ doctor` comes to: how it is, in one line, and what to do next.
+import type { DoctorFinding } from '../../core/status/doctor.js';
+
+export type Judged = Omit<DoctorFinding, 'check'>;
+
+export function ok(text: string): Judged {
+  return { state: 'ok', text };
+}
+
+export function skip(text: string): Judged {
+  return { state: 'skip', text };
+}
+
+export function warn(text: string, next: string): Judged {
+  return { state: 'warn', text, next };
+}
+
+export function fail(text: string, next: string, code?: string): Judged {
+  return { state: 'FAIL', text, next, ...(code === undefined ? {} : { code }) };
+}
+
+/** What an error says of itself. */
+export interface Trouble {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+export function failOf({ message, hint, code }: Trouble): Judged {
+  return fail(message, hint, code);
+}
+
+/** @returns a finding for what its check could not look at */
+export function couldNotLook(why: string): Judged {
+  return warn(`could not be looked at: ${why}`, 'sudo writ doctor');
+}

@@ -1,0 +1,31 @@
+// What every subject of `writ doctor` is given, the host it looks at, and what it answers: its checks.
+import type { AgentConfig } from '../../core/config/config.js';
+import type { WritError } from '../../core/errors.js';
+import type { DoctorCheck } from '../../core/status/doctor.js';
+import type { StatusReport } from '../../core/status/status.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { AgentPlaces } from '../config/config-file.js';
+import { type Judged, skip } from './judged.js';
+
+export interface Patient {
+  readonly places: AgentPlaces;
+  /** Left out when it has a mistake: checks that need none go on. */
+  readonly config?: AgentConfig | undefined;
+  /** What `writ status` says, or why it cannot. */
+  readonly status: StatusReport | WritError;
+  readonly version: string;
+  readonly clock: Clock;
+  /** Where resolv.conf, hosts and profiles are. */
+  readonly etc: string;
+}
+
+/** In the order of the report; what a check throws is its finding. */
+export type Checks = readonly (readonly [DoctorCheck, () => Findings | Promise<Findings>])[];
+
+type Findings = Judged | readonly Judged[];
+
+export const withoutConfig = skip('waits for a configuration without a mistake');
+
+export function reportOf({ status }: Patient): StatusReport | undefined {
+  return status instanceof Error ? undefined : status;
+}
