@@ -56,7 +56,7 @@ async function askOnce(
     treePaths: new Map(bundles.map(({ selection, treePath }) => [selection.bundle.name, treePath])),
   });
   options.reports.push(...reports);
-  const refusals = new Map(blame(host, problems, bundles));
+  const refusals = blame(host, problems, bundles);
   const names = new Set(freshIn(bundles));
   // It stands over any verdict, and only what is new can be held back.
   for (const [bundle, error] of await changes()) {
@@ -70,18 +70,15 @@ function blame(
   host: Host,
   problems: ReadonlyMap<string, WritError>,
   bundles: readonly CandidateBundle[],
-): ReadonlyMap<string, WritError> {
+): Map<string, WritError> {
   const fresh = freshIn(bundles);
   const refusals = new Map<string, WritError>();
   // A refusal stands over what was broken or only waits, whoever said it.
   const weight = ({ kind }: WritError): number => (kind === 'rejected' ? 2 : kind === 'deferred' ? 0 : 1);
-  for (const level of [0, 1, 2]) {
-    for (const [group, error] of problems) {
-      if (weight(error) !== level) continue;
-      const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
-      const used = fresh.filter((name) => uses.includes(name));
-      for (const bundle of used.length > 0 ? used : fresh) refusals.set(bundle, error);
-    }
+  for (const [group, error] of [...problems].sort(([, one], [, other]) => weight(one) - weight(other))) {
+    const uses = host.config.workers.find((one) => one.name === group)?.uses ?? [];
+    const used = fresh.filter((name) => uses.includes(name));
+    for (const bundle of used.length > 0 ? used : fresh) refusals.set(bundle, error);
   }
   return refusals;
 }
@@ -96,10 +93,9 @@ function textOf(
 ): Pick<StepAnswer<unknown>, 'text' | 'verdict'> & { readonly text: string } {
   if (reports.length === 0) return { text: '', verdict: 'skip' };
   const change = { before: before.selections, after: after.selections };
-  const lines = reports.map(
-    ({ group, verdict }) =>
-      `${group}: ${verdict.kind === 'ok' ? 'ok' : `${verdict.kind} (${verdict.reason})`}`,
-  );
+  const lines = reports.map(({ group, verdict: { kind, reason } }) => {
+    return `${group}: ${kind === 'ok' ? 'ok' : `${kind} (${reason})`}`;
+  });
   const verdict = stepVerdict(change);
   const isWarned = verdict === 'ok' && reports.some((one) => one.verdict.kind === 'warned');
   return { text: failuresOr(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };

@@ -3,9 +3,6 @@
 // candidate than the one before.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import type { Logger } from '../../platform/telemetry/log.js';
-import type { Clock } from '../../platform/time/clock.js';
 import type { Generation } from '../generations/generations.js';
 import { type CandidateSandbox, confinedTo, type HookOptions } from '../hooks/hook.js';
 import type { CandidateView, ViewedTree } from '../hooks/policy-view.js';
@@ -15,7 +12,7 @@ import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { treeName } from '../state/paths.js';
 
-export interface CandidateContext {
+export interface CandidateContext extends Pick<Host, 'durable' | 'clock' | 'log'> {
   /** The candidate generation directory. */
   readonly candidatePath: string;
   /** The active generation directory; left out before the first activation. */
@@ -24,9 +21,6 @@ export interface CandidateContext {
   readonly confine?: CandidateSandbox;
   /** An existing private directory in staging. */
   readonly scratchRoot: string;
-  readonly durable: DurableFs;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly signal?: AbortSignal;
 }
 

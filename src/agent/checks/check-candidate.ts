@@ -20,15 +20,15 @@ export function checkStep(
   return { text: lines.join('\n'), verdict: isWarned ? 'warn' : verdict };
 }
 
-export function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
+function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
   const what = `${bundle}: ${name}`;
   if (verdict.kind === 'ok') return [`${what}: ok`];
   if (verdict.kind === 'warned') return [`${what}: warn (${verdict.reason})`];
   const output = text.split('\n').filter((line) => line.trim() !== '');
-  return [`${what}: FAIL (${verdict.reason})`, ...output.slice(0, maxCheckOutputLines)];
+  return [`${what}: FAIL (${verdict.reason})`, ...output.slice(0, maxOutputLines)];
 }
 
-export const maxCheckOutputLines = 5;
+const maxOutputLines = 5;
 
 export interface CheckedCandidate {
   /** The refused ones are held back. */
@@ -55,19 +55,20 @@ export async function checkAll(
   while (taken(left).length > 0) {
     const candidatePath = join(options.staging, `candidate-${built}`);
     built += 1;
-    const refusals = await checkOnce(host, left, options, { candidatePath, checks });
+    const { reports, refusals } = await checkOnce(host, left, options, candidatePath);
+    checks.push(...reports);
     if (refusals.size === 0) return { selections: left, checks, candidatePath, built };
     left = holdBack(host, left, refusals);
   }
   return { selections: left, checks, built };
 }
 
-export async function checkOnce(
+async function checkOnce(
   host: Host,
   selections: readonly Selection[],
   options: CheckAllOptions,
-  { candidatePath, checks }: { readonly candidatePath: string; readonly checks: CheckReport[] },
-): Promise<ReadonlyMap<string, WritError>> {
+  candidatePath: string,
+): Promise<{ reports: readonly CheckReport[]; refusals: ReadonlyMap<string, WritError> }> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
   host.durable.makeDirectory('check.candidate', candidatePath, 0o755);
   for (const { selection, treePath } of bundles) {
@@ -75,22 +76,18 @@ export async function checkOnce(
   }
   const { reports, problems } = await runChecks({
     ...candidateContext(host, candidatePath, bundles, options),
-    bundles: bundles.map(({ selection, treePath, manifest, staged }) => ({
-      config: selection.bundle,
-      treePath,
-      manifest,
-      changed: staged !== undefined,
-    })),
+    bundles: bundles.map(({ selection, treePath, manifest, staged }) => {
+      return { config: selection.bundle, treePath, manifest, changed: staged !== undefined };
+    }),
   });
-  checks.push(...reports);
-  return blameNewBundles(problems, bundles);
+  return { reports, refusals: blameNewBundles(problems, bundles) };
 }
 
 /**
  * A check of an unchanged bundle can only have failed because of what is new beside it: then every new bundle is
  * refused, for nobody knows which it was, and the active one stays as it is.
  */
-export function blameNewBundles(
+function blameNewBundles(
   problems: ReadonlyMap<string, WritError>,
   bundles: readonly CandidateBundle[],
 ): ReadonlyMap<string, WritError> {

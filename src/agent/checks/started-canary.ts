@@ -32,14 +32,18 @@ export async function runStartedCanary(
   const scratch = durable.makeScratch('canary.scratch', join(scratchRoot, 'canary-'));
   const ending = new AbortController();
   using joined = joinSignals(ending.signal, options.signal);
-  const worker = follow(runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) }));
+  let said: Answer | undefined;
+  const run = runHook({ ...options, scratch, signal: joined.signal, hook: outliving(canary) });
+  const end = run.catch(broken).then((report) => {
+    said = report;
+  });
   try {
-    const { verdict, text } = await askUntilYes(canary, { ...options, scratch }, worker);
+    const { verdict, text } = await askUntilYes(canary, { ...options, scratch }, () => said);
     return { verdict, text, durationMs: clock.monotonicMs() - begunMs };
   } finally {
     // Its whole group, and under the sandbox everything that it has started.
     ending.abort();
-    await worker.end;
+    await end;
     removeScratch('canary.remove', durable, scratch);
   }
 }
@@ -49,24 +53,10 @@ function outliving({ start, timeoutMs }: StartedCanary): HookConfig {
   return { ...start, timeoutMs: 2 * timeoutMs + askAgainMs };
 }
 
-interface Followed {
-  readonly end: Promise<void>;
-  /** What it said, once it has ended. */
-  ended(): Answer | undefined;
-}
-
-function follow(run: Promise<HookReport>): Followed {
-  let said: Answer | undefined;
-  const end = run.then(
-    (report) => {
-      said = report;
-    },
-    (error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      said = { verdict: { kind: 'broken', reason }, text: reason };
-    },
-  );
-  return { end, ended: () => said };
+/** A command that could not even be run has no verdict. */
+function broken(error: unknown): Answer {
+  const reason = error instanceof Error ? error.message : String(error);
+  return { verdict: { kind: 'broken', reason }, text: reason };
 }
 
 type Answer = Pick<HookReport, 'verdict' | 'text'>;
@@ -74,7 +64,7 @@ type Answer = Pick<HookReport, 'verdict' | 'text'>;
 async function askUntilYes(
   canary: StartedCanary,
   { clock, ...hookOptions }: StartedCanaryOptions & Pick<HookOptions, 'scratch'>,
-  worker: Followed,
+  whatWorkerSaid: () => Answer | undefined,
 ): Promise<Answer> {
   const { signal } = hookOptions;
   const endMs = clock.monotonicMs() + canary.timeoutMs;
@@ -86,7 +76,7 @@ async function askUntilYes(
     const isYes = last.verdict.kind === 'ok' || last.verdict.kind === 'warned';
     // A yes of a worker that is dead by now is a yes of somebody else, or was its last word.
     if (isYes) await clock.sleep(askAgainMs, signal);
-    const ended = worker.ended();
+    const ended = whatWorkerSaid();
     if (ended !== undefined) return { verdict: verdictOfTheDead(ended.verdict), text: ended.text };
     if (isYes || last.verdict.kind === 'deferred') return last;
     await clock.sleep(Math.min(askAgainMs, Math.max(endMs - clock.monotonicMs(), 0)), signal);

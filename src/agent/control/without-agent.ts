@@ -27,7 +27,7 @@ import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
-import { awaitWorkers } from '../notify/await-workers.js';
+import { awaitWorkers } from '../notify/membership.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import { repairNow } from '../select/pause.js';

@@ -34,15 +34,16 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   const look = async (): Promise<Means | undefined> => {
     const result = await findMeans(searchPath, findGroups);
     const before = status.state;
-    status = { mode, ...('lack' in result ? shown(result.lack) : inForce(result.means)) };
+    status =
+      'certain' in result ? { mode, state: result.state, reason: result.reason } : inForce(mode, result);
     if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
-    if (!('lack' in result)) {
-      found = result.means;
-      hasWorked = true;
-    } else if (mode === 'required' || hasWorked || result.lack.certain === 'no') {
+    if ('certain' in result) {
       // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
-      throw lackError(result.lack);
+      if (mode === 'required' || hasWorked || result.certain === 'no') throw lackError(result);
+      return undefined;
     }
+    hasWorked = true;
+    found = result;
     return found;
   };
   return {
@@ -61,18 +62,15 @@ interface Lack {
   readonly certain: 'yes' | 'no';
 }
 
-function shown({ state, reason }: Lack): Omit<SandboxStatus, 'mode'> {
-  return { state, reason };
-}
-
 function lackError({ state, reason }: Lack): WritError {
   const code = state === 'missing' ? 'SANDBOX_MISSING' : 'SANDBOX_BROKEN';
   return new WritError(code, `no command can be confined: ${reason}`, { facts: { reason } });
 }
 
 /** How each bound is really kept, for people who have to know. */
-function inForce({ isRoot, userNamespace, groups }: Means): Omit<SandboxStatus, 'mode'> {
+function inForce(mode: SandboxMode, { isRoot, userNamespace, groups }: Means): SandboxStatus {
   return {
+    mode,
     state: 'on',
     user: isRoot ? 'nobody' : 'agent',
     userNamespace,
@@ -84,31 +82,23 @@ function inForce({ isRoot, userNamespace, groups }: Means): Omit<SandboxStatus, 
 async function findMeans(
   searchPath: string,
   findGroups: NonNullable<SandboxOptions['findGroups']>,
-): Promise<{ means: Means } | { lack: Lack }> {
+): Promise<Means | Lack> {
   const programs: BoxPrograms = {
     bwrap: findProgram('bwrap', searchPath),
     prlimit: findProgram('prlimit', searchPath),
     setpriv: findProgram('setpriv', searchPath),
   };
   const missing = Object.values(programs).filter((path) => !path.startsWith('/'));
-  if (missing.length > 0) {
-    return { lack: { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` } };
-  }
+  if (missing.length > 0)
+    return { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` };
   const isRoot = process.getuid?.() === 0;
-  const known = { programs, isRoot, limits: readProcessLimits() };
-  const tried = await tryBoth({ ...known, userNamespace: 'yes' });
-  if ('lack' in tried) return tried;
+  const whole: Means = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
+  const lack = await tryOnce(whole);
+  // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
+  const means: Means = lack === undefined ? whole : { ...whole, userNamespace: 'no' };
+  if (lack !== undefined && (!isRoot || (await tryOnce(means)) !== undefined)) return lack;
   const groups = await findGroups();
-  return { means: { ...tried.means, ...(groups === undefined ? {} : { groups }) } };
-}
-
-/** Root can confine a command without: it sees other users then, and its processes are counted with theirs. */
-async function tryBoth(whole: Means): Promise<{ means: Means } | { lack: Lack }> {
-  const failure = await tryOnce(whole);
-  if (failure === undefined) return { means: whole };
-  const plain: Means = { ...whole, userNamespace: 'no' };
-  if (whole.isRoot && (await tryOnce(plain)) === undefined) return { means: plain };
-  return { lack: failure };
+  return groups === undefined ? means : { ...means, groups };
 }
 
 /** @returns its absolute path, or its name where it is not there */

@@ -1,13 +1,14 @@
 // Who lives, who has died of a generation, and who is started again on the way back. Sees only what drivers can see: a
 // worker of which nobody knows is neither.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import { isWritError, WritError } from '../../core/errors.js';
+import { isWritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { tellWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
 import {
+  hasAnswered,
   type Member,
   mapBounded,
   maxParallelTells,
@@ -70,8 +71,7 @@ export async function lookAfter(
 ): Promise<WorkerResult[]> {
   const watched = (result: WorkerResult): Driver | undefined => {
     const driver = groups.find((one) => one.config.name === result.group)?.driver;
-    const hasAnswered = result.state === 'told' || result.state === 'confirmed';
-    return hasAnswered && driver?.liveness !== undefined ? driver : undefined;
+    return hasAnswered(result) && driver?.liveness !== undefined ? driver : undefined;
   };
   if (results.some((one) => one.state === 'told' && watched(one) !== undefined))
     await clock.sleep(dyingMs, signal);
@@ -101,10 +101,9 @@ export async function doubtReplaced(
     for (const { worker, process } of members) now.set(workerKey(group.config.name, worker), process);
   }
   return results.map((result): WorkerResult => {
-    const { process, state } = result;
+    const { process } = result;
     const known = now.get(workerKey(result.group, result.worker)) ?? process;
-    const hasAnswered = state === 'confirmed' || state === 'told';
-    if (!hasAnswered || process === undefined || known === process) return result;
+    if (!hasAnswered(result) || process === undefined || known === process) return result;
     return { ...result, state: 'unreachable', text: `answered, and is another process now: ${result.text}` };
   });
 }
@@ -131,38 +130,28 @@ export interface ReviveOptions {
  */
 export async function revive(
   results: readonly WorkerResult[],
-  { groups, target, clock }: ReviveOptions,
+  options: ReviveOptions,
 ): Promise<WorkerResult[]> {
   const after: WorkerResult[] = [];
-  for (const result of results) {
-    const group = groups.find((one) => one.config.name === result.group);
-    after.push(
-      group !== undefined && (await isToRevive(group, result)) ? await restart(group, result) : result,
-    );
-  }
+  for (const result of results) after.push(await revived(result, options));
   const refused = after.filter((one) => one.state === 'refused');
   if (refused.length > 0) throw refusal('WORKER_REFUSED', refused, after);
   const gone = after.filter((one, index) => one.state === 'unreachable' && one !== results[index]);
   if (gone.length > 0) throw refusal('WORKER_DIED', gone, after);
   return after;
-
-  async function restart(
-    { driver, config }: WorkerGroup,
-    { worker, text }: WorkerResult,
-  ): Promise<WorkerResult> {
-    if (driver === undefined) throw new WritError('INTERNAL', `group ${config.name} has no driver`);
-    const timeoutMs = config.reset?.timeoutMs ?? 0;
-    const answer = await tellWorker(driver, worker, { verb: 'restart', target, timeoutMs });
-    const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
-    return workerResult(config.name, worker, said, target.generation, clock.nowMs());
-  }
 }
 
-async function isToRevive(
-  { driver, config }: WorkerGroup,
-  { state, worker }: WorkerResult,
-): Promise<boolean> {
-  if (config.onDead !== 'restart' || driver?.restart === undefined) return false;
-  if (state === 'refused') return true;
-  return state === 'unreachable' && (await livenessOf(driver, worker)) === 'dead';
+async function revived(
+  result: WorkerResult,
+  { groups, target, clock }: ReviveOptions,
+): Promise<WorkerResult> {
+  const { group, worker, text, state } = result;
+  const { driver, config } = groups.find((one) => one.config.name === group) ?? {};
+  if (config?.onDead !== 'restart' || driver?.restart === undefined) return result;
+  const isDead = state === 'unreachable' && (await livenessOf(driver, worker)) === 'dead';
+  if (state !== 'refused' && !isDead) return result;
+  const timeoutMs = config.reset?.timeoutMs ?? 0;
+  const answer = await tellWorker(driver, worker, { verb: 'restart', target, timeoutMs });
+  const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
+  return workerResult(group, worker, said, target.generation, clock.nowMs());
 }

@@ -1,10 +1,14 @@
-// Who is there just now: the sets of all groups read anew and laid over the ledger. A worker that appears, or that is
-// another process than the one that answered, is `waiting`; one that is gone is kept for a while. Tells nobody.
-import { WritError } from '../../core/errors.js';
+// Who is there just now: the sets of all groups read again and laid over the ledger. A worker that appears, or that is
+// another process than the one that answered, is `waiting`; one that is gone is kept for a while. Also who must be waited
+// for, and whom a new configuration lets use what it was not told of. Tells nobody.
+import { orUndefined, WritError } from '../../core/errors.js';
+import { concernsGroup } from '../../core/release/affected-groups.js';
+import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { withoutDead } from './dead-workers.js';
-import { type Member, readMembers, workerKey } from './worker-groups.js';
+import { changesTo } from './notify-verbs.js';
+import { hasAnswered, type Member, readMembers, workerKey } from './worker-groups.js';
 import { groupOf, isDue, waiting, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
@@ -15,8 +19,7 @@ const maxGone = 256;
 export interface SetsOptions {
   /** Number of the active generation: what a worker that appears is to use. */
   readonly active: number;
-  /** Only these; all of them when it is left out. */
-  readonly groups?: readonly WorkerGroup[];
+  readonly groups: readonly WorkerGroup[];
   /** Who is asked whether it lives, though its driver lists it: everybody who answered, or only who was gone. */
   readonly doubt: 'the-answered' | 'the-gone';
 }
@@ -26,7 +29,7 @@ export interface SetsOptions {
  * @returns how long each took, in milliseconds by the names of the groups
  */
 export async function readSets(host: Host, options: SetsOptions): Promise<ReadonlyMap<string, number>> {
-  const { active, groups = host.groups, doubt } = options;
+  const { active, groups, doubt } = options;
   const { workers: known } = host.ledger.read();
   const tookMs = new Map<string, number>();
   const begunMs = host.clock.monotonicMs();
@@ -34,38 +37,31 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     groups.map(async (group) => {
       const members = await readLiving(group, { known, doubt });
       tookMs.set(group.config.name, host.clock.monotonicMs() - begunMs);
-      return [group.config.name, members] as const;
+      return [group, members] as const;
     }),
   );
   // Read before, written after: an answer that came meanwhile must not be lost.
   const before = host.ledger.read();
-  const look = { active, nowMs: host.clock.nowMs() };
-  const sets = new Map(found);
-  const workers = { ...configured(host, before.workers) };
+  const nowMs = host.clock.nowMs();
+  const workers = configured(host, before.workers);
   const unread: Record<string, UnreadSet> = { ...before.unreadSets };
-  for (const [name, members] of sets) {
+  for (const [{ config, driver }, members] of found) {
+    const { name } = config;
     if (members instanceof WritError) {
-      unread[name] = { text: members.message, sinceMs: unread[name]?.sinceMs ?? look.nowMs };
+      unread[name] = { text: members.message, sinceMs: unread[name]?.sinceMs ?? nowMs };
       continue;
     }
     delete unread[name];
-    const driver = groups.find((one) => one.config.name === name)?.driver;
     const mayCome = (driver?.mayComeForMs?.() ?? 0) > 0;
-    const own = { ...look, mayReplace: driver?.keepsProcess !== 'yes', mayCome };
-    for (const [key, entry] of Object.entries(setOf(name, members, { workers, look: own }))) {
-      if (entry === undefined) delete workers[key];
-      else workers[key] = entry;
-    }
+    const look = { active, nowMs, mayCome, mayReplace: driver?.keepsProcess !== 'yes' };
+    layOver(workers, { group: name, members, look });
+    for (const key of longestGone(name, workers)) delete workers[key];
   }
-  for (const name of sets.keys()) for (const key of longestGone(name, workers)) delete workers[key];
   const { unreadSets: _, ...ledger } = before;
   const names = host.groups.map((one) => one.config.name);
   const left = Object.entries(unread).filter(([name]) => names.includes(name));
-  host.ledger.write({
-    ...ledger,
-    workers,
-    ...(left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) }),
-  });
+  const unreadSets = left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) };
+  host.ledger.write({ ...ledger, workers, ...unreadSets });
   return tookMs;
 }
 
@@ -79,14 +75,13 @@ async function readLiving(
   return withoutDead(group, members, ({ worker, process }) => {
     const entry = known[workerKey(group.config.name, worker)];
     if (entry === undefined || entry.goneAtMs !== undefined) return true;
-    const hasAnswered = entry.state === 'confirmed' || entry.state === 'told';
     // Who is another process by now is told, and shows itself so.
-    return doubt === 'the-answered' && hasAnswered && (entry.process ?? process) === process;
+    return doubt === 'the-answered' && hasAnswered(entry) && (entry.process ?? process) === process;
   });
 }
 
 /** A group that is not configured any more, or tells nobody, has no workers. */
-function configured(host: Host, workers: Ledger['workers']): Ledger['workers'] {
+function configured(host: Host, workers: Ledger['workers']): Workers {
   const names = host.groups.filter((one) => one.driver !== undefined).map((one) => one.config.name);
   return Object.fromEntries(Object.entries(workers).filter(([key]) => names.includes(groupOf(key))));
 }
@@ -100,22 +95,24 @@ interface Look {
   readonly mayCome: boolean;
 }
 
-/** @returns what has changed in one set; undefined for who is forgotten */
-function setOf(
-  group: string,
-  members: readonly Member[],
-  { workers, look }: { readonly workers: Ledger['workers']; readonly look: Look },
-): Record<string, WorkerLedger | undefined> {
-  const there = new Map(members.map((one) => [one.worker, one]));
-  const changes: Record<string, WorkerLedger | undefined> = {};
+type Workers = Record<string, WorkerLedger>;
+
+/** Changes the entries of one set to what is there now; who is gone for long is forgotten. */
+function layOver(
+  workers: Workers,
+  { group, members, look }: { group: string; members: readonly Member[]; look: Look },
+): void {
+  const there = new Set(members.map((one) => one.worker));
   for (const [key, entry] of Object.entries(workers)) {
-    if (groupOf(key) === group && !there.has(workerOf(key))) changes[key] = gone(entry, look);
+    if (groupOf(key) !== group || there.has(workerOf(key))) continue;
+    const left = gone(entry, look);
+    if (left === undefined) delete workers[key];
+    else workers[key] = left;
   }
   for (const { worker, process } of members) {
     const key = workerKey(group, worker);
-    changes[key] = present(workers[key], process, look);
+    workers[key] = present(workers[key], process, look);
   }
-  return changes;
 }
 
 /** @returns keys of those that are too many */
@@ -157,12 +154,67 @@ const replacedWithinMs = 15_000;
  * A daemon that replaces its own process at a tell would be told for ever: who appears right behind its answer is the one
  * that answered, and has read what is active at its start.
  */
-function isReplacedByTell({ state, toldAtMs }: WorkerLedger, nowMs: number): boolean {
-  const hasAnswered = state === 'told' || state === 'confirmed';
-  return hasAnswered && toldAtMs !== undefined && toldAtMs <= nowMs && nowMs - toldAtMs <= replacedWithinMs;
+function isReplacedByTell(entry: WorkerLedger, nowMs: number): boolean {
+  const { toldAtMs } = entry;
+  return (
+    hasAnswered(entry) && toldAtMs !== undefined && toldAtMs <= nowMs && nowMs - toldAtMs <= replacedWithinMs
+  );
 }
 
 /** A process that its driver can tell from another. */
 function isNamed(process: string): boolean {
   return !process.endsWith(':');
+}
+
+const lookAgainMs = 50;
+
+/**
+ * Workers that come to the agent by themselves: where a command without an agent opens their socket, they need a moment to
+ * find it. Waits for those that are known, or a pull would move the policy without them.
+ * Resolves when all that were there have come again, or their time for it is over. Never rejects for what workers do.
+ */
+export async function awaitWorkers(
+  host: Pick<Host, 'groups' | 'ledger' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = host;
+  for (const group of host.groups) {
+    const endMs = clock.monotonicMs() + (group.driver?.mayComeForMs?.() ?? 0);
+    while (clock.monotonicMs() < endMs && !signal.aborted && (await isSomebodyMissing(host, group)))
+      await clock.sleep(lookAgainMs, signal);
+  }
+}
+
+async function isSomebodyMissing({ ledger }: Pick<Host, 'ledger'>, group: WorkerGroup): Promise<boolean> {
+  const members = await readMembers(group);
+  if (!Array.isArray(members)) return false;
+  const there = new Set(members.map((one) => one.worker));
+  return Object.entries(ledger.read().workers).some(
+    ([key, { goneAtMs }]) =>
+      groupOf(key) === group.config.name && goneAtMs === undefined && !there.has(workerOf(key)),
+  );
+}
+
+/**
+ * A new configuration may let a group use files that an earlier move changed without telling it. Makes workers due that
+ * were told of another generation than the active one, where what their group uses differs.
+ */
+export function noteNewlyConcerned(host: Host): void {
+  // A link that cannot be read is the cycle's to say.
+  const active = orUndefined(() => activeGenerationNumber(host.paths));
+  if (active === undefined) return;
+  const ledger = host.ledger.read();
+  const older = Object.entries(ledger.workers).filter(([, one]) => one.wanted !== active);
+  const changedSince = changesTo(host, active);
+  const concerned = older.filter(([key, { wanted }]) => {
+    const group = host.config.workers.find((one) => one.name === groupOf(key));
+    if (group === undefined) return false;
+    const changed = changedSince(wanted);
+    // Where a generation cannot be compared any more nobody knows: such a worker is told.
+    return changed === undefined || concernsGroup(group, changed);
+  });
+  if (concerned.length === 0) return;
+  const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };
+  const due = concerned.map(([key, entry]): [string, WorkerLedger] => [key, waiting(entry, now)]);
+  host.ledger.write({ ...ledger, workers: { ...ledger.workers, ...Object.fromEntries(due) } });
 }

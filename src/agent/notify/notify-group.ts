@@ -4,12 +4,14 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
 import type { VerbOf } from './notify-verbs.js';
 import {
+  hasAnswered,
   type Member,
   mapBounded,
   maxParallelTells,
@@ -56,7 +58,7 @@ export interface GroupTelling {
   readonly results: readonly WorkerResult[];
   readonly noes: readonly No[];
   /** What the proof of a rolling step said. */
-  readonly failure?: WritError;
+  readonly failure?: WritError | undefined;
   /** WORKER_UNREACHABLE: nobody could say who the workers are. */
   readonly unlisted?: WritError;
 }
@@ -69,18 +71,23 @@ export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions)
 
 type Telling = TellOptions & { readonly stop: AbortController };
 
+interface OneGroup {
+  readonly group: WorkerGroup;
+  readonly driver: Driver;
+  readonly options: Telling;
+  /** Monotonic: when the time of the group is over. */
+  readonly endMs: number;
+}
+
 async function tellGroup(group: WorkerGroup, options: Telling): Promise<GroupTelling> {
   const { driver, config } = group;
   const silent = { group, members: [], results: [], noes: [] };
   if (driver === undefined || config.reset === undefined) return silent;
   const members = await readMembers(group);
   if (members instanceof WritError) return { ...silent, unlisted: members };
-  const { deadlineMs } = config.reset;
-  const worker: OneWorker = {
-    ...{ group, driver, options },
-    ...(deadlineMs === undefined ? {} : { endMs: options.clock.monotonicMs() + deadlineMs }),
-  };
-  const told = await tellInSteps(worker, workersToTell(group, members, options));
+  const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset;
+  const endMs = options.clock.monotonicMs() + deadlineMs;
+  const told = await tellInSteps({ group, driver, options, endMs }, workersToTell(group, members, options));
   return { group, members: members.map((one) => one.worker), ...told };
 }
 
@@ -104,31 +111,30 @@ function workersToTell(
 }
 
 async function tellInSteps(
-  worker: OneWorker,
+  one: OneGroup,
   workers: readonly Told[],
 ): Promise<Pick<GroupTelling, 'results' | 'noes' | 'failure'>> {
-  const { group, options } = worker;
+  const { group, options } = one;
+  const { rolling = Number.POSITIVE_INFINITY } = group.config;
   const left = inOrder(group, workers, options);
   const all: Said[] = [];
   let failure: WritError | undefined;
   while (left.length > 0 && !options.stop.signal.aborted) {
-    const { rolling = Number.POSITIVE_INFINITY } = group.config;
-    const isCanary = Number.isFinite(rolling) && !all.some(hasAnswered);
+    const isCanary = Number.isFinite(rolling) && !all.some(({ result }) => hasAnswered(result));
     const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
-    const said = await mapBounded(batch, maxParallelTells, (one) => tellOne(worker, one));
+    const said = await mapBounded(batch, maxParallelTells, (worker) => tellOne(one, worker));
     all.push(...said);
-    failure = said.some((one) => one.no !== undefined) ? undefined : await proofOf(worker, said, left.length);
+    const isNo = said.some(({ no }) => no !== undefined);
+    failure = isNo || left.length === 0 ? undefined : await proofOf(one, said);
     // The next ones keep what they have.
-    if (failure !== undefined || said.some((one) => one.no !== undefined)) options.stop.abort();
-    else if (said.some((one) => one.lost === 'yes')) left.length = 0;
+    if (isNo || failure !== undefined) options.stop.abort();
+    else if (said.some(({ lost }) => lost === 'yes')) left.length = 0;
   }
   const noes = all.flatMap(({ no, result }) => (no === undefined ? [] : [{ code: no, result }]));
-  return { results: all.map((one) => one.result), noes, ...(failure === undefined ? {} : { failure }) };
+  return { results: all.map(({ result }) => result), noes, failure };
 }
 
-interface Wanted extends Told {
-  readonly verb: TellVerb;
-}
+type Wanted = Told & { readonly verb: TellVerb };
 
 /** Rules are read in a moment: who is restarted comes last. */
 function inOrder(group: WorkerGroup, workers: readonly Told[], { verbOf }: Telling): Wanted[] {
@@ -145,32 +151,16 @@ function stepSize([first, ...others]: readonly Wanted[], atMost: number): number
   return Math.min(1 + others.filter((one) => one.verb === 'reset').length, atMost);
 }
 
-function hasAnswered({ result }: Said): boolean {
-  return result.state === 'confirmed' || result.state === 'told';
-}
-
-async function proofOf(
-  { group, options }: OneWorker,
-  said: readonly Said[],
-  left: number,
-): Promise<WritError | undefined> {
-  const results = said.filter(hasAnswered).map((one) => one.result);
-  if (left === 0 || results.length === 0 || options.prove === undefined) return undefined;
+async function proofOf({ group, options }: OneGroup, said: readonly Said[]): Promise<WritError | undefined> {
+  const results = said.map(({ result }) => result).filter(hasAnswered);
+  if (results.length === 0) return undefined;
   try {
-    await options.prove(group, results);
+    await options.prove?.(group, results);
     return undefined;
   } catch (error) {
     if (isWritError(error)) return error;
     throw error;
   }
-}
-
-interface OneWorker {
-  readonly group: WorkerGroup;
-  readonly driver: Driver;
-  readonly options: Telling;
-  /** Monotonic: when the time of the group is over. */
-  readonly endMs?: number;
 }
 
 interface Said {
@@ -180,7 +170,7 @@ interface Said {
   readonly lost?: 'yes';
 }
 
-async function tellOne(one: OneWorker, { worker, verb, process }: Wanted): Promise<Said> {
+async function tellOne(one: OneGroup, { worker, verb, process }: Wanted): Promise<Said> {
   const { group, driver, options } = one;
   const key = workerKey(group.config.name, worker);
   const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
@@ -205,10 +195,9 @@ const retryMs = 500;
 
 /** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
 async function ask(
-  one: OneWorker,
+  { group, driver, options, endMs }: OneGroup,
   { worker, verb }: Wanted,
 ): Promise<{ answer: Answer; verb: TellVerb | 'none' }> {
-  const { group, driver, options } = one;
   const { clock, signal, target } = options;
   // Who is down reads the policy when it starts; to start it is not ours to decide.
   const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
@@ -217,7 +206,7 @@ async function ask(
   const { timeoutMs = 0, retry = 0 } = group.config.reset ?? {};
   options.onTell?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
-    const leftMs = one.endMs === undefined ? timeoutMs : Math.min(timeoutMs, one.endMs - clock.monotonicMs());
+    const leftMs = Math.min(timeoutMs, endMs - clock.monotonicMs());
     if (leftMs <= 0) return { answer: unreachable('the time for its group is over'), verb: 'none' };
     const ending = signal === undefined ? {} : { signal };
     const answer = await tellWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
@@ -225,8 +214,4 @@ async function ask(
     if (isFinal || (await livenessOf(driver, worker)) === 'dead') return { answer, verb };
     await clock.sleep(retryMs, signal);
   }
-}
-
-function unreachable(text: string): Answer {
-  return { kind: 'unreachable', text };
 }

@@ -94,8 +94,7 @@ export function tellWorkers(host: Host, context: TellContext): Promise<GroupTell
   return tellGroups(context.groups, {
     ...{ target, nextTell, signal, only, clock: host.clock },
     prove: async ({ config }, results) => {
-      if (proofs !== 'last' && asksEach(config.probe))
-        await probeEach(host, config, { ...context, told: results });
+      if (proofs !== 'last' && asksEach(config.probe)) await probeEach(host, config, context, results);
     },
     ...manner,
   });
@@ -160,6 +159,6 @@ export function judgeProof(
     .filter(
       ({ config }) => config.confirm === 'required' && unproven.some((one) => one.group === config.name),
     )
-    .map(({ config }) => problemOf(workerUnconfirmed(config.name)));
+    .map(({ config }) => workerUnconfirmed(config.name));
   return { results: proven, problems, confirmed: proven.every((one) => one.state === 'confirmed') };
 }

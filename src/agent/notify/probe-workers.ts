@@ -9,9 +9,9 @@ import type { HookReport } from '../hooks/hook.js';
 import { hookError } from '../hooks/hook-error.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
-import type { Host, WorkerGroup } from '../state/host.js';
+import type { Host } from '../state/host.js';
 import type { TellContext } from './notify-context.js';
-import { readMembers, workerKey } from './worker-groups.js';
+import { workerKey } from './worker-groups.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
 export function groupHook(
@@ -50,23 +50,20 @@ export function requireNoNo(
 
 /**
  * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
- * @param told those that answered, where that is known: who could not be reached is not asked
+ * @param told those that were told: who could not be reached is not asked
  * @returns names of the groups, and keys of the workers, that the probe saw using this generation
  * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
  */
 export async function runProbes(
   host: Host,
   context: TellContext,
-  told?: readonly WorkerResult[],
+  told: readonly WorkerResult[],
 ): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
-  for (const group of context.groups) {
-    const { config } = group;
-    if (config.probe === undefined) continue;
+  for (const { config } of context.groups) {
     if (asksEach(config.probe)) {
-      const own = told ?? (await listed(group, context));
-      for (const key of await probeEach(host, config, { ...context, told: own })) seen.add(key);
-    } else if (told === undefined || hasAnswer(config, told)) {
+      for (const key of await probeEach(host, config, context, told)) seen.add(key);
+    } else if (config.probe !== undefined && hasAnswer(config, told)) {
       if (await showsIt(host, config, context)) seen.add(config.name);
     }
   }
@@ -100,15 +97,6 @@ function hasAnswer({ name, reset }: WorkerGroupConfig, told: readonly WorkerResu
   return reset === undefined || told.some((one) => one.group === name && one.state !== 'unreachable');
 }
 
-type Named = Pick<WorkerResult, 'group' | 'worker'>;
-
-async function listed(group: WorkerGroup, { only }: TellContext): Promise<Named[]> {
-  const members = await readMembers(group);
-  if (members instanceof WritError) return [];
-  const named = members.map(({ worker }) => ({ group: group.config.name, worker }));
-  return named.filter((one) => only?.has(workerKey(one.group, one.worker)) ?? true);
-}
-
 /** True for a probe that asks each worker. */
 export function asksEach(probe: ProbeConfig | undefined): boolean {
   return probe?.run.some((argument) => argument.includes(workerPlaceholder)) ?? false;
@@ -120,10 +108,11 @@ const workerPlaceholder = '{worker}';
 export async function probeEach(
   host: Host,
   config: WorkerGroupConfig,
-  context: TellContext & { readonly told: readonly (Named & { readonly state?: WorkerResult['state'] })[] },
+  context: TellContext,
+  told: readonly WorkerResult[],
 ): Promise<string[]> {
   const seen: string[] = [];
-  for (const { group, worker, state } of context.told) {
+  for (const { group, worker, state } of told) {
     if (group !== config.name || state === 'unreachable') continue;
     if (await showsIt(host, config, context, worker)) seen.push(workerKey(group, worker));
   }

@@ -3,19 +3,13 @@
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readBootId } from '../../platform/process/boot-id.js';
-import type { Logger } from '../../platform/telemetry/log.js';
-import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
 import type { WorkerGroup } from '../state/host.js';
+import type { WorkerLedger } from '../state/ledger.js';
 
-export interface GroupOptions {
+export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
-  readonly runDirectory: string;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly durable: DurableFs;
   /** A worker answered outside a tell: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
 }
@@ -26,32 +20,21 @@ export interface GroupOptions {
  */
 export function createWorkerGroups(
   configs: readonly WorkerGroupConfig[],
-  options: GroupOptions,
+  { kinds, ...options }: GroupOptions,
 ): WorkerGroup[] {
   return configs.map((config): WorkerGroup => {
-    const { reset } = config;
+    const { reset, name: group } = config;
     if (reset === undefined) return { config };
-    const kind = options.kinds.find((one) => one.name === reset.driver);
+    const kind = kinds.find((one) => one.name === reset.driver);
     if (kind === undefined)
-      throw new WritError('CONFIG_INVALID', `group ${config.name}: no driver ${reset.driver}`);
-    return { config, driver: kind.create(reset.options, driverContext(config, options)) };
-  });
-}
-
-function driverContext(config: WorkerGroupConfig, options: GroupOptions): DriverContext {
-  const { log, runDirectory, clock, durable } = options;
-  return {
-    group: config.name,
-    log,
-    runDirectory,
-    clock,
-    durable,
-    onLateAnswer: (worker, generation, answer, identity) =>
+      throw new WritError('CONFIG_INVALID', `group ${group}: no driver ${reset.driver}`);
+    const onLateAnswer: DriverContext['onLateAnswer'] = (worker, generation, answer, identity) =>
       options.onLateAnswer({
-        ...workerResult(config.name, worker, answer, generation, clock.nowMs()),
+        ...workerResult(group, worker, answer, generation, options.clock.nowMs()),
         ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
-      }),
-  };
+      });
+    return { config, driver: kind.create(reset.options, { ...options, group, onLateAnswer }) };
+  });
 }
 
 /** A worker's name in the ledger and in messages. */
@@ -106,6 +89,11 @@ export function workerResult(
   atMs: number,
 ): WorkerResult {
   return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
+}
+
+/** It has taken a generation over, or said nothing against it. */
+export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
+  return state === 'told' || state === 'confirmed';
 }
 
 /** As Promise.all, so many at a time. */

@@ -4,7 +4,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import type { VerbOf } from './notify-verbs.js';
-import { workerKey } from './worker-groups.js';
+import { hasAnswered, workerKey } from './worker-groups.js';
 
 const maxTextCharacters = 500;
 const firstDelayMs = 5000;
@@ -49,16 +49,17 @@ export function waiting(
   now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
 ): WorkerLedger {
   const { confirmed, process, goneAtMs, owed } = known ?? {};
-  return {
-    wanted: now.wanted,
-    state: 'waiting',
-    text: now.text,
-    atMs: now.nowMs,
-    ...(confirmed === undefined ? {} : { confirmed }),
-    ...(process === undefined ? {} : { process }),
-    ...(owed === undefined ? {} : { owed }),
-    ...(goneAtMs === undefined ? {} : { goneAtMs }),
-  };
+  const { wanted, text, nowMs: atMs } = now;
+  return withoutUnknown({ wanted, state: 'waiting', text, atMs, confirmed, process, owed, goneAtMs });
+}
+
+type Entry = { readonly [K in keyof WorkerLedger]: WorkerLedger[K] | undefined };
+
+function withoutUnknown(
+  entry: Entry & Pick<WorkerLedger, 'wanted' | 'state' | 'text' | 'atMs'>,
+): WorkerLedger {
+  const known = Object.entries(entry).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(known) as unknown as WorkerLedger;
 }
 
 /** Notes what workers said; a worker that was never seen before is added. */
@@ -107,20 +108,18 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
   const { state, generation, atMs, tell, process } = result;
-  const confirmed = state === 'confirmed' ? generation : known?.confirmed;
   const isSame = known?.state === state && known.wanted === generation;
-  const isTaken = state === 'confirmed' || state === 'told';
-  return {
+  return withoutUnknown({
     wanted: generation,
     state,
     text: result.text.slice(0, maxTextCharacters),
     atMs: isSame ? known.atMs : atMs,
-    ...(confirmed === undefined ? {} : { confirmed }),
-    ...(process === undefined ? {} : { process }),
-    ...(known?.owed === undefined || isTaken ? {} : { owed: known.owed }),
+    confirmed: state === 'confirmed' ? generation : known?.confirmed,
+    process,
+    owed: hasAnswered(result) ? undefined : known?.owed,
     ...(tell === undefined ? {} : { tell, toldAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),
-  };
+  });
 }
 
 /** The same tell may be noted more than once, as by the step and by the commit: it was one try. */
@@ -137,18 +136,13 @@ export function nextTellAtMs({ tries, toldAtMs }: WorkerLedger): number | undefi
   return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + dueDelayMs(tries);
 }
 
-/** @returns keys of the workers that could not be told what they are to use; who is gone is told when it is back */
-export function dueWorkers(ledger: Ledger): ReadonlySet<string> {
-  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one));
-  return new Set(due.map(([key]) => key));
-}
-
 /** It refuses what no way back would take from it: it may have been repaired. */
 export function refusesInVain(worker: WorkerLedger, { previous }: Pick<Ledger, 'previous'>): boolean {
   const { state, goneAtMs, confirmed, wanted } = worker;
   return state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined);
 }
 
+/** It could not be told what it is to use; who is gone is told when it is back. */
 export function isDue(worker: WorkerLedger): boolean {
   return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
 }
@@ -159,7 +153,7 @@ export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
   return atMs <= nowMs || atMs > nowMs + maxDelayMs;
 }
 
-/** @returns those of them whose turn it is */
+/** @returns keys of the workers that are due, and whose turn it is */
 export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
   const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one, nowMs));
   return new Set(due.map(([key]) => key));

@@ -13,7 +13,7 @@ import { openTrustStore } from '../../trust/store/trust-store.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readActive } from '../generations/generations.js';
 import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
-import { noteNewlyConcerned } from '../notify/newly-concerned.js';
+import { noteNewlyConcerned } from '../notify/membership.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endVainWaits } from '../select/waits.js';

@@ -12,7 +12,7 @@ import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
-import { noteNewlyConcerned } from '../notify/newly-concerned.js';
+import { noteNewlyConcerned } from '../notify/membership.js';
 import { readStatusFile } from '../report/status-file.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';

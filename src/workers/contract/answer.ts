@@ -1,5 +1,6 @@
-// Makes the answers of drivers. Owns their bound and their safety: what a worker wrote is shown to people, so
+// Makes the answers of drivers, and the error where they cannot say who their workers are. Owns their bound and their safety: what a worker wrote is shown to people, so
 // control characters, which could drive a terminal, are replaced here once for all drivers.
+import { type ErrorFacts, WritError } from '../../core/errors.js';
 import type { Answer } from './driver.js';
 
 const maxAnswerBytes = 2000;
@@ -34,4 +35,9 @@ function printable(text: string): string {
       .join(' | ')
       .replaceAll(/\p{C}/gu, '\uFFFD')
   );
+}
+
+/** Nobody can say who the workers are: none of them is gone. */
+export function unlisted(message: string, facts: ErrorFacts, cause?: unknown): WritError {
+  return new WritError('WORKER_UNREACHABLE', message, { facts, cause });
 }

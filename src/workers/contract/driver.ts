@@ -20,16 +20,18 @@ export interface Target {
   readonly path: string;
 }
 
-/** What one worker said, or did not. `text` is bounded (2 kB) and may be shown to people. */
-export type Answer =
-  /** The worker proved that it uses this generation. Only a driver of class `true` may say so. */
-  | { readonly kind: 'confirmed'; readonly text: string }
-  /** The worker was told; whether it obeyed is unknown. */
-  | { readonly kind: 'told'; readonly text: string }
-  /** The worker said no: the generation is rolled back. */
-  | { readonly kind: 'refused'; readonly text: string }
-  /** Nobody answered in time: retried apart from the cycle, never a reason to roll back. */
-  | { readonly kind: 'unreachable'; readonly text: string };
+/**
+ * What one worker said, or did not:
+ * `confirmed`   it proved that it uses this generation; only a driver of class `true` may say so;
+ * `told`        it was told; whether it obeyed is unknown;
+ * `refused`     it said no: the generation is rolled back;
+ * `unreachable` nobody answered in time: retried apart from the cycle, never a reason to roll back.
+ */
+export interface Answer {
+  readonly kind: 'confirmed' | 'told' | 'refused' | 'unreachable';
+  /** Bounded (2 kB); may be shown to people. */
+  readonly text: string;
+}
 
 export interface ResetOptions {
   readonly target: Target;
@@ -55,21 +57,21 @@ export interface Driver {
    * over, as its own configuration. Left out where the driver has no such verb. Never throws for what a worker does.
    * A process that is up again is `told`: that it read this generation, only a probe or its own answer shows.
    */
-  restart?(worker: string, options: ResetOptions): Promise<Answer>;
+  restart?: ((worker: string, options: ResetOptions) => Promise<Answer>) | undefined;
   /**
    * Whether one worker lives just now: a zombie does not. Left out where the driver cannot see it.
    */
-  liveness?(worker: string): Promise<Liveness>;
+  liveness?: ((worker: string) => Promise<Liveness>) | undefined;
   /**
    * What tells the process behind a worker from another one under the same name, as pid and start time: one that was
    * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
    */
-  identity?(worker: string): Promise<string | undefined>;
+  identity?: ((worker: string) => Promise<string | undefined>) | undefined;
   /**
    * Pid of the main process of a worker, for who looks at it from outside and touches nothing: under which user it runs,
    * what confines it. Undefined when it is not there. Left out where the driver cannot know it.
    */
-  pid?(worker: string): Promise<number | undefined>;
+  pid?: ((worker: string) => Promise<number | undefined>) | undefined;
   /**
    * `yes`: no tell makes another process of a worker, so that one that appears right behind an answer has answered
    * nothing. Left out where a daemon may replace itself as it reloads.

@@ -6,14 +6,16 @@ import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverKind, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
+import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import {
+  type Command,
   commandSchema,
   listByCommand,
   type MembersOptions,
   membersProperty,
 } from '../shared/member-command.js';
-import { daemonLiveness, daemonPid } from '../shared/pid-file.js';
+import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -22,67 +24,39 @@ import {
 } from '../shared/placeholders.js';
 import { requireOwnPlace } from '../shared/socket-set.js';
 
-type Command = readonly [string, ...string[]];
-
-interface CommandDriverOptions {
-  readonly run: Command;
-  readonly restart?: { readonly run: Command };
-  readonly members?: MembersOptions;
-  readonly pidFile?: string;
-  readonly confirms?: boolean;
-}
-
 const maxTailCharacters = 1000;
 
-export const command: DriverKind = {
-  name: 'run',
-  properties: {
-    run: commandSchema,
-    restart: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['run'],
-      properties: { run: commandSchema },
-      description: 'a group of keys, as {run: [service, named, restart]}',
-    },
-    members: membersProperty,
-    pidFile: {
-      type: 'string',
-      pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
-      maxLength: 4096,
-      description: 'an absolute path of a pid file, as /run/named/named.pid',
-    },
-    confirms: {
-      type: 'boolean',
-      description: 'true (the program ends after the worker uses the generation) or false',
-    },
-  },
-  required: [],
-  create: (options) => createCommandDriver(options as unknown as CommandDriverOptions),
+const properties = {
+  run: commandSchema,
+  restart: property<{ readonly run: Command }>({
+    type: 'object',
+    additionalProperties: false,
+    required: ['run'],
+    properties: { run: commandSchema },
+    description: 'a group of keys, as {run: [service, named, restart]}',
+  }),
+  members: membersProperty,
+  pidFile: absoluteFile('an absolute path of a pid file, as /run/named/named.pid'),
+  confirms: yesOrNo('the program ends after the worker uses the generation'),
 };
 
-function createCommandDriver(options: CommandDriverOptions): Driver {
+type CommandOptions = OptionsOf<typeof properties, 'run'>;
+
+export const command = driverKind({ name: 'run', properties, required: [], create: createCommandDriver });
+
+function createCommandDriver(options: CommandOptions): Driver {
   const { run, restart, members, pidFile } = options;
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
   const [program] = run;
-  const pidFileOf = (file: string, worker: string): string => file.replaceAll('{worker}', () => worker);
+  const daemon = pidFile && pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
-    reset: async (worker, reset) => tell(run, worker, reset, options),
-    ...(restart === undefined
-      ? {}
-      : {
-          restart: async (worker: string, reset: ResetOptions) => tell(restart.run, worker, reset, options),
-        }),
-    ...(pidFile === undefined
-      ? {}
-      : {
-          liveness: async (worker: string) => daemonLiveness(pidFileOf(pidFile, worker)),
-          pid: async (worker: string) => daemonPid(pidFileOf(pidFile, worker)),
-        }),
+    reset: (worker, reset) => tell(run, worker, reset, options),
+    restart: restart && ((worker, reset) => tell(restart.run, worker, reset, options)),
+    ...(daemon && { liveness: daemon.liveness, pid: daemon.pid }),
   };
 }
 
@@ -98,7 +72,7 @@ async function tell(
   argv: Command,
   worker: string,
   reset: ResetOptions,
-  options: CommandDriverOptions,
+  options: CommandOptions,
 ): Promise<Answer> {
   // The name of a program may be anything; a name that somebody else gave becomes an argument.
   if (options.members !== undefined && !isWorkerName(worker)) return unreachable(`${worker} is no name`);
@@ -106,27 +80,24 @@ async function tell(
 }
 
 function run(argv: Command, worker: string, reset: ResetOptions): Promise<CommandResult> {
-  const { target, timeoutMs, signal } = reset;
+  const { target, ...limits } = reset;
+  const fill = (text: string): string => fillPlaceholders(text, target, worker);
   const [program, ...args] = argv;
   return runCommand({
-    argv: [
-      fillPlaceholders(program, target, worker),
-      ...args.map((arg) => fillPlaceholders(arg, target, worker)),
-    ],
+    argv: [fill(program), ...args.map(fill)],
     env: {
       WRIT_GENERATION_DIR: target.path,
       WRIT_GENERATION: String(target.generation),
       WRIT_WORKER: worker,
     },
     cwd: '/',
-    timeoutMs,
     maxOutputBytes: maxHookOutputBytes,
-    ...(signal === undefined ? {} : { signal }),
+    ...limits,
   });
 }
 
 /** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */
-function judge(result: CommandResult, options: CommandDriverOptions): Answer {
+function judge(result: CommandResult, options: CommandOptions): Answer {
   const { kind, reason } = judgeHook(result);
   const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
   const tail = tailOf(output, maxTailCharacters);

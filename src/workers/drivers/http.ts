@@ -5,23 +5,21 @@ import { WritError } from '../../core/errors.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
-import { createExpectation, type ExpectOptions, expectProperties, type Met } from '../shared/expectation.js';
-import { type MembersOptions, membersProperty } from '../shared/member-command.js';
+import {
+  authorizationFile,
+  driverKind,
+  type OptionsOf,
+  oneOf,
+  property,
+  text,
+  yesOrNo,
+} from '../shared/driver-options.js';
+import { createExpectation, expectProperties, type Met } from '../shared/expectation.js';
+import { membersProperty } from '../shared/member-command.js';
 import { fillPlaceholders, requireKnownPlaceholders } from '../shared/placeholders.js';
 import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
-
-interface HttpOptions extends ExpectOptions {
-  readonly http: HttpPlaceOptions;
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly authorizationFile?: string;
-  readonly status?: number;
-  readonly confirms?: boolean;
-  readonly members?: MembersOptions;
-}
 
 const maxAnswerBytes = 64_000;
 const maxTailCharacters = 1000;
@@ -32,73 +30,54 @@ const livenessGraceMs = 3000;
 const forbiddenHeaders =
   'host|connection|content-length|transfer-encoding|upgrade|expect|te|trailer|keep-alive|authorization|cookie|proxy-.*';
 
-export const http: DriverKind = {
-  name: 'http',
+const httpPlace = property<HttpPlaceOptions>({
+  type: ['string', 'object'],
+  pattern: '^https?://[^\\s\\u0000-\\u001f]+$',
+  maxLength: 2000,
+  additionalProperties: false,
+  required: ['unix', 'path'],
   properties: {
-    http: {
-      type: ['string', 'object'],
-      pattern: '^https?://[^\\s\\u0000-\\u001f]+$',
-      maxLength: 2000,
-      additionalProperties: false,
-      required: ['unix', 'path'],
-      properties: {
-        unix: {
-          type: 'string',
-          pattern: pathGlobPattern,
-          maxLength: 255,
-          description: 'the path or glob of a unix socket, as /run/app.sock',
-        },
-        path: {
-          type: 'string',
-          pattern: '^/[^\\s#\\u0000-\\u001f]*$',
-          maxLength: 2000,
-          description: 'the path of a URL, as /reload',
-        },
-      },
-      description: 'a URL, as http://127.0.0.1:9090/-/reload, or {unix: /run/app.sock, path: /reload}',
-    },
-    method: {
-      type: 'string',
-      enum: ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'],
-      description: 'POST, PUT, PATCH, GET or DELETE',
-    },
-    headers: {
-      type: 'object',
-      maxProperties: 32,
-      propertyNames: {
-        type: 'string',
-        pattern: `^(?!(?:${forbiddenHeaders})$)[a-z0-9-]{1,64}$`,
-        description: 'the name of a header in small letters; for a secret there is authorizationFile',
-      },
-      additionalProperties: {
-        type: 'string',
-        pattern: '^[\\u0020-\\u007e]*$',
-        maxLength: 4096,
-        description: 'one line of ASCII',
-      },
-      description: 'a group of headers, as {content-type: application/json}',
-    },
-    body: { type: 'string', maxLength: 64_000, description: 'a text (put it in quotes)' },
-    authorizationFile: {
-      type: 'string',
-      pattern: '^/[^\\n\\u0000]*[^/\\n\\u0000]$',
-      maxLength: 4096,
-      description: 'the absolute path of a file with the value of the Authorization header',
-    },
-    status: { type: 'integer', minimum: 200, maximum: 599, description: 'a status from 200 to 599' },
-    confirms: {
-      type: 'boolean',
-      description:
-        'true (the answer comes after the worker uses the generation, and is right both ways) or false',
-    },
-    members: membersProperty,
-    ...expectProperties,
+    unix: text('the path or glob of a unix socket, as /run/app.sock', {
+      pattern: pathGlobPattern,
+      maxLength: 255,
+    }),
+    path: text('the path of a URL, as /reload', { pattern: '^/[^\\s#\\u0000-\\u001f]*$', maxLength: 2000 }),
   },
-  required: [],
-  create: (options, context) => createHttpDriver(options as unknown as HttpOptions, context),
+  description: 'a URL, as http://127.0.0.1:9090/-/reload, or {unix: /run/app.sock, path: /reload}',
+});
+
+const headers = property<Readonly<Record<string, string>>>({
+  type: 'object',
+  maxProperties: 32,
+  propertyNames: text('the name of a header in small letters; for a secret there is authorizationFile', {
+    pattern: `^(?!(?:${forbiddenHeaders})$)[a-z0-9-]{1,64}$`,
+  }),
+  additionalProperties: text('one line of ASCII', { pattern: '^[\\u0020-\\u007e]*$', maxLength: 4096 }),
+  description: 'a group of headers, as {content-type: application/json}',
+});
+
+const properties = {
+  http: httpPlace,
+  method: oneOf('POST', 'PUT', 'PATCH', 'GET', 'DELETE'),
+  headers,
+  body: text('a text (put it in quotes)', { maxLength: 64_000 }),
+  authorizationFile,
+  status: property<number>({
+    type: 'integer',
+    minimum: 200,
+    maximum: 599,
+    description: 'a status from 200 to 599',
+  }),
+  confirms: yesOrNo('the answer comes after the worker uses the generation, and is right both ways'),
+  members: membersProperty,
+  ...expectProperties,
 };
 
-function createHttpDriver(options: HttpOptions, context: DriverContext): Driver {
+type HttpOptions = OptionsOf<typeof properties, 'http'>;
+
+export const http = driverKind({ name: 'http', properties, required: [], create: createHttpDriver });
+
+function createHttpDriver(options: HttpOptions, { clock }: DriverContext): Driver {
   const place = createHttpPlace(options.http, options.members);
   const expectation = createExpectation(options);
   const { method = 'POST', body } = options;
@@ -109,7 +88,7 @@ function createHttpDriver(options: HttpOptions, context: DriverContext): Driver 
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: place.members,
     reset: async (worker, reset) => {
-      const reply = await ask(worker, reset, { options, place, context });
+      const reply = await ask(worker, reset, { options, place, clock });
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
       const met = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
@@ -118,21 +97,15 @@ function createHttpDriver(options: HttpOptions, context: DriverContext): Driver 
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
       if (listensAt === undefined) return 'unknown';
-      return socketLiveness(listensAt, { clock: context.clock, graceMs: livenessGraceMs });
+      return socketLiveness(listensAt, { clock, graceMs: livenessGraceMs });
     },
   };
 }
 
-interface Asking {
-  readonly options: HttpOptions;
-  readonly place: HttpPlace;
-  readonly context: DriverContext;
-}
-
 async function ask(
   worker: string,
-  { target, timeoutMs, signal }: ResetOptions,
-  { options, place, context }: Asking,
+  { target, ...limits }: ResetOptions,
+  { options, place, clock }: { options: HttpOptions; place: HttpPlace } & Pick<DriverContext, 'clock'>,
 ): Promise<HttpReply | string> {
   const at = place.at(worker, target);
   if (typeof at === 'string') return at;
@@ -144,10 +117,9 @@ async function ask(
     method,
     headers: { ...headers, ...authorization.headers },
     ...(body === undefined ? {} : { body: fillPlaceholders(body, target, worker) }),
-    timeoutMs,
     maxAnswerBytes,
-    clock: context.clock,
-    ...(signal === undefined ? {} : { signal }),
+    clock,
+    ...limits,
   });
 }
 

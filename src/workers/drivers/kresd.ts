@@ -3,42 +3,26 @@
 import { dirname, join } from 'node:path';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import { confirmed, refused, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from '../protocols/kresd-protocol.js';
-import { socketIdentity } from '../shared/socket-identity.js';
-import { listByGlob, pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
+import { driverKind, type OptionsOf, text } from '../shared/driver-options.js';
+import { listByGlob, pathGlobPattern, socketIdentity, socketLiveness } from '../shared/socket-set.js';
 
-interface KresdOptions {
-  readonly kresd: string;
-  readonly command: string;
-  readonly expect: string;
-}
-
-export const kresd: DriverKind = {
-  name: 'kresd',
-  properties: {
-    kresd: {
-      type: 'string',
-      pattern: pathGlobPattern,
-      maxLength: 255,
-      description:
-        'a glob of control sockets, with wildcards in its last part only, as /run/knot-resolver/control/*',
-    },
-    command: {
-      type: 'string',
-      pattern: '^[^\\r\\n\\u0000]+$',
-      maxLength: 4096,
-      description: 'one line of Lua, as policy_reset()',
-    },
-    expect: {
-      type: 'string',
-      maxLength: 4096,
-      description: 'a text (put it in quotes): the one answer that means yes, as "0"',
-    },
-  },
-  required: ['command', 'expect'],
-  create: (options, context) => createKresdDriver(options as unknown as KresdOptions, context),
+const properties = {
+  kresd: text(
+    'a glob of control sockets, with wildcards in its last part only, as /run/knot-resolver/control/*',
+    { pattern: pathGlobPattern, maxLength: 255 },
+  ),
+  command: text('one line of Lua, as policy_reset()', { pattern: '^[^\\r\\n\\u0000]+$', maxLength: 4096 }),
+  expect: text('a text (put it in quotes): the one answer that means yes, as "0"', { maxLength: 4096 }),
 };
+
+type KresdOptions = OptionsOf<typeof properties, keyof typeof properties>;
+
+export const kresd = driverKind({
+  ...{ name: 'kresd', properties, required: ['command', 'expect'] },
+  create: createKresdDriver,
+});
 
 function createKresdDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
@@ -58,8 +42,8 @@ function createKresdDriver(options: KresdOptions, context: DriverContext): Drive
 async function tell(
   path: string,
   options: KresdOptions,
-  reset: ResetOptions,
-  context: DriverContext,
+  { target: _, ...limits }: ResetOptions,
+  { clock }: DriverContext,
 ): Promise<Answer> {
   if (dirname(path) !== dirname(options.kresd))
     return unreachable(`${path} is outside the configured directory`);
@@ -67,9 +51,8 @@ async function tell(
     path,
     request: encodeKresdCommand(options.command),
     read: createKresdReader(),
-    timeoutMs: reset.timeoutMs,
-    clock: context.clock,
-    ...(reset.signal === undefined ? {} : { signal: reset.signal }),
+    clock,
+    ...limits,
   });
   if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
   return judge(path, result.value, options.expect);

@@ -4,17 +4,13 @@
 import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
+import type { Clock } from '../../platform/time/clock.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
-import {
-  createExpectation,
-  type Expectation,
-  type ExpectOptions,
-  expectProperties,
-  patternOf,
-} from '../shared/expectation.js';
-import { type MembersOptions, membersProperty } from '../shared/member-command.js';
+import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
+import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
+import { membersProperty } from '../shared/member-command.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -29,61 +25,36 @@ import {
   socketOf,
 } from '../shared/socket-set.js';
 
-interface LineOptions extends ExpectOptions {
-  /** A path, a glob, or with `members` a path with {worker}. */
-  readonly line: string;
-  readonly members?: MembersOptions;
-  readonly send: string;
-  readonly end?: 'eof' | 'line';
-  readonly until?: string;
-  readonly greeting?: string;
-  readonly halfClose?: boolean;
-  readonly confirms?: boolean;
-}
-
 const maxTailCharacters = 1000;
 /** HAProxy's master socket is away for 80 ms and more in a reload, longer on a busy machine. */
 const livenessGraceMs = 3000;
 
-const regularExpression = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 1000,
-  description: 'a regular expression, as "^[0-9]{4} "',
-} as const;
+const regularExpression = text('a regular expression, as "^[0-9]{4} "', { minLength: 1, maxLength: 1000 });
 
-export const line: DriverKind = {
-  name: 'line',
-  properties: {
-    line: {
-      type: 'string',
-      pattern: pathGlobPattern,
-      maxLength: 255,
-      description:
-        'a path or glob of unix sockets, with wildcards in its last part only, as /run/bird/bird.ctl',
-    },
-    send: {
-      type: 'string',
-      pattern: '^[^\\u0000]+$',
-      maxLength: 4096,
-      description: 'a text (put it in quotes) to send; a line end is added where it has none',
-    },
-    end: { type: 'string', enum: ['eof', 'line'], description: 'eof or line' },
-    until: regularExpression,
-    greeting: regularExpression,
-    halfClose: { type: 'boolean', description: 'true (for a daemon that answers only then) or false' },
-    confirms: {
-      type: 'boolean',
-      description: 'true (the daemon answers after it uses the generation, and right both ways) or false',
-    },
-    members: membersProperty,
-    ...expectProperties,
-  },
-  required: ['send'],
-  create: (options, context) => createLineDriver(options as unknown as LineOptions, context),
+const properties = {
+  // With `members`, a path with {worker}.
+  line: text('a path or glob of unix sockets, with wildcards in its last part only, as /run/bird/bird.ctl', {
+    pattern: pathGlobPattern,
+    maxLength: 255,
+  }),
+  send: text('a text (put it in quotes) to send; a line end is added where it has none', {
+    pattern: '^[^\\u0000]+$',
+    maxLength: 4096,
+  }),
+  end: oneOf('eof', 'line'),
+  until: regularExpression,
+  greeting: regularExpression,
+  halfClose: yesOrNo('for a daemon that answers only then'),
+  confirms: yesOrNo('the daemon answers after it uses the generation, and right both ways'),
+  members: membersProperty,
+  ...expectProperties,
 };
 
-function createLineDriver(options: LineOptions, context: DriverContext): Driver {
+type LineOptions = OptionsOf<typeof properties, 'line' | 'send'>;
+
+export const line = driverKind({ name: 'line', properties, required: ['send'], create: createLineDriver });
+
+function createLineDriver(options: LineOptions, { clock }: DriverContext): Driver {
   requireSocketPath(join(dirname(options.line), 'x'));
   requireKnownPlaceholders('reset.send', [options.send]);
   requireOwnPlace('reset.line', options.line, options.members);
@@ -94,9 +65,9 @@ function createLineDriver(options: LineOptions, context: DriverContext): Driver 
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: () => listSockets(options.line, options.members),
-    reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, context }),
+    reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, clock }),
     liveness: (worker) =>
-      socketLiveness({ path: placeOf(options, worker) }, { clock: context.clock, graceMs: livenessGraceMs }),
+      socketLiveness({ path: placeOf(options, worker) }, { clock, graceMs: livenessGraceMs }),
   };
 }
 
@@ -116,22 +87,27 @@ interface LineDriver {
   readonly options: LineOptions;
   readonly rules: () => LineRules;
   readonly expectation: Expectation;
-  readonly context: DriverContext;
+  readonly clock: Clock;
 }
 
 function placeOf({ line: place, members }: LineOptions, worker: string): string {
   return socketOf(place, members, worker);
 }
 
-async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Promise<Answer> {
-  const { options, rules, context } = driver;
+async function tell(
+  worker: string,
+  { target, ...limits }: ResetOptions,
+  driver: LineDriver,
+): Promise<Answer> {
+  const { options, rules, clock } = driver;
   const path = placeOf(options, worker);
   if (dirname(path) !== dirname(options.line))
     return unreachable(`${path} is outside the configured directory`);
   if ((options.members !== undefined || usesWorkerName([options.send])) && !isWorkerName(worker))
     return unreachable(`${path}: a socket of this name cannot stand in \`send\``);
   const reader = createLineReader(rules());
-  const request = fillPlaceholders(options.send, reset.target, worker);
+  const fill = (text: string): string => fillPlaceholders(text, target, worker);
+  const request = fill(options.send);
   const result = await exchange({
     path,
     request: request.endsWith('\n') ? request : `${request}\n`,
@@ -139,12 +115,10 @@ async function tell(worker: string, reset: ResetOptions, driver: LineDriver): Pr
     readEnd: reader.end,
     halfClose: options.halfClose === true ? 'after-request' : 'never',
     connect: 'until-deadline',
-    timeoutMs: reset.timeoutMs,
-    clock: context.clock,
-    ...(reset.signal === undefined ? {} : { signal: reset.signal }),
+    clock,
+    ...limits,
   });
   if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
-  const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
   return judge(path, result.value, driver, fill);
 }
 

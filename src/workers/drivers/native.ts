@@ -6,52 +6,44 @@ import { listenUnix, requireSocketPath, type UnixListener } from '../../platform
 import type { Clock } from '../../platform/time/clock.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import { unreachable } from '../contract/answer.js';
-import type { Driver, DriverContext, DriverKind, Target } from '../contract/driver.js';
+import type { Driver, DriverContext, Target } from '../contract/driver.js';
 import { livenessWithin } from '../contract/liveness.js';
 import { type NativeConnection, serveNativeWorker } from '../protocols/native-connection.js';
+import { driverKind, type OptionsOf, property, text } from '../shared/driver-options.js';
 
 const maxConnections = 256;
 const defaultSocketMode = '0660';
 
-interface NativeOptions {
-  readonly native: string;
-  readonly socketMode?: string;
-  readonly socketGroup?: string | number;
-}
+const socketGroup = property<string | number>({
+  type: ['string', 'integer'],
+  pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
+  minimum: 0,
+  maximum: 4_294_967_294,
+  description: 'the name or number of a group',
+});
 
-export const native: DriverKind = {
-  name: 'native',
-  properties: {
-    native: {
-      type: 'string',
-      pattern: namePattern,
-      description: 'a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit',
-    },
-    socketMode: {
-      type: 'string',
-      // Whoever may connect may veto: never the whole host.
-      pattern: '^0[0-7][0-7]0$',
-      description: 'a file mode in quotes that gives others nothing, as "0660"',
-    },
-    socketGroup: {
-      type: ['string', 'integer'],
-      pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
-      minimum: 0,
-      maximum: 4_294_967_294,
-      description: 'the name or number of a group',
-    },
-  },
-  required: [],
-  create: (options, context) => createNativeDriver(options as unknown as NativeOptions, context),
+const properties = {
+  native: text('a name: up to 64 of a-z 0-9 . _ - that begins with a letter or digit', {
+    pattern: namePattern,
+  }),
+  // Whoever may connect may veto: never the whole host.
+  socketMode: text('a file mode in quotes that gives others nothing, as "0660"', {
+    pattern: '^0[0-7][0-7]0$',
+  }),
+  socketGroup,
 };
+
+type NativeOptions = OptionsOf<typeof properties, 'native'>;
+
+export const native = driverKind({ name: 'native', properties, required: [], create: createNativeDriver });
 
 function createNativeDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
   requireSocketPath(path);
   const log = context.log.child({ group: context.group });
-  /** Every open connection, with the id of its worker once that has said hello. */
-  const connections = new Map<NativeConnection, string | undefined>();
-  const identities = new Map<NativeConnection, string>();
+  /** Every open connection: who connects anew has answered nothing yet, whatever it said over the one before. */
+  const connections = new Map<NativeConnection, { readonly identity: string; id?: string }>();
+  const ids = (): string[] => [...connections.values()].flatMap(({ id }) => id ?? []);
   const beganAtMs = context.clock.nowMs();
   let accepted = 0;
   let active: Target | undefined;
@@ -63,29 +55,24 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
       socket.destroy();
       return;
     }
+    accepted += 1;
+    const worker: { readonly identity: string; id?: string } = { identity: `${beganAtMs}.${accepted}` };
     const connection = serveNativeWorker(socket, {
       clock: context.clock,
       log,
       onHello: (name) => {
-        connections.set(connection, freeId(name, connections.values()));
+        worker.id = freeId(name, ids());
         if (active !== undefined) connection.tell(active);
       },
-      onLateAnswer: (generation, answer) => {
-        const identity = identities.get(connection);
-        context.onLateAnswer?.(connections.get(connection) ?? '', generation, answer, identity);
-      },
-      onClose: () => {
-        connections.delete(connection);
-        identities.delete(connection);
-      },
+      onLateAnswer: (generation, answer) =>
+        context.onLateAnswer?.(worker.id ?? '', generation, answer, worker.identity),
+      onClose: () => connections.delete(connection),
     });
-    connections.set(connection, undefined);
-    accepted += 1;
-    identities.set(connection, `${beganAtMs}.${accepted}`);
+    connections.set(connection, worker);
   };
 
   const connectionOf = (worker: string): NativeConnection | undefined =>
-    [...connections].find(([, id]) => id === worker)?.[0];
+    [...connections].find(([, { id }]) => id === worker)?.[0];
 
   return {
     verdictClass: 'true',
@@ -100,17 +87,13 @@ function createNativeDriver(options: NativeOptions, context: DriverContext): Dri
         onConnection: accept,
       });
     },
-    members: async () => [...connections.values()].filter((id) => id !== undefined).sort(),
+    members: async () => ids().sort(),
     reset: async (worker, reset) => {
       return connectionOf(worker)?.ask(reset) ?? unreachable('not connected');
     },
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
-    // Who connects anew has answered nothing yet, whatever it said over the connection before.
-    identity: async (worker) => {
-      const connection = connectionOf(worker);
-      return connection && identities.get(connection);
-    },
+    identity: async (worker) => [...connections.values()].find(({ id }) => id === worker)?.identity,
     liveness: (worker) =>
       livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>
         connectionOf(worker) === undefined ? 'dead' : 'alive',
@@ -136,11 +119,10 @@ function timeToCome(clock: Clock): () => number {
 }
 
 /** Two workers of one name are `name` and `name#2`; a place that is free again is taken again. */
-function freeId(name: string, taken: Iterable<string | undefined>): string {
-  const used = new Set(taken);
-  if (!used.has(name)) return name;
+function freeId(name: string, taken: readonly string[]): string {
+  if (!taken.includes(name)) return name;
   let number = 2;
-  while (used.has(`${name}#${number}`)) number += 1;
+  while (taken.includes(`${name}#${number}`)) number += 1;
   return `${name}#${number}`;
 }
 

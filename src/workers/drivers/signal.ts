@@ -3,44 +3,38 @@
 // Never signals a process that cannot be the one the pid file means.
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { childrenOf, type ProcessInfo, sendSignal } from '../../platform/process/processes.js';
+import {
+  childrenOf,
+  findProcess,
+  isDraining,
+  type ProcessInfo,
+  sendSignal,
+} from '../../platform/process/processes.js';
 import { confirmed, told, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, DriverKind, ResetOptions } from '../contract/driver.js';
-import { daemonIdentity, daemonLiveness, daemonPid, findDaemon } from '../shared/pid-file.js';
-import { watchReplacement } from '../shared/replaced-children.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { driverKind, harmlessSignal, type OptionsOf, property, text } from '../shared/driver-options.js';
+import { findDaemon, pidFileVerbs } from '../shared/pid-file.js';
 import { isGlob, listByGlob, pathGlobPattern } from '../shared/socket-set.js';
 
-interface SignalOptions {
-  readonly signal: 'HUP' | 'USR1' | 'USR2' | 'WINCH';
-  readonly pidFile: string;
-  readonly proof?: 'children';
-}
-
-export const signal: DriverKind = {
-  name: 'signal',
-  properties: {
-    // Signals that end a process by convention are no way to hand it a policy.
-    signal: {
-      type: 'string',
-      enum: ['HUP', 'USR1', 'USR2', 'WINCH'],
-      description: 'HUP, USR1, USR2 or WINCH',
-    },
-    pidFile: {
-      type: 'string',
-      pattern: pathGlobPattern,
-      maxLength: 4096,
-      description:
-        'an absolute path of a pid file, or a glob with wildcards in its last part only, as /run/named/named.pid',
-    },
-    proof: {
-      type: 'string',
-      enum: ['children'],
-      description: 'children (the daemon replaces all its child processes when it reloads, as nginx does)',
-    },
-  },
-  required: ['pidFile'],
-  create: (options, context) => createSignalDriver(options as unknown as SignalOptions, context),
+const properties = {
+  signal: harmlessSignal,
+  pidFile: text(
+    'an absolute path of a pid file, or a glob with wildcards in its last part only, as /run/named/named.pid',
+    { pattern: pathGlobPattern, maxLength: 4096 },
+  ),
+  proof: property<'children'>({
+    type: 'string',
+    enum: ['children'],
+    description: 'children (the daemon replaces all its child processes when it reloads, as nginx does)',
+  }),
 };
+
+type SignalOptions = OptionsOf<typeof properties, 'signal' | 'pidFile'>;
+
+export const signal = driverKind({
+  ...{ name: 'signal', properties, required: ['pidFile'] },
+  create: createSignalDriver,
+});
 
 function createSignalDriver(options: SignalOptions, context: DriverContext): Driver {
   const { pidFile } = options;
@@ -49,7 +43,8 @@ function createSignalDriver(options: SignalOptions, context: DriverContext): Dri
   return {
     verdictClass: options.proof === undefined ? 'silent' : 'true',
     members: async () => {
-      const workers = isGlob(pidFile) ? await listByGlob(pidFile, 'file') : literalMember(pidFile);
+      const alone = existsSync(pidFile) ? [basename(pidFile)] : [];
+      const workers = isGlob(pidFile) ? await listByGlob(pidFile, 'file') : alone;
       seen.clear();
       for (const worker of workers) {
         const daemon = findDaemon(fileOf(worker));
@@ -61,14 +56,8 @@ function createSignalDriver(options: SignalOptions, context: DriverContext): Dri
       const found = daemonToTell(fileOf(worker), seen.get(worker));
       return typeof found === 'string' ? unreachable(found) : tell(options, found, reset, context);
     },
-    liveness: async (worker) => daemonLiveness(fileOf(worker)),
-    identity: async (worker) => daemonIdentity(fileOf(worker)),
-    pid: async (worker) => daemonPid(fileOf(worker)),
+    ...pidFileVerbs(fileOf),
   };
-}
-
-function literalMember(pidFile: string): readonly string[] {
-  return existsSync(pidFile) ? [basename(pidFile)] : [];
 }
 
 /** @returns the process to signal, or in words why there is none */
@@ -83,7 +72,7 @@ function daemonToTell(path: string, seen: ProcessInfo | undefined): ProcessInfo 
 async function tell(
   options: SignalOptions,
   daemon: ProcessInfo,
-  { timeoutMs, signal: abort }: ResetOptions,
+  { target: _, ...limits }: ResetOptions,
   { clock }: DriverContext,
 ): Promise<Answer> {
   const before = options.proof === undefined ? [] : childrenOf(daemon.pid);
@@ -93,17 +82,41 @@ async function tell(
   const sent = `SIG${options.signal} sent to process ${pid}`;
   if (options.proof === undefined) return told(sent);
   if (before.length === 0) return told(`${sent}, which had no children that it could replace`);
-  const watching = { timeoutMs, clock, ...(abort === undefined ? {} : { signal: abort }) };
-  const replacement = await watchReplacement(daemon, before, watching);
-  // A master that is slow and one that refuses look alike: silence, never a no.
-  switch (replacement.kind) {
-    case 'replaced':
-      return confirmed(`${sent}, which replaced its ${replacement.count} children`);
-    case 'kept':
-      return unreachable(
-        `${sent}: ${replacement.left} of its ${replacement.count} children still serve as before`,
-      );
-    case 'died':
-      return unreachable(`${sent}, which died`);
+  return watchReplacement(daemon, before, { sent, clock, ...limits });
+}
+
+const lookAgainMs = 50;
+
+/**
+ * The proof that a master process has reloaded: every process that served before the signal is gone or drains its last
+ * connections, and new ones are there. A master that refuses its new configuration keeps its children.
+ * @param before the children that the master had before it was told
+ */
+async function watchReplacement(
+  master: ProcessInfo,
+  before: readonly ProcessInfo[],
+  options: Omit<ResetOptions, 'target'> & { readonly sent: string } & Pick<DriverContext, 'clock'>,
+): Promise<Answer> {
+  const { sent, timeoutMs, signal, clock } = options;
+  const count = before.length;
+  const endMs = clock.monotonicMs() + timeoutMs;
+  for (;;) {
+    if (!isSame(master)) return unreachable(`${sent}, which died`);
+    const left = before.filter(serves).length;
+    // None of those before serves any more: one that does is new.
+    if (left === 0 && childrenOf(master.pid).some(serves))
+      return confirmed(`${sent}, which replaced its ${count} children`);
+    // A master that is slow and one that refuses look alike: silence, never a no.
+    if (clock.monotonicMs() >= endMs || signal?.aborted === true)
+      return unreachable(`${sent}: ${left} of its ${count} children still serve as before`);
+    await clock.sleep(lookAgainMs, signal);
   }
+}
+
+function isSame({ pid, startTicks }: ProcessInfo): boolean {
+  return findProcess(pid)?.startTicks === startTicks;
+}
+
+function serves(one: ProcessInfo): boolean {
+  return isSame(one) && !isDraining(one.pid);
 }

@@ -3,17 +3,9 @@
 // stopped that it has stopped itself, as long as supervisord answers.
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
-import { refused, told, unreachable } from '../contract/answer.js';
-import type {
-  Answer,
-  Driver,
-  DriverContext,
-  DriverKind,
-  Liveness,
-  ResetOptions,
-} from '../contract/driver.js';
+import { refused, told, unlisted, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import {
-  type CallLimits,
   callSupervisord,
   processOf,
   type SupervisedProcess,
@@ -21,66 +13,45 @@ import {
   type SupervisordPlace,
   whyNotTold,
 } from '../protocols/supervisord-client.js';
+import {
+  absoluteFile,
+  authorizationFile,
+  driverKind,
+  harmlessSignal,
+  type OptionsOf,
+  property,
+  text,
+} from '../shared/driver-options.js';
 
-interface SupervisordOptions {
-  readonly supervisord: string;
-  readonly group?: string;
-  readonly processes?: readonly string[];
-  readonly signal?: 'HUP' | 'USR1' | 'USR2' | 'WINCH';
-  readonly authorizationFile?: string;
-}
-
-const absoluteFile = '^/[^\\n\\u0000]*[^/\\n\\u0000]$';
 const processName = '[A-Za-z0-9_.@-]{1,64}';
 
-export const supervisord: DriverKind = {
-  name: 'supervisord',
-  properties: {
-    supervisord: {
-      type: 'string',
-      pattern: absoluteFile,
-      maxLength: 107,
-      description: "the absolute path of supervisord's unix socket, as /run/supervisor.sock",
-    },
-    group: {
-      type: 'string',
-      pattern: `^${processName}$`,
-      description: 'the name of a process group of supervisord, as web',
-    },
-    processes: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 256,
-      items: {
-        type: 'string',
-        pattern: `^${processName}(:${processName})?$`,
-        description: 'a process of supervisord, as web:web_0',
-      },
-      description: 'a list of 1 to 256 processes, as [web:web_0]',
-    },
-    signal: {
-      type: 'string',
-      enum: ['HUP', 'USR1', 'USR2', 'WINCH'],
-      description: 'HUP, USR1, USR2 or WINCH',
-    },
-    authorizationFile: {
-      type: 'string',
-      pattern: absoluteFile,
-      maxLength: 4096,
-      description: 'the absolute path of a file with the value of the Authorization header',
-    },
-  },
-  required: [],
-  create: (options, context) => createSupervisordDriver(options as unknown as SupervisordOptions, context),
+const properties = {
+  supervisord: absoluteFile("the absolute path of supervisord's unix socket, as /run/supervisor.sock", 107),
+  group: text('the name of a process group of supervisord, as web', { pattern: `^${processName}$` }),
+  processes: property<readonly string[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: 256,
+    items: text('a process of supervisord, as web:web_0', { pattern: `^${processName}(:${processName})?$` }),
+    description: 'a list of 1 to 256 processes, as [web:web_0]',
+  }),
+  signal: harmlessSignal,
+  authorizationFile,
 };
 
-function createSupervisordDriver(options: SupervisordOptions, context: DriverContext): Driver {
+type SupervisordOptions = OptionsOf<typeof properties, 'supervisord'>;
+
+export const supervisord = driverKind({
+  ...{ name: 'supervisord', properties, required: [] },
+  create: createSupervisordDriver,
+});
+
+function createSupervisordDriver(options: SupervisordOptions, { clock }: DriverContext): Driver {
   const { supervisord: socket, authorizationFile, signal, processes } = options;
   requireSocketPath(socket);
   if ((options.group === undefined) === (processes === undefined))
     throw new WritError('CONFIG_INVALID', 'reset: supervisord needs either `group` or `processes`');
-  const { clock } = context;
-  const place = { socket, clock, ...(authorizationFile === undefined ? {} : { authorizationFile }) };
+  const place = { socket, clock, authorizationFile };
   const restart = (worker: string, reset: ResetOptions): Promise<Answer> => restartOne(place, worker, reset);
   return {
     verdictClass: signal === undefined ? 'early' : 'silent',
@@ -89,9 +60,9 @@ function createSupervisordDriver(options: SupervisordOptions, context: DriverCon
     reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
     restart,
     liveness: (worker) => livenessOf(place, worker),
-    pid: async (worker) => (await infoOf(place, worker, { timeoutMs: askTimeoutMs }))?.pid || undefined,
+    pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
     // Where a reset restarts, each tell would make a process that was never told.
-    ...(signal === undefined ? {} : { identity: (worker: string) => identityOf(place, worker) }),
+    identity: signal && ((worker) => identityOf(place, worker)),
   };
 }
 
@@ -106,26 +77,24 @@ async function groupMembers(place: SupervisordPlace, group: string): Promise<rea
   const found =
     answer.kind === 'value' && Array.isArray(answer.value) ? answer.value.map(processOf) : undefined;
   if (found === undefined || found.includes(undefined))
-    throw unlisted(place, whyNotTold(answer) ?? 'an answer that lists no processes');
+    throw noMembers(place, whyNotTold(answer) ?? 'an answer that lists no processes');
   const members = found.filter((one) => one?.group === group).map((one) => one?.id ?? '');
-  if (members.length === 0) throw unlisted(place, `it has no group ${group}`);
-  if (members.length > maxProcesses) throw unlisted(place, `more than ${maxProcesses} processes in ${group}`);
+  if (members.length === 0) throw noMembers(place, `it has no group ${group}`);
+  if (members.length > maxProcesses)
+    throw noMembers(place, `more than ${maxProcesses} processes in ${group}`);
   return members.sort();
 }
 
-function unlisted(place: SupervisordPlace, reason: string): WritError {
-  return new WritError('WORKER_UNREACHABLE', `${place.socket}: ${reason}`, {
-    facts: { socket: place.socket, reason },
-  });
+function noMembers({ socket }: SupervisordPlace, reason: string): WritError {
+  return unlisted(`${socket}: ${reason}`, { socket, reason });
 }
 
 async function signalOne(
   place: SupervisordPlace,
   worker: string,
   signal: string,
-  { timeoutMs, signal: abort }: ResetOptions,
+  { target: _, ...limits }: ResetOptions,
 ): Promise<Answer> {
-  const limits = { timeoutMs, ...(abort === undefined ? {} : { signal: abort }) };
   const reason = whyNotTold(await callSupervisord(place, ['signalProcess', worker, signal], limits));
   return reason === undefined
     ? told(`SIG${signal} sent to ${worker}`)
@@ -166,7 +135,7 @@ async function settledStart(
   const endMs = place.clock.monotonicMs() + timeoutMs;
   let hasEnded = false;
   for (;;) {
-    const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+    const process = await infoOf(place, worker);
     if (process === undefined) return hasEnded ? 'ended' : 'unknown';
     if (process.state === runningState) return 'up';
     hasEnded ||= process.spawnError.startsWith('Exited too quickly');
@@ -193,19 +162,15 @@ async function whyNotStopped(
   if (reason === undefined || answer.kind !== 'failed' || !reason.startsWith('no answer')) return reason;
   const endMs = place.clock.monotonicMs() + stopGraceMs;
   while (place.clock.monotonicMs() < endMs) {
-    const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+    const process = await infoOf(place, worker);
     if (process !== undefined && stoppedStates.has(process.state)) return undefined;
     await place.clock.sleep(pollMs);
   }
   return `it does not stop: ${reason}`;
 }
 
-async function infoOf(
-  place: SupervisordPlace,
-  worker: string,
-  limits: CallLimits,
-): Promise<SupervisedProcess | undefined> {
-  const answer = await callSupervisord(place, ['getProcessInfo', worker], limits);
+async function infoOf(place: SupervisordPlace, worker: string): Promise<SupervisedProcess | undefined> {
+  const answer = await callSupervisord(place, ['getProcessInfo', worker], { timeoutMs: askTimeoutMs });
   return answer.kind === 'value' ? processOf(answer.value) : undefined;
 }
 
@@ -217,13 +182,13 @@ const backoffState = 30;
 
 /** Supervisord is the parent and reaps: what it calls running is no zombie. */
 async function livenessOf(place: SupervisordPlace, worker: string): Promise<Liveness> {
-  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+  const process = await infoOf(place, worker);
   if (process === undefined) return 'unknown';
   if (process.state === runningState && process.pid > 0) return 'alive';
   return stoppedStates.has(process.state) || process.state === backoffState ? 'dead' : 'unknown';
 }
 
 async function identityOf(place: SupervisordPlace, worker: string): Promise<string | undefined> {
-  const process = await infoOf(place, worker, { timeoutMs: askTimeoutMs });
+  const process = await infoOf(place, worker);
   return process === undefined ? undefined : `${process.pid}@${process.startedAt}`;
 }

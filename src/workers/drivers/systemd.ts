@@ -1,19 +1,11 @@
 // Services under systemd, by unit or pattern: told by `systemctl reload` or restarted. A job that ended well proves
 // what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
 // Never tells a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
-import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
-import type {
-  Answer,
-  Driver,
-  DriverContext,
-  DriverKind,
-  Liveness,
-  ResetOptions,
-} from '../contract/driver.js';
+import { confirmed, refused, told, unlisted, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import {
   parseUnitList,
   parseUnitState,
@@ -22,38 +14,28 @@ import {
   unitNamePattern,
   whatReloadProves,
 } from '../protocols/systemd-units.js';
+import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
+import { endOf } from '../shared/member-command.js';
 
-type Action = 'reload' | 'restart' | 'try-restart' | 'try-reload-or-restart';
+const action = oneOf('reload', 'restart', 'try-restart', 'try-reload-or-restart');
 
-interface SystemdOptions {
-  readonly systemd: string;
-  readonly action?: Action;
-  readonly confirms?: boolean;
-}
-
-export const systemd: DriverKind = {
-  name: 'systemd',
-  properties: {
-    systemd: {
-      type: 'string',
-      // Never an option of systemctl; with a type, or `web` would be taken for `web.service` here and not there.
-      pattern: '^[A-Za-z0-9:_.@*?\\[\\]\\\\][A-Za-z0-9:_.@*?\\[\\]\\\\-]*\\.[a-z]+$',
-      maxLength: 200,
-      description: 'a unit or a pattern of units with its type, as nginx.service or worker@*.service',
-    },
-    action: {
-      type: 'string',
-      enum: ['reload', 'restart', 'try-restart', 'try-reload-or-restart'],
-      description: 'reload, restart, try-restart or try-reload-or-restart',
-    },
-    confirms: {
-      type: 'boolean',
-      description: 'true (the job ends well only after the unit uses the generation) or false',
-    },
-  },
-  required: [],
-  create: (options, context) => createSystemdDriver(options as unknown as SystemdOptions, context),
+const properties = {
+  systemd: text('a unit or a pattern of units with its type, as nginx.service or worker@*.service', {
+    // Never an option of systemctl; with a type, or `web` would be taken for `web.service` here and not there.
+    pattern: '^[A-Za-z0-9:_.@*?\\[\\]\\\\][A-Za-z0-9:_.@*?\\[\\]\\\\-]*\\.[a-z]+$',
+    maxLength: 200,
+  }),
+  action,
+  confirms: yesOrNo('the job ends well only after the unit uses the generation'),
 };
+
+type SystemdOptions = OptionsOf<typeof properties, 'systemd'>;
+type Action = NonNullable<SystemdOptions['action']>;
+
+export const systemd = driverKind({
+  ...{ name: 'systemd', properties, required: [] },
+  create: createSystemdDriver,
+});
 
 function createSystemdDriver(options: SystemdOptions, context: DriverContext): Driver {
   const { action = 'reload', confirms } = options;
@@ -62,8 +44,6 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
   const isVouchedFor = confirms === true;
   const look = (worker: string): Promise<UnitState | undefined> =>
     stateOf(ask, worker, { timeoutMs: askTimeoutMs });
-  const identity = async (worker: string): Promise<string | undefined> =>
-    (await look(worker))?.invocation || undefined;
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
     members: () => unitsOf(ask, options.systemd),
@@ -73,18 +53,15 @@ function createSystemdDriver(options: SystemdOptions, context: DriverContext): D
     liveness: async (worker) => livenessOf(await look(worker)),
     pid: async (worker) => (await look(worker))?.mainPid,
     // Where a reset may restart, each tell would make a process that was never told.
-    ...(action === 'reload' ? { identity } : {}),
+    identity:
+      action === 'reload' ? async (worker) => (await look(worker))?.invocation || undefined : undefined,
   };
 }
 
 const askTimeoutMs = 5000;
 const maxUnits = 1024;
 
-interface AskLimits {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
-}
-
+type AskLimits = Omit<ResetOptions, 'target'>;
 type Systemctl = (args: readonly string[], limits: AskLimits) => Promise<CommandResult>;
 
 interface Asking {
@@ -109,16 +86,10 @@ async function unitsOf(ask: Systemctl, pattern: string): Promise<readonly string
   const result = await ask(args, { timeoutMs: askTimeoutMs });
   const isWhole = result.kind === 'exited' && result.exitCode === 0 && !result.truncated;
   const units = isWhole ? parseUnitList(result.stdout) : undefined;
-  if (units === undefined)
-    throw unlisted(pattern, isWhole ? 'its list has a line that is no unit' : said(result));
-  if (units.length > maxUnits) throw unlisted(pattern, `more than ${maxUnits} units`);
-  return units;
-}
-
-function unlisted(pattern: string, reason: string): WritError {
-  return new WritError('WORKER_UNREACHABLE', `systemctl cannot list ${pattern}: ${reason}`, {
-    facts: { pattern, reason },
-  });
+  if (units !== undefined && units.length <= maxUnits) return units;
+  const noList = isWhole ? 'its list has a line that is no unit' : endOf(result);
+  const reason = units === undefined ? noList : `more than ${maxUnits} units`;
+  throw unlisted(`systemctl cannot list ${pattern}: ${reason}`, { pattern, reason });
 }
 
 async function stateOf(ask: Systemctl, unit: string, limits: AskLimits): Promise<UnitState | undefined> {
@@ -136,20 +107,19 @@ interface Job {
 
 async function runJob(job: Job, reset: ResetOptions, { ask, clock }: Asking): Promise<Answer> {
   const { unit, action } = job;
-  const { timeoutMs } = reset;
-  const abort = reset.signal === undefined ? {} : { signal: reset.signal };
+  const { target: _, ...limits } = reset;
   if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is no name of a unit`);
   const startedMs = clock.monotonicMs();
-  const before = await stateOf(ask, unit, { timeoutMs, ...abort });
+  const before = await stateOf(ask, unit, limits);
   const obstacle = whyNot(before, job);
   if (before === undefined || obstacle !== undefined) return unreachable(`${unit}: ${obstacle}`);
   const result = await ask([action, '--', unit], {
-    timeoutMs: Math.max(timeoutMs - (clock.monotonicMs() - startedMs), 1),
-    ...abort,
+    ...limits,
+    timeoutMs: Math.max(limits.timeoutMs - (clock.monotonicMs() - startedMs), 1),
   });
-  if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${said(result)}`);
+  if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${endOf(result)}`);
   if (result.exitCode !== 0) {
-    const failed = `${unit}: ${action} failed: ${said(result)}`;
+    const failed = `${unit}: ${action} failed: ${endOf(result)}`;
     return saysNo(result) ? refused(failed) : unreachable(failed);
   }
   const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';
@@ -179,13 +149,4 @@ function livenessOf(state: UnitState | undefined): Liveness {
   if (state === undefined) return 'unknown';
   if (state.active === 'active' || state.active === 'reloading') return 'alive';
   return state.active === 'failed' || state.active === 'inactive' ? 'dead' : 'unknown';
-}
-
-const maxTailCharacters = 500;
-
-function said(result: CommandResult): string {
-  if (result.kind === 'not-started') return `not started: ${result.reason}`;
-  const how = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
-  const tail = tailOf(`${result.stdout}\n${result.stderr}`, maxTailCharacters);
-  return tail === '' ? how : `${how}: ${tail}`;
 }

@@ -42,7 +42,8 @@ function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace 
     },
     listensAt: (worker) => {
       const url = urlOf(worker, noTarget);
-      return url === undefined ? undefined : { host: hostOf(url), port: portOf(url) };
+      // Without the brackets of an address of IPv6.
+      return url && { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: portOf(url) };
     },
   };
 }
@@ -53,11 +54,6 @@ function plainUrl(text: string): URL | undefined {
   const url = new URL(text);
   const isPlain = url.username === '' && url.password === '' && url.hash === '' && url.host !== '';
   return isPlain && /^https?:$/.test(url.protocol) ? url : undefined;
-}
-
-/** Without the brackets of an address of IPv6. */
-function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
 function portOf(url: URL): number {

@@ -15,7 +15,7 @@ import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../contract/answer.js';
 import type { Answer, ResetOptions, Target } from '../contract/driver.js';
-import { createQuestions, type Question, type Questions, waitForAnswer } from './native-questions.js';
+import { type Question, Questions, waitForAnswer } from './native-questions.js';
 
 export interface ConnectionOptions {
   readonly clock: Clock;
@@ -43,7 +43,7 @@ const maxUnreadBytes = 262_144;
 /** Serves one accepted socket until it closes. Never throws for what the worker does. */
 export function serveNativeWorker(socket: Socket, options: ConnectionOptions): NativeConnection {
   const { clock, log } = options;
-  const questions = createQuestions();
+  const questions = new Questions();
   const dialogue = createDialogue(questions, options);
   const closed = new AbortController();
 
@@ -59,7 +59,15 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
     return question;
   };
 
-  readMessages(socket, dialogue.take, end);
+  const reader = createLineReader();
+  socket.on('data', (chunk: Buffer) => {
+    if (socket.destroyed) return;
+    try {
+      for (const message of reader.push(chunk)) dialogue.take(message);
+    } catch (error) {
+      end(toWritError(error));
+    }
+  });
   socket.on('close', () => {
     closed.abort();
     questions.close();
@@ -80,52 +88,29 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
   };
 }
 
-function readMessages(
-  socket: Socket,
-  take: (message: SocketMessage) => void,
-  end: (error: WritError) => void,
-): void {
-  const reader = createLineReader();
-  socket.on('data', (chunk: Buffer) => {
-    if (socket.destroyed) return;
-    try {
-      for (const message of reader.push(chunk)) take(message);
-    } catch (error) {
-      end(toWritError(error));
-    }
-  });
-}
-
-interface Dialogue {
-  /** @throws WritError MESSAGE_MALFORMED for what may not be said now */
-  take(message: SocketMessage): void;
-  hasName(): boolean;
-}
-
-/** The order of what a worker says: greeting, hello, then answers. */
-function createDialogue(questions: Questions, options: ConnectionOptions): Dialogue {
+/** The order of what a worker says: greeting, hello, then answers. `take` throws WritError for what may not be said now. */
+function createDialogue(
+  questions: Questions,
+  options: Pick<ConnectionOptions, 'onHello' | 'onLateAnswer'>,
+): { take: (message: SocketMessage) => void; hasName: () => boolean } {
   let state: 'greeting' | 'hello' | 'answers' = 'greeting';
-  return {
-    take: (message) => {
-      if (state === 'greeting') {
-        parseHello(message);
-        state = 'hello';
-        return;
-      }
-      const said = parseWorkerMessage(message);
-      if ((said.type === 'hello') !== (state === 'hello')) {
-        throw stuck(`says ${said.type} out of turn`);
-      }
-      if (said.type === 'hello') {
-        state = 'answers';
-        options.onHello(said.name);
-        return;
-      }
-      const late = questions.answer(said);
-      if (late !== undefined) options.onLateAnswer(said.generation, late);
-    },
-    hasName: () => state === 'answers',
+  const take = (message: SocketMessage): void => {
+    if (state === 'greeting') {
+      parseHello(message);
+      state = 'hello';
+      return;
+    }
+    const said = parseWorkerMessage(message);
+    if ((said.type === 'hello') !== (state === 'hello')) throw stuck(`says ${said.type} out of turn`);
+    if (said.type === 'hello') {
+      state = 'answers';
+      options.onHello(said.name);
+      return;
+    }
+    const late = questions.answer(said);
+    if (late !== undefined) options.onLateAnswer(said.generation, late);
   };
+  return { take, hasName: () => state === 'answers' };
 }
 
 function stuck(what: string): WritError {

@@ -15,59 +15,56 @@ export interface Question extends GenerationMessage {
   readonly waiting: Set<(answer: Answer) => void>;
 }
 
-export interface Questions {
+export class Questions {
+  readonly #open = new Map<number, Question>();
+  #lastId = 0;
+
   /** @returns the question for this target: the last one while it is open and the same, else a new one */
-  put(target: Target): { readonly question: Question; readonly isNew: boolean };
+  put({ generation, path }: Target): { readonly question: Question; readonly isNew: boolean } {
+    const last = this.#open.get(this.#lastId);
+    if (last?.generation === generation && last.path === path) return { question: last, isNew: false };
+    // Who is told something newer is not waited for: its answer to the old question decides nothing now.
+    this.#settleAll(`superseded by generation ${generation}`);
+    const [oldest] = this.#open.keys();
+    if (oldest !== undefined && this.#open.size >= maxOpenQuestions) this.#open.delete(oldest);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const question: Question = { type: 'generation', id, generation, path, waiting: new Set() };
+    this.#open.set(id, question);
+    return { question, isNew: true };
+  }
+
   /**
    * Hands an answer to all who wait for it.
    * @returns the answer when nobody waits, else undefined
    * @throws WritError MESSAGE_MALFORMED for an answer to what was never asked
    */
-  answer(message: AckMessage | NackMessage): Answer | undefined;
-  /** Nobody will answer any more. */
-  close(): void;
-}
+  answer(message: AckMessage | NackMessage): Answer | undefined {
+    const { id, generation } = message;
+    const question = this.#open.get(id);
+    const isAsked = id <= this.#lastId && (question?.generation ?? generation) === generation;
+    if (!isAsked)
+      throw new WritError('MESSAGE_MALFORMED', 'a native worker answers what it was not told', {
+        facts: { id, generation },
+      });
+    if (question === undefined) return undefined;
+    this.#open.delete(id);
+    const answer = message.type === 'ack' ? confirmed('ack') : refused(message.reason);
+    // A worker that was taken back and forth may answer an old question about the generation it is to use again.
+    if (id !== this.#lastId) return undefined;
+    if (question.waiting.size === 0) return answer;
+    for (const settle of question.waiting) settle(answer);
+    return undefined;
+  }
 
-export function createQuestions(): Questions {
-  const open = new Map<number, Question>();
-  let lastId = 0;
-  const settleAll = (text: string): void => {
-    for (const { waiting } of open.values()) {
-      for (const settle of waiting) settle(unreachable(text));
-    }
-  };
-  return {
-    put: (target) => {
-      const last = open.get(lastId);
-      if (last?.generation === target.generation && last.path === target.path) {
-        return { question: last, isNew: false };
-      }
-      // Who is told something newer is not waited for: its answer to the old question decides nothing now.
-      settleAll(`superseded by generation ${target.generation}`);
-      const [oldest] = open.keys();
-      if (oldest !== undefined && open.size >= maxOpenQuestions) open.delete(oldest);
-      lastId += 1;
-      const { generation, path } = target;
-      const question: Question = { type: 'generation', id: lastId, generation, path, waiting: new Set() };
-      open.set(lastId, question);
-      return { question, isNew: true };
-    },
-    answer: (message) => {
-      const question = open.get(message.id);
-      const isAsked =
-        message.id <= lastId && (question?.generation ?? message.generation) === message.generation;
-      if (!isAsked) throw unasked(message);
-      if (question === undefined) return undefined;
-      open.delete(message.id);
-      const answer = message.type === 'ack' ? confirmed('ack') : refused(message.reason);
-      // A worker that was taken back and forth may answer an old question about the generation it is to use again.
-      if (message.id !== lastId) return undefined;
-      if (question.waiting.size === 0) return answer;
-      for (const settle of question.waiting) settle(answer);
-      return undefined;
-    },
-    close: () => settleAll('disconnected before it answered'),
-  };
+  /** Nobody will answer any more. */
+  close(): void {
+    this.#settleAll('disconnected before it answered');
+  }
+
+  #settleAll(text: string): void {
+    for (const { waiting } of this.#open.values()) for (const settle of waiting) settle(unreachable(text));
+  }
 }
 
 /** Waits for the answer to a question until the deadline; an answer after it finds nobody waiting. */
@@ -87,12 +84,5 @@ export function waitForAnswer(question: Question, reset: ResetOptions, clock: Cl
       .then(() =>
         settle(unreachable(reset.signal?.aborted ? 'aborted' : `no answer in ${reset.timeoutMs} ms`)),
       );
-  });
-}
-
-function unasked(message: AckMessage | NackMessage): WritError {
-  const { id, generation } = message;
-  return new WritError('MESSAGE_MALFORMED', 'a native worker answers what it was not told', {
-    facts: { id, generation },
   });
 }

@@ -4,7 +4,8 @@
 import { askHttp } from '../../platform/net/http-ask.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
-import { encodeXmlRpcCall, parseXmlRpcAnswer, type XmlRpcValue } from './xml-rpc.js';
+import type { ResetOptions } from '../contract/driver.js';
+import { encodeXmlRpcCall, parseXmlRpcAnswer, type XmlRpcAnswer, type XmlRpcValue } from './xml-rpc.js';
 
 /** Room for 1,024 processes with their paths and descriptions. */
 const maxAnswerBytes = 4_000_000;
@@ -12,18 +13,12 @@ const maxAnswerBytes = 4_000_000;
 export interface SupervisordPlace {
   readonly socket: string;
   /** File with the value of the Authorization header. */
-  readonly authorizationFile?: string;
+  readonly authorizationFile?: string | undefined;
   readonly clock: Clock;
 }
 
-export interface CallLimits {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
-}
-
 export type SupervisordAnswer =
-  | { readonly kind: 'value'; readonly value: XmlRpcValue }
-  | { readonly kind: 'fault'; readonly code: number; readonly text: string }
+  | Exclude<XmlRpcAnswer, { readonly kind: 'malformed' }>
   /** `reason`: an errno name, or in words why there is no answer. */
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -31,7 +26,7 @@ export type SupervisordAnswer =
 export async function callSupervisord(
   place: SupervisordPlace,
   call: readonly [method: string, ...params: (string | boolean)[]],
-  limits: CallLimits,
+  limits: Omit<ResetOptions, 'target'>,
 ): Promise<SupervisordAnswer> {
   const [method, ...params] = call;
   const authorization = readAuthorization(place.authorizationFile);
@@ -75,7 +70,6 @@ export interface SupervisedProcess {
   readonly id: string;
   readonly group: string;
   readonly state: number;
-  readonly stateName: string;
   readonly pid: number;
   /** Epoch seconds. */
   readonly startedAt: number;
@@ -97,7 +91,6 @@ export function processOf(value: XmlRpcValue): SupervisedProcess | undefined {
     id: `${group}:${name}`,
     group,
     state,
-    stateName,
     pid,
     startedAt: typeof startedAt === 'number' ? startedAt : 0,
     spawnError: typeof spawnError === 'string' ? spawnError : '',

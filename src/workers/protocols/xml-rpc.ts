@@ -16,10 +16,8 @@ const maxDepth = 8;
 /** @param method as `supervisor.getState` */
 export function encodeXmlRpcCall(method: string, params: readonly (string | boolean)[]): string {
   const values = params.map((param) => {
-    const inner =
-      typeof param === 'string'
-        ? `<string>${escaped(param)}</string>`
-        : `<boolean>${param ? 1 : 0}</boolean>`;
+    const isText = typeof param === 'string';
+    const inner = isText ? `<string>${escaped(param)}</string>` : `<boolean>${param ? 1 : 0}</boolean>`;
     return `<param><value>${inner}</value></param>`;
   });
   const call = `<methodName>${escaped(method)}</methodName><params>${values.join('')}</params>`;
@@ -32,16 +30,18 @@ function escaped(text: string): string {
 
 /** @param text the whole body of the answer; its length is the caller's to bound */
 export function parseXmlRpcAnswer(text: string): XmlRpcAnswer {
-  const reader = createReader(text);
+  const reader = new Reader(text);
   try {
     reader.prolog();
-    reader.open('methodResponse');
-    const answer = reader.opens('fault') ? faultOf(reader) : resultOf(reader);
-    reader.close('methodResponse');
+    const answer = reader.element('methodResponse', () => {
+      if (reader.takes('<fault>')) return faultOf(reader);
+      const value = reader.element('params', () => reader.element('param', () => readValue(reader, 0)));
+      return { kind: 'value', value } as const;
+    });
     reader.end();
     return answer;
   } catch (error) {
-    if (error instanceof Malformed) return { kind: 'malformed', at: reader.at() };
+    if (error instanceof Malformed) return { kind: 'malformed', at: reader.at };
     throw error;
   }
 }
@@ -49,18 +49,9 @@ export function parseXmlRpcAnswer(text: string): XmlRpcAnswer {
 /** Never leaves this file. */
 class Malformed extends Error {}
 
-function resultOf(reader: Reader): XmlRpcAnswer {
-  reader.open('params');
-  reader.open('param');
-  const value = readValue(reader, 0);
-  reader.close('param');
-  reader.close('params');
-  return { kind: 'value', value };
-}
-
 function faultOf(reader: Reader): XmlRpcAnswer {
   const value = readValue(reader, 0);
-  reader.close('fault');
+  reader.take('</fault>');
   if (!(value instanceof Map)) throw new Malformed();
   const [code, text] = [value.get('faultCode'), value.get('faultString')];
   if (typeof code !== 'number' || typeof text !== 'string') throw new Malformed();
@@ -69,19 +60,16 @@ function faultOf(reader: Reader): XmlRpcAnswer {
 
 function readValue(reader: Reader, depth: number): XmlRpcValue {
   if (depth > maxDepth) throw new Malformed();
-  reader.open('value');
-  const value = readTyped(reader, depth);
-  reader.close('value');
-  return value;
+  return reader.element('value', () => readTyped(reader, depth));
 }
 
 function readTyped(reader: Reader, depth: number): XmlRpcValue {
-  if (reader.opens('array')) return readArray(reader, depth);
-  if (reader.opens('struct')) return readStruct(reader, depth);
+  if (reader.takes('<array>')) return readArray(reader, depth);
+  if (reader.takes('<struct>')) return readStruct(reader, depth);
   for (const type of ['string', 'int', 'i4', 'boolean'] as const) {
-    if (!reader.opens(type)) continue;
+    if (!reader.takes(`<${type}>`)) continue;
     const text = reader.text();
-    reader.close(type);
+    reader.take(`</${type}>`);
     return type === 'string' ? text : numberOf(text, type);
   }
   // A value without a type is a text.
@@ -96,84 +84,81 @@ function numberOf(text: string, type: 'int' | 'i4' | 'boolean'): number | boolea
 
 function readArray(reader: Reader, depth: number): readonly XmlRpcValue[] {
   const values: XmlRpcValue[] = [];
-  reader.open('data');
-  while (!reader.closes('data')) values.push(readValue(reader, depth + 1));
-  reader.close('array');
+  reader.take('<data>');
+  while (!reader.takes('</data>')) values.push(readValue(reader, depth + 1));
+  reader.take('</array>');
   return values;
 }
 
 function readStruct(reader: Reader, depth: number): XmlRpcStruct {
   const members = new Map<string, XmlRpcValue>();
-  while (!reader.closes('struct')) {
-    reader.open('member');
-    reader.open('name');
-    const name = reader.text();
-    reader.close('name');
-    // Of two values for one name another reader might take the other one.
-    if (members.has(name)) throw new Malformed();
-    members.set(name, readValue(reader, depth + 1));
-    reader.close('member');
+  while (!reader.takes('</struct>')) {
+    reader.element('member', () => {
+      const name = reader.element('name', () => reader.text());
+      // Of two values for one name another reader might take the other one.
+      if (members.has(name)) throw new Malformed();
+      members.set(name, readValue(reader, depth + 1));
+    });
   }
   return members;
 }
 
-interface Reader {
-  prolog(): void;
-  /** Takes `<name>` or fails. */
-  open(name: string): void;
-  /** Takes `<name>` if it is next. */
-  opens(name: string): boolean;
-  close(name: string): void;
-  closes(name: string): boolean;
-  /** Takes the characters up to the next tag. */
-  text(): string;
-  /** Nothing but white space is left. */
-  end(): void;
-  at(): number;
-}
+/** Reads one text from its beginning to its end. */
+class Reader {
+  readonly #text: string;
+  /** Characters read so far. */
+  at = 0;
 
-function createReader(text: string): Reader {
-  let at = 0;
-  // Sticky and possibly empty: it matches where it stands, and megabytes of white space cost one look each time.
-  const space = /[ \t\r\n]*/y;
-  const skipSpace = (): number => {
-    space.lastIndex = at;
-    space.test(text);
-    return Math.max(space.lastIndex, at);
-  };
-  const takes = (tag: string): boolean => {
-    const next = skipSpace();
-    if (!text.startsWith(tag, next)) return false;
-    at = next + tag.length;
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  prolog(): void {
+    const pattern = /^<\?xml version=['"]1\.0['"]( encoding=['"][Uu][Tt][Ff]-8['"])? ?\?>/;
+    this.at = pattern.exec(this.#text)?.[0].length ?? 0;
+  }
+
+  element<T>(name: string, read: () => T): T {
+    this.take(`<${name}>`);
+    const value = read();
+    this.take(`</${name}>`);
+    return value;
+  }
+
+  take(tag: string): void {
+    if (!this.takes(tag)) throw new Malformed();
+  }
+
+  /** @returns whether the tag was next, and is taken */
+  takes(tag: string): boolean {
+    const next = this.#afterSpace();
+    if (!this.#text.startsWith(tag, next)) return false;
+    this.at = next + tag.length;
     return true;
-  };
-  const take = (tag: string): void => {
-    if (!takes(tag)) throw new Malformed();
-  };
-  return {
-    prolog: () => {
-      const [found = ''] =
-        /^<\?xml version=['"]1\.0['"]( encoding=['"][Uu][Tt][Ff]-8['"])? ?\?>/.exec(text) ?? [];
-      at = found.length;
-    },
-    open: (name) => take(`<${name}>`),
-    opens: (name) => takes(`<${name}>`),
-    close: (name) => take(`</${name}>`),
-    closes: (name) => takes(`</${name}>`),
-    text: () => {
-      const end = text.indexOf('<', at);
-      if (end < 0) throw new Malformed();
-      const raw = text.slice(at, end);
-      const plain = decoded(raw);
-      at = end;
-      return plain;
-    },
-    end: () => {
-      at = skipSpace();
-      if (at < text.length) throw new Malformed();
-    },
-    at: () => at,
-  };
+  }
+
+  /** Takes the characters up to the next tag. */
+  text(): string {
+    const end = this.#text.indexOf('<', this.at);
+    if (end < 0) throw new Malformed();
+    const plain = decoded(this.#text.slice(this.at, end));
+    this.at = end;
+    return plain;
+  }
+
+  /** Nothing but white space is left. */
+  end(): void {
+    this.at = this.#afterSpace();
+    if (this.at < this.#text.length) throw new Malformed();
+  }
+
+  #afterSpace(): number {
+    // Sticky and possibly empty: it matches where it stands, and megabytes of white space cost one look each time.
+    const space = /[ \t\r\n]*/y;
+    space.lastIndex = this.at;
+    space.test(this.#text);
+    return Math.max(space.lastIndex, this.at);
+  }
 }
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };

@@ -2,12 +2,8 @@
 // verdict of its own. Never takes an answer that only contains or resembles the expected text.
 import { WritError } from '../../core/errors.js';
 import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
+import { type OptionsOf, text } from './driver-options.js';
 import { requireKnownPlaceholders } from './placeholders.js';
-
-export interface ExpectOptions {
-  readonly expect?: string;
-  readonly expectMatch?: string;
-}
 
 export type Met = 'yes' | 'no' | 'no-verdict';
 
@@ -22,18 +18,11 @@ export interface Expectation {
 }
 
 export const expectProperties = {
-  expect: {
-    type: 'string',
-    maxLength: 4096,
-    description: 'a text (put it in quotes): the one answer that means yes, as "ok"',
-  },
-  expectMatch: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 1000,
-    description: 'a regular expression, as "^0003 "',
-  },
-} as const;
+  expect: text('a text (put it in quotes): the one answer that means yes, as "ok"', { maxLength: 4096 }),
+  expectMatch: text('a regular expression, as "^0003 "', { minLength: 1, maxLength: 1000 }),
+};
+
+export type ExpectOptions = OptionsOf<typeof expectProperties, never>;
 
 /** @throws WritError CONFIG_INVALID */
 export function createExpectation({ expect, expectMatch }: ExpectOptions): Expectation {

@@ -7,7 +7,7 @@ import {
   type ProcessInfo,
   readPidFile,
 } from '../../platform/process/processes.js';
-import type { Liveness } from '../contract/driver.js';
+import type { Driver } from '../contract/driver.js';
 
 export type Daemon =
   | { readonly kind: 'found'; readonly process: ProcessInfo }
@@ -35,20 +35,23 @@ function mayMean(file: PidFile, found: ProcessInfo): boolean {
   return file.uid === 0 || file.uid === process.getuid?.() || file.uid === found.effectiveUid;
 }
 
-export function daemonLiveness(path: string): Liveness {
-  const { kind } = findDaemon(path);
-  return kind === 'found' ? 'alive' : kind;
-}
-
-/** @returns undefined when there is no such process */
-export function daemonPid(path: string): number | undefined {
-  const daemon = findDaemon(path);
-  return daemon.kind === 'found' ? daemon.process.pid : undefined;
-}
-
-/** @returns pid and start time; undefined when there is no such process */
-export function daemonIdentity(path: string): string | undefined {
-  const daemon = findDaemon(path);
-  if (daemon.kind !== 'found') return undefined;
-  return `${daemon.process.pid}@${daemon.process.startTicks}`;
+/** @param fileOf the pid file of a worker. @returns what such a file says of it, as drivers have it */
+export function pidFileVerbs(
+  fileOf: (worker: string) => string,
+): Required<Pick<Driver, 'liveness' | 'pid' | 'identity'>> {
+  const processOf = (worker: string): ProcessInfo | undefined => {
+    const daemon = findDaemon(fileOf(worker));
+    return daemon.kind === 'found' ? daemon.process : undefined;
+  };
+  return {
+    liveness: async (worker) => {
+      const { kind } = findDaemon(fileOf(worker));
+      return kind === 'found' ? 'alive' : kind;
+    },
+    pid: async (worker) => processOf(worker)?.pid,
+    identity: async (worker) => {
+      const process = processOf(worker);
+      return process && `${process.pid}@${process.startTicks}`;
+    },
+  };
 }

@@ -1,11 +1,12 @@
 // Workers found by paths, one a socket or a pid file. Owns the listing of one directory and its bounds.
 // Never follows a link, which could lead to another program, and never takes a directory it can't read for empty.
 import type { Dirent } from 'node:fs';
-import { opendir } from 'node:fs/promises';
+import { lstat, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import picomatch from 'picomatch';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { isListening, type SocketPlace } from '../../platform/net/unix-socket.js';
+import { unlisted } from '../contract/answer.js';
 import type { Liveness } from '../contract/driver.js';
 import { livenessWithin, type Patience } from '../contract/liveness.js';
 import { listByCommand, type MembersOptions } from './member-command.js';
@@ -59,25 +60,17 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
     for await (const entry of await opendir(directory)) {
       entries += 1;
       if (isKind(entry) && isWanted(entry.name)) names.push(entry.name);
-      if (entries > maxDirectoryEntries || names.length > maxMembers) throw tooMany(directory);
+      // A worker left out in silence would go on with the old policy, and nobody would know.
+      if (entries > maxDirectoryEntries || names.length > maxMembers)
+        throw unlisted(`${directory} holds too many entries to tell`, { directory, expected: maxMembers });
     }
   } catch (error) {
     // The directory of a daemon that is not up yet.
     if (isSystemError(error, 'ENOENT')) return [];
     if (!isSystemError(error) || error instanceof WritError) throw error;
-    throw new WritError('WORKER_UNREACHABLE', `${directory} cannot be listed: ${error.code}`, {
-      facts: { directory, errno: error.code },
-      cause: error,
-    });
+    throw unlisted(`${directory} cannot be listed: ${error.code}`, { directory, errno: error.code }, error);
   }
   return names.sort();
-}
-
-/** A worker left out in silence would go on with the old policy, and nobody would know. */
-function tooMany(directory: string): WritError {
-  return new WritError('WORKER_UNREACHABLE', `${directory} holds too many entries to tell`, {
-    facts: { directory, expected: maxMembers },
-  });
 }
 
 const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
@@ -85,4 +78,19 @@ const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
 /** @param patience the socket of a live daemon may be away, as in a reload */
 export function socketLiveness(place: SocketPlace, patience: Patience): Promise<Liveness> {
   return livenessWithin(patience, async () => livenesses[await isListening(place)]);
+}
+
+/**
+ * Which process a socket's file belongs to, as far as the file tells: a daemon that starts again binds it anew.
+ * @returns what no other socket under this path has had; undefined when there is none
+ */
+export async function socketIdentity(path: string): Promise<string | undefined> {
+  try {
+    const { ino, mtimeMs } = await lstat(path);
+    // An inode is used again; nobody writes into the file of a socket, so that its time is that of its birth.
+    return `${ino}@${Math.round(mtimeMs)}`;
+  } catch (error) {
+    if (isSystemError(error)) return undefined;
+    throw error;
+  }
 }

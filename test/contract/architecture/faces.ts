@@ -49,11 +49,9 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'agent/integrity': ['repair-by-force', 'repair-plan', 'scrub', 'standing-damage', 'verify-policy'],
   'agent/job': ['cycle-result', 'exclusive', 'history', 'progress', 'record', 'record-cycle', 'staging-area'],
   'agent/notify': [
-    'await-workers',
     'boot-loaders',
     'dead-workers',
     'membership',
-    'newly-concerned',
     'notify-context',
     'notify-steps',
     'notify-verbs',
@@ -295,12 +293,11 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'systemd-units',
   ],
   'workers/shared': [
+    'driver-options',
     'expectation',
     'member-command',
     'pid-file',
     'placeholders',
-    'replaced-children',
-    'socket-identity',
     'socket-set',
   ],
 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { awaitWorkers } from '../../../../src/agent/notify/await-workers.js';
+import { awaitWorkers } from '../../../../src/agent/notify/membership.js';
 import { entryOf } from '../../../kit/agent/settled-world.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';

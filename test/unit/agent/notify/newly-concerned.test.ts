@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noteNewlyConcerned } from '../../../../src/agent/notify/newly-concerned.js';
+import { noteNewlyConcerned } from '../../../../src/agent/notify/membership.js';
 import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createQuestions } from '../../../../src/workers/protocols/native-questions.js';
+import { Questions } from '../../../../src/workers/protocols/native-questions.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 
 const target = (generation: number): { generation: number; path: string } => ({
@@ -10,7 +10,7 @@ const target = (generation: number): { generation: number; path: string } => ({
 
 describe('questions that a worker leaves open', () => {
   it('are forgotten from the oldest on: no worker can make them grow', () => {
-    const questions = createQuestions();
+    const questions = new Questions();
     const ask = (count: number, from: number): void => {
       for (let at = 0; at < count; at += 1) questions.put(target(from + at));
     };
