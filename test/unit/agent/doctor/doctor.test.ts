@@ -19,10 +19,6 @@ import { makeCertificate } from '../../../kit/net/certificate.js';
 import { startFakeSupervisord, xmlArray, xmlProcess } from '../../../kit/workers/fake-supervisord.js';
 
 let installed: InstalledHost;
-before(async () => {
-  installed = await installHost();
-});
-after(() => installed[Symbol.dispose]());
 
 /** With a resolv.conf and hosts of its own. */
 async function examine(host: InstalledHost, { aheadMs = 0 } = {}): Promise<DoctorFinding[]> {
@@ -43,6 +39,11 @@ const of = (findings: readonly DoctorFinding[], check: DoctorCheck): string[] =>
 const group = (reset: object) => ({ name: 'ns', uses: ['dns-edge'], reset });
 
 describe('writ doctor', () => {
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
   it('finds a host well, and changes nothing on it', async () => {
     using host = copyHost(installed);
     const stands = directoryState(host.dir.path);
