@@ -139,11 +139,7 @@ async function refreshTargets(
 
 function chainTooLong(maxRootRotations: number, set: TrustedSet): WritError {
   const actual = set.root.signed.version;
-  return new WritError(
-    'ROOT_CHAIN_TOO_LONG',
-    `more than ${maxRootRotations} new roots, version ${actual} is kept`,
-    {
-      facts: { expected: maxRootRotations, rootVersion: actual },
-    },
-  );
+  const message = `more than ${maxRootRotations} new roots, version ${actual} is kept`;
+  const facts = { expected: maxRootRotations, rootVersion: actual };
+  return new WritError('ROOT_CHAIN_TOO_LONG', message, { facts });
 }

@@ -129,14 +129,11 @@ function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<
 }
 
 function outdatedTargets(): WritError {
-  return new WritError(
-    'SIGNATURE_THRESHOLD',
-    'the targets are signed by keys that the root no longer lists',
-    {
-      facts: { role: 'targets' },
-      hint: 'Bring the new targets key, and run `writ root commit` with it again.',
-    },
-  );
+  const message = 'the targets are signed by keys that the root no longer lists';
+  return new WritError('SIGNATURE_THRESHOLD', message, {
+    facts: { role: 'targets' },
+    hint: 'Bring the new targets key, and run `writ root commit` with it again.',
+  });
 }
 
 function readAnchor(layout: RepositoryLayout, keysDirectory: string | undefined): Buffer {

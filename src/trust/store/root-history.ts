@@ -50,14 +50,11 @@ export function requireReached(roots: StoredRoots, actual: number): void {
   if (!isLinked(bootstrap, roots)) throw notLinked(bootstrap, trustStoredRoot(roots).set);
   const expected = newestVersion(roots);
   if (actual >= expected) return;
-  throw new WritError(
-    'TRUST_STORE_DAMAGED',
-    `no chain of roots leads from version ${actual} to ${expected}`,
-    {
-      facts: { expected, actual },
-      hint: `Copy metadata/${actual + 1}.root.json of the repository, and those behind it, to trust/roots/.`,
-    },
-  );
+  const message = `no chain of roots leads from version ${actual} to ${expected}`;
+  throw new WritError('TRUST_STORE_DAMAGED', message, {
+    facts: { expected, actual },
+    hint: `Copy metadata/${actual + 1}.root.json of the repository, and those behind it, to trust/roots/.`,
+  });
 }
 
 /** root.json, if it is a root and nothing in the history speaks against it. */
@@ -94,11 +91,8 @@ function isLinked(bootstrap: TrustedSet, roots: StoredRoots): boolean {
 function notLinked(bootstrap: TrustedSet, trusted: TrustedSet): WritError {
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
-  return new WritError(
-    'ROOT_NOT_LINKED',
-    `the configured root (version ${actual}) is not in the history that ends in version ${expected}`,
-    { facts: { expected, actual } },
-  );
+  const message = `the configured root (version ${actual}) is not in the history that ends in version ${expected}`;
+  return new WritError('ROOT_NOT_LINKED', message, { facts: { expected, actual } });
 }
 
 /** A usable root of this version, from the history or from root.json; damaged ones count as absent. */
@@ -119,10 +113,8 @@ function firstOfHistory(bootstrap: TrustedSet, roots: StoredRoots): TrustedSet {
     const set = usable(roots.read(version), version);
     if (set !== undefined) return set;
   }
-  throw new WritError(
-    'TRUST_STORE_DAMAGED',
-    'root.json is damaged and the history of roots cannot rebuild it',
-  );
+  const message = 'root.json is damaged and the history of roots cannot rebuild it';
+  throw new WritError('TRUST_STORE_DAMAGED', message);
 }
 
 /** Every link is checked, as far as the chain holds. A kill between the two writes of a root leaves one to follow. */
