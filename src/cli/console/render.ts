@@ -1,6 +1,7 @@
 // The only place that writes to stdout and stderr: answers, errors, narration, colours and JSON.
 // Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
+import { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { exitCodeOfKind, type WritError } from '../../core/errors.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
@@ -39,12 +40,12 @@ type Paint = (style: Style, text: string) => string;
 /** @param type of the JSON object of an error, and of an answer that says no other */
 export function createRenderer(
   options: RenderOptions,
-  streams: Pick<Surroundings, 'stdout' | 'stderr'>,
+  streams: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>,
   type: string,
 ): Renderer {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
-  const paintOut = painter(options.color, streams.stdout);
-  const paintErr = painter(options.color, streams.stderr);
+  const paintOut = painter(options.color, streams.stdout, streams.env);
+  const paintErr = painter(options.color, streams.stderr, streams.env);
   const live = createLiveLine(streams.stderr);
   const show = (answer: Answer): void => {
     live.clear();
@@ -252,10 +253,17 @@ function seconds(durationMs: number | undefined): string {
   return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
 }
 
-function painter(choice: ColorChoice, stream: NodeJS.WriteStream): Paint {
-  if (choice === 'never') return (_style, text) => text;
-  const validateStream = choice === 'auto';
-  return (style, text) => styleText(style, text, { stream, validateStream });
+function painter(choice: ColorChoice, stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
+  const isPainted = choice === 'always' || (choice === 'auto' && takesColors(stream, env));
+  return isPainted
+    ? (style, text) => styleText(style, text, { validateStream: false })
+    : (_style, text) => text;
+}
+
+/** As styleText judges, which looks at the environment of the process whatever we were given. */
+function takesColors(stream: Partial<NodeJS.WriteStream>, env: Surroundings['env']): boolean {
+  if (env['FORCE_COLOR'] !== undefined) return WriteStream.prototype.getColorDepth(env) > 2;
+  return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;
 }
 
 /** Further lines are indented, so that none can pass for a line of ours. */

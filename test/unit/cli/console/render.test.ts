@@ -30,7 +30,7 @@ function rendered(
   const err = screen(terminal);
   const renderer = createRenderer(
     { ...plain, ...options },
-    { stdout: out.stream, stderr: err.stream },
+    { stdout: out.stream, stderr: err.stream, env: {} },
     'pull.result',
   );
   return { renderer, out, err };
@@ -117,6 +117,23 @@ describe('answers', () => {
     assert.deepEqual(drawn(5, 201), cut);
     assert.deepEqual(drawn(5, 3), ['ACTIVE  日', '  0', '  1', 'Next: writ']);
     assert.deepEqual(drawn(4, 3), ['ACTIVE  日', '  0', '(2 more lines)']);
+  });
+
+  it('take colours from the environment that was given, and not from that of the process', () => {
+    const before = process.env['FORCE_COLOR'];
+    process.env['FORCE_COLOR'] = '1';
+    try {
+      const { renderer, out } = rendered({ color: 'auto' });
+      renderer.answer(answer);
+      assert.ok(out.text().startsWith('ROLLED BACK'), out.text());
+    } finally {
+      if (before === undefined) delete process.env['FORCE_COLOR'];
+      else process.env['FORCE_COLOR'] = before;
+    }
+    const forced = screen();
+    const streams = { stdout: forced.stream, stderr: forced.stream, env: { FORCE_COLOR: '1' } };
+    createRenderer({ color: 'auto' }, streams, 'x.result').answer(answer);
+    assert.ok(forced.text().startsWith('\u001b[31mROLLED BACK'), forced.text());
   });
 
   it('colour the outcome word only', () => {
