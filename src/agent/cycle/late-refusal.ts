@@ -18,8 +18,7 @@ import {
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { groupsIn, resultsIn } from '../notify/refusal.js';
-import { workerKey } from '../notify/worker-groups.js';
-import { groupOf } from '../notify/worker-ledger.js';
+import { groupOf, workerKey } from '../notify/worker-ledger.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { rememberBlamed } from '../state/refusals.js';

@@ -7,15 +7,8 @@ import type { Driver, Liveness, Target } from '../../workers/contract/driver.js'
 import { tellWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
-import {
-  hasAnswered,
-  type Member,
-  mapBounded,
-  maxParallelTells,
-  readMembers,
-  workerKey,
-  workerResult,
-} from './worker-groups.js';
+import { type Member, mapBounded, maxParallelTells, readMembers, workerResult } from './worker-groups.js';
+import { hasAnswered, workerKey } from './worker-ledger.js';
 
 /** `unknown` where the driver cannot see it, or not just now. */
 export async function livenessOf(driver: Driver, worker: string): Promise<Liveness> {

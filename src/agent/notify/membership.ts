@@ -8,8 +8,8 @@ import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { withoutDead } from './dead-workers.js';
 import { changesTo } from './notify-verbs.js';
-import { hasAnswered, type Member, readMembers, workerKey } from './worker-groups.js';
-import { groupOf, isDue, waiting, workerOf } from './worker-ledger.js';
+import { type Member, readMembers } from './worker-groups.js';
+import { groupOf, hasAnswered, isDue, waiting, workerKey, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
 const keepGoneMs = 600_000;

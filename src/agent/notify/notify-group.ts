@@ -10,16 +10,8 @@ import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
 import type { VerbOf } from './notify-verbs.js';
-import {
-  hasAnswered,
-  type Member,
-  mapBounded,
-  maxParallelTells,
-  readMembers,
-  workerKey,
-  workerResult,
-} from './worker-groups.js';
-import { groupOf, workerOf } from './worker-ledger.js';
+import { type Member, mapBounded, maxParallelTells, readMembers, workerResult } from './worker-groups.js';
+import { groupOf, hasAnswered, workerKey, workerOf } from './worker-ledger.js';
 
 export interface TellOptions {
   readonly target: Target;

@@ -10,7 +10,8 @@ import { type GroupTelling, tellGroups } from './notify-group.js';
 import { tooFew, unreachable, workerUnconfirmed } from './pending-problems.js';
 import { asksEach, groupHook, probeEach, requireNoNo } from './probe-workers.js';
 import { refusal } from './refusal.js';
-import { readMembers, workerKey } from './worker-groups.js';
+import { readMembers } from './worker-groups.js';
+import { workerKey } from './worker-ledger.js';
 
 /**
  * Runs the loader of each group, one after the other: its exit code is the verdict.

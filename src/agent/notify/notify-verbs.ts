@@ -7,7 +7,7 @@ import { bundlesOf } from '../generations/generation-contents.js';
 import { readGeneration } from '../generations/generations.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { workerKey } from './worker-groups.js';
+import { workerKey } from './worker-ledger.js';
 
 export interface VerbOptions {
   /** The generation that workers are moved to. */

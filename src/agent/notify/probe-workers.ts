@@ -11,7 +11,7 @@ import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host } from '../state/host.js';
 import type { TellContext } from './notify-context.js';
-import { workerKey } from './worker-groups.js';
+import { workerKey } from './worker-ledger.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
 export function groupHook(

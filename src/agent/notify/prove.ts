@@ -8,8 +8,7 @@ import type { Host, WorkerGroup } from '../state/host.js';
 import type { TellContext } from './notify-context.js';
 import { judgeProof } from './notify-steps.js';
 import { askProbe, asksEach, runProbes } from './probe-workers.js';
-import { workerKey } from './worker-groups.js';
-import { groupOf, workerOf } from './worker-ledger.js';
+import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
 export interface Told {
   readonly results: readonly WorkerResult[];

@@ -13,8 +13,7 @@ import { dueProblems } from './pending-problems.js';
 import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
-import { workerKey } from './worker-groups.js';
-import { groupOf, noteWorkers } from './worker-ledger.js';
+import { groupOf, noteWorkers, workerKey } from './worker-ledger.js';
 
 export interface SettleResult {
   /** What those said that were told now, or whose probe answered. */

@@ -3,8 +3,7 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
-import { workerKey } from './worker-groups.js';
-import { groupOf, workerOf } from './worker-ledger.js';
+import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
 /**
  * What workers that could not live with a generation mean for it.

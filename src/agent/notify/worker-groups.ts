@@ -6,7 +6,6 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
 import type { WorkerGroup } from '../state/host.js';
-import type { WorkerLedger } from '../state/ledger.js';
 
 export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
@@ -35,11 +34,6 @@ export function createWorkerGroups(
       });
     return { config, driver: kind.create(reset.options, { ...options, group, onLateAnswer }) };
   });
-}
-
-/** A worker's name in the ledger and in messages. */
-export function workerKey(group: string, worker: string): string {
-  return `${group}/${worker}`;
 }
 
 /** A worker that exists just now. */
@@ -89,11 +83,6 @@ export function workerResult(
   atMs: number,
 ): WorkerResult {
   return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
-}
-
-/** It has taken a generation over, or said nothing against it. */
-export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
-  return state === 'told' || state === 'confirmed';
 }
 
 /** As Promise.all, so many at a time. */

@@ -4,7 +4,6 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import type { VerbOf } from './notify-verbs.js';
-import { hasAnswered, workerKey } from './worker-groups.js';
 
 const maxTextCharacters = 500;
 const firstDelayMs = 5000;
@@ -175,4 +174,14 @@ export function groupOf(key: string): string {
 /** @returns the name of the worker in a key of `workers` */
 export function workerOf(key: string): string {
   return key.slice(key.indexOf('/') + 1);
+}
+
+/** A worker's name in the ledger and in messages. */
+export function workerKey(group: string, worker: string): string {
+  return `${group}/${worker}`;
+}
+
+/** It has taken a generation over, or said nothing against it. */
+export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
+  return state === 'told' || state === 'confirmed';
 }
