@@ -425,14 +425,14 @@ describe('start and end', () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
-    fs.writeFileSync(dir.join(file), Buffer.alloc(30_000_000, 0x61));
-    const limits = { closeDeadlineMs: 500 };
+    fs.writeFileSync(dir.join(file), Buffer.alloc(16_000_000, 0x61));
+    const limits = { closeDeadlineMs: 1000 };
     const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
     const reading = await fetch(`${server.url}/${file}`);
     const stuck = await fetch(`${server.url}/${file}`);
     const closed = server.close();
     const whole = await reading.arrayBuffer();
-    assert.equal(whole.byteLength, 30_000_000);
+    assert.equal(whole.byteLength, 16_000_000);
     await assert.rejects(fetch(`${server.url}/metadata/timestamp.json`));
     await closed;
     await assert.rejects(stuck.arrayBuffer());
