@@ -5,7 +5,7 @@ import type { NewRelease } from '../../core/release/release.js';
 import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import type { CycleStory } from '../job/progress.js';
 import type { TellContext } from '../notify/notify-context.js';
-import type { VerbOf } from '../notify/notify-verbs.js';
+import type { VerbOf } from '../notify/worker-ledger.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';

@@ -9,11 +9,18 @@ import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
 import type { TellContext } from '../notify/notify-context.js';
 import { judgeProof, runLoaders, tellWorkers, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
-import { type VerbOf, verbsTo } from '../notify/notify-verbs.js';
+import { verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
 import { groupsIn } from '../notify/refusal.js';
-import { groupOf, noteUnread, noteWorkers, wantGeneration, workerKey } from '../notify/worker-ledger.js';
+import {
+  groupOf,
+  noteUnread,
+  noteWorkers,
+  type VerbOf,
+  wantGeneration,
+  workerKey,
+} from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { contextOf, type Move, type MoveProgress } from './move.js';

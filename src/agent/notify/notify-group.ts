@@ -9,9 +9,8 @@ import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
-import type { VerbOf } from './notify-verbs.js';
 import { type Member, mapBounded, maxParallelTells, readMembers, workerResult } from './worker-groups.js';
-import { groupOf, hasAnswered, workerKey, workerOf } from './worker-ledger.js';
+import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
 
 export interface TellOptions {
   readonly target: Target;

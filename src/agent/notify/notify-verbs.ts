@@ -2,12 +2,11 @@
 // not edge: what counts is what that worker used last, not what the cycle happened to change.
 import { orUndefined } from '../../core/errors.js';
 import { changedPaths, needsRestart, type PolicyFiles } from '../../core/release/affected-groups.js';
-import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import { bundlesOf } from '../generations/generation-contents.js';
 import { readGeneration } from '../generations/generations.js';
-import type { Host, WorkerGroup } from '../state/host.js';
+import type { Host } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { workerKey } from './worker-ledger.js';
+import { type VerbOf, workerKey } from './worker-ledger.js';
 
 export interface VerbOptions {
   /** The generation that workers are moved to. */
@@ -17,8 +16,6 @@ export interface VerbOptions {
   /** What each worker last said, as of before the move; left out where it counts for nothing. */
   readonly workers?: Readonly<Record<string, WorkerLedger>>;
 }
-
-export type VerbOf = (group: WorkerGroup, worker: string) => TellVerb;
 
 /** @returns how a worker is told; `restart` where its generation cannot be compared any more, or one is owed still */
 export function verbsTo(host: Host, options: VerbOptions): VerbOf {

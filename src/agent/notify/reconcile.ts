@@ -8,12 +8,12 @@ import type { Host } from '../state/host.js';
 import { readSets } from './membership.js';
 import type { SettleOptions, TellContext } from './notify-context.js';
 import { resetWorkers } from './notify-steps.js';
-import { type VerbOf, verbsTo } from './notify-verbs.js';
+import { verbsTo } from './notify-verbs.js';
 import { dueProblems } from './pending-problems.js';
 import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
-import { groupOf, noteWorkers, workerKey } from './worker-ledger.js';
+import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
 export interface SettleResult {
   /** What those said that were told now, or whose probe answered. */

@@ -2,8 +2,7 @@
 // reconcile does it.
 import type { WorkerGroup } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
-import type { VerbOf } from './notify-verbs.js';
-import { groupOf, isDue, isTurn, refusesInVain, workerOf } from './worker-ledger.js';
+import { groupOf, isDue, isTurn, refusesInVain, type VerbOf, workerOf } from './worker-ledger.js';
 
 export interface WorkerAction {
   readonly kind: 'probe' | 'notify' | 'restart' | 'nothing';

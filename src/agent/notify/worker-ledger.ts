@@ -1,9 +1,9 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
 // failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { TellVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
-import type { VerbOf } from './notify-verbs.js';
 
 const maxTextCharacters = 500;
 const firstDelayMs = 5000;
@@ -185,3 +185,5 @@ export function workerKey(group: string, worker: string): string {
 export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
   return state === 'told' || state === 'confirmed';
 }
+
+export type VerbOf = (group: WorkerGroup, worker: string) => TellVerb;
