@@ -10,6 +10,7 @@ import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
+import type { HookReport } from '../hooks/hook.js';
 import type { ParseAnswer, ParseTask } from './parse-check-worker.js';
 
 export interface ParseCheckOptions {
@@ -20,11 +21,8 @@ export interface ParseCheckOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CheckAnswer {
-  readonly verdict: HookVerdict;
-  /** What a person reads: every mistake, or why there is no verdict. Bounded. */
-  readonly text: string;
-}
+/** Its text is every mistake, or why there is no verdict. Bounded. */
+export type CheckAnswer = Pick<HookReport, 'verdict' | 'text'>;
 
 const maxProblems = 20;
 /** Text and buffers lie outside the bounded heap, so a file may only be a part of what the check may have. */

@@ -2,8 +2,7 @@
 // whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
 import type { CanaryConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
-import type { HookReport } from '../hooks/hook.js';
-import { hookError } from '../hooks/hook-error.js';
+import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
 import { runStartedCanary } from './started-canary.js';

@@ -1,8 +1,9 @@
-// What a command of the user is given, what came of it, and what one that judges a candidate is shown. run-hook.ts runs it.
+// What a command of the user is given, what came of it, what one that judges a candidate is shown, and the error that its end
+// means by what it was asked for: on which release, group or worker that falls is the caller's. run-hook.ts runs it.
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
-import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
-import type { ErrorCode } from '../../core/errors.js';
+import type { HookVerdict, HookVerdictKind } from '../../core/cycle/hook-verdict.js';
+import { type ErrorCode, type ErrorFacts, WritError } from '../../core/errors.js';
 import type { DiskGuardOptions } from '../../platform/disk/disk-guard.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Sandbox } from '../state/host.js';
@@ -82,4 +83,36 @@ export function confinedTo(confine: CandidateSandbox, bundle: string | undefined
     bundle: tree && join(policy, 'bundles', tree.bundle, tree.directory),
   };
   return { ...confine, places };
+}
+
+type NoYes = Exclude<HookVerdictKind, 'ok' | 'warned'>;
+
+/** The code of each end that is no yes, by what the command was asked for. */
+const codes = {
+  check: { refused: 'CHECK_FAILED', broken: 'CHECK_BROKEN', deferred: 'CHECK_DEFERRED' },
+  canary: { refused: 'CANARY_FAILED', broken: 'CANARY_BROKEN', deferred: 'CANARY_DEFERRED' },
+  loader: { refused: 'LOADER_FAILED', broken: 'LOADER_BROKEN', deferred: 'LOADER_DEFERRED' },
+  // "Not now" of a probe proves nothing and refutes nothing: it is no error.
+  probe: { refused: 'PROBE_FAILED', broken: 'PROBE_BROKEN', deferred: undefined },
+} as const satisfies Record<string, Record<NoYes, ErrorCode | undefined>>;
+
+const says: Readonly<Record<NoYes, string>> = {
+  refused: 'refuses the candidate',
+  broken: 'gave no verdict',
+  deferred: 'says "not now"',
+};
+
+/**
+ * @param text of the message, from what the command says of a candidate
+ * @returns undefined for a yes; where the sandbox was to blame, its code
+ */
+export function hookError(
+  role: keyof typeof codes,
+  { verdict: { kind }, code: ours, hint }: Pick<HookReport, 'verdict' | 'code' | 'hint'>,
+  { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
+): WritError | undefined {
+  if (kind === 'ok' || kind === 'warned') return undefined;
+  const code = ours ?? codes[role][kind];
+  if (code === undefined) return undefined;
+  return new WritError(code, text(says[kind]), { facts, ...(hint === undefined ? {} : { hint }) });
 }

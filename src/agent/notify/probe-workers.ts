@@ -4,9 +4,7 @@
 import { join } from 'node:path';
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import { WritError } from '../../core/errors.js';
-import type { HookReport } from '../hooks/hook.js';
-import { hookError } from '../hooks/hook-error.js';
+import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host } from '../state/host.js';
@@ -85,9 +83,7 @@ async function showsIt(
   const { deadlineMs } = probe;
   const again = ['refused', 'deferred', 'broken'] as const;
   const retries = { clock: host.clock, again, signal: context.signal, deadlineMs };
-  const report = await retryHook(probe, retries, (hook) =>
-    askProbe(host, { ...config, probe: { ...probe, ...hook } }, context, worker),
-  );
+  const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
   requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
   return report.verdict.kind === 'ok';
 }
@@ -120,14 +116,13 @@ export async function probeEach(
 }
 
 /** Asks the probe of a group once; about this worker, where it asks each. */
-export async function askProbe(
+export function askProbe(
   host: Host,
   config: WorkerGroupConfig,
+  probe: HookConfig,
   context: TellContext,
   worker = '',
 ): Promise<HookReport> {
-  const { probe } = config;
-  if (probe === undefined) throw new WritError('INTERNAL', `group ${config.name} has no probe`);
   const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
   const [program, ...args] = probe.run;
   return groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);

@@ -29,9 +29,10 @@ export function problemsOf(errors: readonly WritError[]): Pick<Told, 'problems' 
 export async function proveFirst(host: Host, context: TellContext): Promise<WorkerResult[]> {
   const shown: WorkerResult[] = [];
   for (const { config } of context.groups) {
+    if (config.probe === undefined) continue;
     const own = [...(context.only ?? [])].filter((key) => groupOf(key) === config.name);
     for (const asked of asksEach(config.probe) ? own.map((key) => [key]) : [own]) {
-      const report = await askProbe(host, config, context, workerOf(asked[0] ?? ''));
+      const report = await askProbe(host, config, config.probe, context, workerOf(asked[0] ?? ''));
       if (report.verdict.kind === 'ok') shown.push(...asked.map((key) => shownBy(host, key, context)));
     }
   }

@@ -42,9 +42,9 @@ const properties = {
 
 type CommandOptions = OptionsOf<typeof properties, 'run'>;
 
-export const command = driverKind({ name: 'run', properties, required: [], create: createCommandDriver });
+export const command = driverKind({ name: 'run', properties, create: createDriver });
 
-function createCommandDriver(options: CommandOptions): Driver {
+function createDriver(options: CommandOptions): Driver {
   const { run, restart, members, pidFile } = options;
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);

@@ -75,9 +75,9 @@ const properties = {
 
 type HttpOptions = OptionsOf<typeof properties, 'http'>;
 
-export const http = driverKind({ name: 'http', properties, required: [], create: createHttpDriver });
+export const http = driverKind({ name: 'http', properties, create: createDriver });
 
-function createHttpDriver(options: HttpOptions, { clock }: DriverContext): Driver {
+function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
   const place = createHttpPlace(options.http, options.members);
   const expectation = createExpectation(options);
   const { method = 'POST', body } = options;

@@ -20,11 +20,13 @@ const properties = {
 type KresdOptions = OptionsOf<typeof properties, keyof typeof properties>;
 
 export const kresd = driverKind({
-  ...{ name: 'kresd', properties, required: ['command', 'expect'] },
-  create: createKresdDriver,
+  name: 'kresd',
+  properties,
+  required: ['command', 'expect'],
+  create: createDriver,
 });
 
-function createKresdDriver(options: KresdOptions, context: DriverContext): Driver {
+function createDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
   requireSocketPath(join(directory, 'x'));
   return {

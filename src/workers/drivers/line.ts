@@ -52,9 +52,9 @@ const properties = {
 
 type LineOptions = OptionsOf<typeof properties, 'line' | 'send'>;
 
-export const line = driverKind({ name: 'line', properties, required: ['send'], create: createLineDriver });
+export const line = driverKind({ name: 'line', properties, required: ['send'], create: createDriver });
 
-function createLineDriver(options: LineOptions, { clock }: DriverContext): Driver {
+function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
   requireSocketPath(join(dirname(options.line), 'x'));
   requireKnownPlaceholders('reset.send', [options.send]);
   requireOwnPlace('reset.line', options.line, options.members);

@@ -35,9 +35,9 @@ const properties = {
 
 type NativeOptions = OptionsOf<typeof properties, 'native'>;
 
-export const native = driverKind({ name: 'native', properties, required: [], create: createNativeDriver });
+export const native = driverKind({ name: 'native', properties, create: createDriver });
 
-function createNativeDriver(options: NativeOptions, context: DriverContext): Driver {
+function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
   requireSocketPath(path);
   const log = context.log.child({ group: context.group });

@@ -31,12 +31,9 @@ const properties = {
 
 type SignalOptions = OptionsOf<typeof properties, 'signal' | 'pidFile'>;
 
-export const signal = driverKind({
-  ...{ name: 'signal', properties, required: ['pidFile'] },
-  create: createSignalDriver,
-});
+export const signal = driverKind({ name: 'signal', properties, required: ['pidFile'], create: createDriver });
 
-function createSignalDriver(options: SignalOptions, context: DriverContext): Driver {
+function createDriver(options: SignalOptions, context: DriverContext): Driver {
   const { pidFile } = options;
   const seen = new Map<string, ProcessInfo>();
   const fileOf = (worker: string): string => join(dirname(pidFile), basename(worker));

@@ -41,12 +41,9 @@ const properties = {
 
 type SupervisordOptions = OptionsOf<typeof properties, 'supervisord'>;
 
-export const supervisord = driverKind({
-  ...{ name: 'supervisord', properties, required: [] },
-  create: createSupervisordDriver,
-});
+export const supervisord = driverKind({ name: 'supervisord', properties, create: createDriver });
 
-function createSupervisordDriver(options: SupervisordOptions, { clock }: DriverContext): Driver {
+function createDriver(options: SupervisordOptions, { clock }: DriverContext): Driver {
   const { supervisord: socket, authorizationFile, signal, processes } = options;
   requireSocketPath(socket);
   if ((options.group === undefined) === (processes === undefined))

@@ -32,14 +32,11 @@ const properties = {
 type SystemdOptions = OptionsOf<typeof properties, 'systemd'>;
 type Action = NonNullable<SystemdOptions['action']>;
 
-export const systemd = driverKind({
-  ...{ name: 'systemd', properties, required: [] },
-  create: createSystemdDriver,
-});
+export const systemd = driverKind({ name: 'systemd', properties, create: createDriver });
 
-function createSystemdDriver(options: SystemdOptions, context: DriverContext): Driver {
+function createDriver(options: SystemdOptions, context: DriverContext): Driver {
   const { action = 'reload', confirms } = options;
-  const asking: Asking = { ask: systemctl(context), clock: context.clock };
+  const asking = { ask: systemctl(context), clock: context.clock };
   const { ask } = asking;
   const isVouchedFor = confirms === true;
   const look = (worker: string): Promise<UnitState | undefined> =>
@@ -63,11 +60,6 @@ const maxUnits = 1024;
 
 type AskLimits = Omit<ResetOptions, 'target'>;
 type Systemctl = (args: readonly string[], limits: AskLimits) => Promise<CommandResult>;
-
-interface Asking {
-  readonly ask: Systemctl;
-  readonly clock: Clock;
-}
 
 function systemctl(context: DriverContext): Systemctl {
   return (args, limits) =>
@@ -105,7 +97,11 @@ interface Job {
   readonly isVouchedFor: boolean;
 }
 
-async function runJob(job: Job, reset: ResetOptions, { ask, clock }: Asking): Promise<Answer> {
+async function runJob(
+  job: Job,
+  reset: ResetOptions,
+  { ask, clock }: { ask: Systemctl; clock: Clock },
+): Promise<Answer> {
   const { unit, action } = job;
   const { target: _, ...limits } = reset;
   if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is no name of a unit`);

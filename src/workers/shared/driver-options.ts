@@ -56,16 +56,13 @@ export function yesOrNo(yes: string): Property<boolean> {
 export function driverKind<
   P extends Properties,
   Name extends keyof P & string,
-  Required extends keyof P & string,
->(
-  kind: Pick<DriverKind, 'name'> & {
-    readonly name: Name;
-    readonly properties: P;
-    readonly required: readonly Required[];
-    create(options: OptionsOf<P, Name | Required>, context: DriverContext): Driver;
-  },
-): DriverKind {
-  const { create, ...rest } = kind;
+  Required extends keyof P & string = never,
+>(kind: {
+  readonly name: Name;
+  readonly properties: P;
+  readonly required?: readonly Required[];
+  create(options: OptionsOf<P, Name | Required>, context: DriverContext): Driver;
+}): DriverKind {
   // Only what the schemas accepted comes here.
-  return { ...rest, create: (options, context) => create(options as OptionsOf<P, Name | Required>, context) };
+  return { required: [], ...kind } as unknown as DriverKind;
 }
