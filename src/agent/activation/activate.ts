@@ -10,7 +10,7 @@ import { pointCurrentAt } from '../generations/generations.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
-import type { TellContext } from '../notify/notify-context.js';
+import type { NotifyContext } from '../notify/notify-context.js';
 import { judgeProof, resetWorkers, runLoaders, whoIsMissing } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
@@ -85,13 +85,13 @@ async function tellAndCommit(
   progress: MoveProgress,
 ): Promise<MoveResult> {
   const { alive, verbOf } = progress;
-  const context: TellContext = {
+  const context: NotifyContext = {
     ...contextOf(host, story, move, move.to),
     manner: {
       alive,
       verbOf,
       newcomers: 'told',
-      onTell: (key, verb) => progress.told?.set(key, verb),
+      onNotify: (key, verb) => progress.told?.set(key, verb),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },

@@ -1,6 +1,6 @@
 // Whom a move affects: the one place that says so. Reads the configuration and the ledger; tells nobody.
-import { concernsGroup } from '../../core/release/affected-groups.js';
-import { dueGroups } from '../notify/worker-ledger.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
+import { pendingGroups } from '../notify/worker-ledger.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 
 export interface Change {
@@ -12,6 +12,6 @@ export interface Change {
 
 /** @returns the groups that a change affects, and those with a worker behind: it may hold an older generation still */
 export function affectedGroups(host: Host, { paths = [], bundles = [] }: Change): WorkerGroup[] {
-  const behind = dueGroups(host.ledger.read());
-  return host.groups.filter(({ config }) => concernsGroup(config, paths, bundles) || behind.has(config.name));
+  const behind = pendingGroups(host.ledger.read());
+  return host.groups.filter(({ config }) => affectsGroup(config, paths, bundles) || behind.has(config.name));
 }

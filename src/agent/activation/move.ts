@@ -2,9 +2,9 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
-import type { TellVerb } from '../../workers/contract/notify-worker.js';
+import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { CycleStory } from '../job/progress.js';
-import type { TellContext } from '../notify/notify-context.js';
+import type { NotifyContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/worker-ledger.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -44,7 +44,7 @@ export interface MoveProgress {
   /** How each takes over the new generation. */
   readonly verbOf: VerbOf;
   /** Who was told so far, and how; absent as long as nobody was to be told. */
-  told?: Map<string, TellVerb>;
+  told?: Map<string, NotifyVerb>;
 }
 
 /** The journal of this move on its way forward. */
@@ -65,7 +65,7 @@ export function contextOf(
   { nextTell }: Pick<CycleStory, 'nextTell'>,
   { groups, staging, signal }: Move,
   generation: number,
-): TellContext {
+): NotifyContext {
   return { groups, target: targetAt(paths, generation), staging, signal, nextTell };
 }
 

@@ -7,8 +7,8 @@ import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
-import type { TellContext } from '../notify/notify-context.js';
-import { judgeProof, runLoaders, tellWorkers, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
+import type { NotifyContext } from '../notify/notify-context.js';
+import { judgeProof, notifyWorkers, runLoaders, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
@@ -41,7 +41,7 @@ export async function tellBack(
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
   await loadBack(host, context);
-  const tellings = await tellWorkers(host, context);
+  const tellings = await notifyWorkers(host, context);
   const told = tellings.flatMap((one) => one.results);
   noteWorkers(host, told);
   noteUnread(host, unreadOf(tellings));
@@ -57,7 +57,7 @@ export async function tellBack(
 /** Of whom the probe says no here stays due: the block that follows is over some day. */
 async function proveBack(
   host: Host,
-  context: TellContext,
+  context: NotifyContext,
   results: readonly WorkerResult[],
 ): Promise<ReturnType<typeof judgeProof>> {
   try {
@@ -74,7 +74,7 @@ async function proveBack(
 }
 
 /** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
-async function loadBack(host: Host, context: TellContext): Promise<void> {
+async function loadBack(host: Host, context: NotifyContext): Promise<void> {
   try {
     await runLoaders(host, context);
     noteLoaded(host, context.groups);
@@ -89,7 +89,7 @@ function contextBack(
   story: Pick<CycleStory, 'nextTell'>,
   move: MoveBack,
   progress: MoveProgress | undefined,
-): TellContext {
+): NotifyContext {
   return {
     ...contextOf(host, story, move, move.from),
     // Whoever asked for the end of the cycle has not asked for workers between two generations.

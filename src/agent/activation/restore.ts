@@ -9,7 +9,7 @@ import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
-import { noteVain } from '../select/waits.js';
+import { noteFailedAttempt } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { blockOf } from '../state/ledger.js';
@@ -57,7 +57,7 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
   if (from === undefined || releases.length === 0 || groups.length === 0) return no;
   let untilMs: number | undefined;
   rememberIfPossible(host, () => {
-    untilMs = noteVain(host, releases, { code: no.code, groups });
+    untilMs = noteFailedAttempt(host, releases, { code: no.code, groups });
   });
   if (untilMs === undefined) return no;
   const text = `${no.message}; not tried again before ${new Date(untilMs).toISOString()}`;

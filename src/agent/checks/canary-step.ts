@@ -1,7 +1,7 @@
 // The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
 // the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
 import type { WritError } from '../../core/errors.js';
-import { concernsGroup } from '../../core/release/affected-groups.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { StepAnswer } from '../job/progress.js';
 import { holdBack, taken } from '../select/selection.js';
 import { assembleCandidate, type CandidateBundle, changedBy } from '../staging/candidate.js';
@@ -43,7 +43,7 @@ async function askOnce(
   const bundles = assembleCandidate(selections, options.staged, options.active);
   const changed = changedBy(options.active, bundles);
   const fresh = options.force === 'yes' ? taken(selections).map((one) => one.bundle.name) : [];
-  const groups = host.config.workers.filter((group) => concernsGroup(group, changed, fresh));
+  const groups = host.config.workers.filter((group) => affectsGroup(group, changed, fresh));
   if (groups.every((one) => one.canary === undefined)) return new Map();
   const context = candidateContext(host, candidatePath, bundles, options);
   const changes = await watchCandidate({

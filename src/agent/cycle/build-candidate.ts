@@ -5,7 +5,7 @@ import { sizeText } from '../../core/size-text.js';
 import { canaryStep } from '../checks/canary-step.js';
 import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
-import { type ActivePolicy, bundlesToKeep, type PolicyLeft } from '../generations/generation-contents.js';
+import { type ActivePolicy, bundlesToKeep, type ReadablePolicy } from '../generations/generation-contents.js';
 import { reserveGeneration } from '../generations/generations.js';
 import { noteBundles } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
@@ -76,7 +76,11 @@ export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current'
 }
 
 /** Takes the next number, and a directory for it in staging. */
-export function openDraft({ host, area }: Job, { force, signal }: CycleRequest, active: PolicyLeft): Draft {
+export function openDraft(
+  { host, area }: Job,
+  { force, signal }: CycleRequest,
+  active: ReadablePolicy,
+): Draft {
   const { policy, lost } = active;
   const { generation, mtimeSeconds } = reserveGeneration(host);
   // What is lost may lie here still; `--force` fetches everything again.

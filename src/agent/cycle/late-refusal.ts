@@ -3,7 +3,7 @@
 // can be gone back to, or going back would not help this worker, the policy stays and the worker is reported.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
-import { changedPaths, concernsGroup } from '../../core/release/affected-groups.js';
+import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
 import { restorePrevious } from '../activation/restore.js';
 import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -64,7 +64,7 @@ export async function leaveRefused(
       from: target.generation.number,
       to: active.generation.number,
       groups: host.groups.filter(
-        ({ config }) => groups.includes(config.name) || concernsGroup(config, changed),
+        ({ config }) => groups.includes(config.name) || affectsGroup(config, changed),
       ),
       releases,
       staging: area.path(),

@@ -1,7 +1,7 @@
 // What a cycle does that brings nothing new: workers that could not be notified are notified now, and a generation that one
 // of them refuses is left within the cycle that learns of it. Never fetches and never stages.
 import type { Job } from '../job/job.js';
-import { settleDue } from '../notify/reconcile.js';
+import { reconcileWorkers } from '../notify/reconcile.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
 
@@ -9,7 +9,7 @@ import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
   const { host, story, record, area } = job;
   let left: Left | undefined;
-  const pending = await settleDue(host, {
+  const pending = await reconcileWorkers(host, {
     ...{ staging: () => area.path(), signal, nextTell: story.nextTell },
     // A person is told how it is now; a poll leaves each worker its time.
     who: trigger === 'poll' ? 'whose-turn-it-is' : 'all',

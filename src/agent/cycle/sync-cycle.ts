@@ -5,7 +5,7 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
-import { readWhatIsLeft } from '../generations/generation-contents.js';
+import { readWhatIsReadable } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
@@ -69,7 +69,7 @@ async function tryCandidate(
   refused: Map<string, BundleResult>,
 ): Promise<'ended' | 'again'> {
   const { host, story } = job;
-  const active = readWhatIsLeft(host);
+  const active = readWhatIsReadable(host);
   const selected = await select(job, request, { active: active.policy, refused });
   if (isNothingToDo(job, request, { active: active.policy, selected })) {
     if (active.error !== undefined) throw active.error;

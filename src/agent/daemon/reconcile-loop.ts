@@ -7,8 +7,8 @@ import { newCycleId, tellIds } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
-import { type SettleResult, settleDue } from '../notify/reconcile.js';
-import { dueDelayMs, tellableWorkers } from '../notify/worker-ledger.js';
+import { type ReconcileResult, reconcileWorkers } from '../notify/reconcile.js';
+import { notifiableWorkers, notifyDelayMs } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
@@ -68,7 +68,7 @@ export function createSettler({ onRefused }: { readonly onRefused?: OnRefused } 
     const groups = host.groups.filter(
       ({ config, driver }) => driver !== undefined && (sets.get(config.name) ?? atOnce).notBeforeMs <= nowMs,
     );
-    if (groups.length === 0 && tellableWorkers(host.ledger.read(), host.clock.nowMs()).size === 0) return;
+    if (groups.length === 0 && notifiableWorkers(host.ledger.read(), host.clock.nowMs()).size === 0) return;
     const readMs = await settleApart(host, { groups, signal, doubt, onRefused });
     for (const { config } of groups) noteRead(host, config.name, sets, readMs);
   };
@@ -83,7 +83,7 @@ export function createSettler({ onRefused }: { readonly onRefused?: OnRefused } 
   };
 }
 
-function later(tries: number, clock: Clock, afterMs = dueDelayMs(tries)): Later {
+function later(tries: number, clock: Clock, afterMs = notifyDelayMs(tries)): Later {
   return { tries, notBeforeMs: clock.monotonicMs() + afterMs };
 }
 
@@ -97,14 +97,14 @@ async function settleApart(
   {
     onRefused,
     ...options
-  }: Pick<Parameters<typeof settleDue>[1], 'groups' | 'signal' | 'doubt'> & {
+  }: Pick<Parameters<typeof reconcileWorkers>[1], 'groups' | 'signal' | 'doubt'> & {
     readonly onRefused: OnRefused | undefined;
   },
-): Promise<SettleResult['readMs']> {
+): Promise<ReconcileResult['readMs']> {
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
-    const settled = await settleDue(host, {
+    const settled = await reconcileWorkers(host, {
       ...{ ...options, nextTell: tellIds(cycle), staging: () => area.path(), who: 'whose-turn-it-is' },
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });
@@ -122,19 +122,19 @@ function noteRead(
   { ledger, clock }: Host,
   name: string,
   sets: Map<string, Later>,
-  readMs: SettleResult['readMs'],
+  readMs: ReconcileResult['readMs'],
 ): void {
   if (ledger.read().unreadSets?.[name] !== undefined) {
     sets.set(name, later((sets.get(name) ?? atOnce).tries + 1, clock));
     return;
   }
-  const waitMs = Math.min((readMs.get(name) ?? 0) * readShare, dueDelayMs(100));
+  const waitMs = Math.min((readMs.get(name) ?? 0) * readShare, notifyDelayMs(100));
   // What is read within a turn's time is read at each turn.
   sets.set(name, waitMs <= turnEveryMs ? atOnce : later(0, clock, waitMs));
 }
 
 /** Who could not be notified again is no news: the ledger has since when, and how often. */
-function report(host: Host, cycle: string, { results, problems }: SettleResult): void {
+function report(host: Host, cycle: string, { results, problems }: ReconcileResult): void {
   if (results.length === 0) return;
   const reason = 'workers that were due';
   host.log.info({ cycle, results, problems }, reason);

@@ -8,7 +8,7 @@ import { listProcNames, readProcLink, readProcText } from '../../platform/proces
 import { findProcess } from '../../platform/process/processes.js';
 import { silentLog } from '../../platform/telemetry/log.js';
 import { driverKinds } from '../../workers/registry.js';
-import { createWorkerGroups, mapBounded, maxParallelTells } from '../notify/worker-groups.js';
+import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
 import { type Access, accessChecks, accessOf } from './check-access.js';
 import { judgeNames, nameFacts } from './check-server.js';
@@ -72,7 +72,7 @@ async function lookAtGroup(
     // What the agent knows of workers that connect to it.
     const known = reportOf(patient)?.workers.filter((one) => one.group === name) ?? [];
     const names = reset.driver === 'native' ? known.map(({ worker }) => worker) : workers;
-    const members = await mapBounded(names, maxParallelTells, async (worker) => {
+    const members = await mapBounded(names, maxParallelNotices, async (worker) => {
       const liveness = (await driver.liveness?.(worker)) ?? 'unknown';
       return { worker, liveness, state: known.find((one) => one.worker === worker)?.state };
     });
@@ -90,7 +90,7 @@ async function lookAtGroup(
 
 /** Where the driver knows them: a worker that only connects, or listens on a socket, has none that can be believed. */
 async function pidsOf({ driver }: WorkerGroup, workers: readonly string[]): Promise<number[]> {
-  const pids = await mapBounded(workers, maxParallelTells, async (worker) => driver?.pid?.(worker));
+  const pids = await mapBounded(workers, maxParallelNotices, async (worker) => driver?.pid?.(worker));
   return [...new Set(pids)].filter((pid) => pid !== undefined && findProcess(pid) !== undefined) as number[];
 }
 

@@ -65,7 +65,7 @@ export function readActiveReleases(paths: HostPaths): ActiveReleases | undefined
 }
 
 /** An active policy as far as it can be read. */
-export interface PolicyLeft {
+export interface ReadablePolicy {
   readonly policy: ActivePolicy | undefined;
   /** Bundles of it whose tree or record is lost. */
   readonly lost: readonly string[];
@@ -76,7 +76,7 @@ export interface PolicyLeft {
  * As readActivePolicy for a cycle that replaces what is lost: what can be read, and the names of what cannot.
  * @throws WritError STATE_DAMAGED when not even the `current` link is ours
  */
-export function readWhatIsLeft({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): PolicyLeft {
+export function readWhatIsReadable({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): ReadablePolicy {
   const number = activeGenerationNumber(paths);
   if (number === undefined) return { policy: undefined, lost: [] };
   const path = join(paths.generations, String(number));
@@ -111,7 +111,7 @@ export function readWhatIsLeft({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>
  */
 export function bundlesToKeep(
   { paths, ledger }: Pick<Host, 'paths' | 'ledger'>,
-  { policy }: PolicyLeft,
+  { policy }: ReadablePolicy,
 ): ReadonlyMap<string, ActiveBundle> {
   if (policy !== undefined) return policy.bundles;
   const { settled } = ledger.read();

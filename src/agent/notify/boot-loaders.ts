@@ -13,7 +13,7 @@ import type { Ledger } from '../state/ledger.js';
 import { runLoaders } from './notify-steps.js';
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
-function isLoadDue(host: Host, bootId: string): boolean {
+function isLoadPending(host: Host, bootId: string): boolean {
   const { loadedBootId, loadDue } = host.ledger.read();
   return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadDue === true);
 }
@@ -31,7 +31,7 @@ export async function loadAtBoot(
   options: { readonly cycle: string; readonly signal: AbortSignal },
 ): Promise<Problem | undefined> {
   const bootId = readBootId();
-  if (!isLoadDue(host, bootId)) return undefined;
+  if (!isLoadPending(host, bootId)) return undefined;
   const area = openStagingArea(host.paths, host.durable, options.cycle);
   try {
     const active = readActive(host.paths);

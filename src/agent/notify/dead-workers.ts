@@ -4,10 +4,10 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
-import { tellWorker } from '../../workers/contract/notify-worker.js';
+import { notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
-import { type Member, mapBounded, maxParallelTells, readMembers, workerResult } from './worker-groups.js';
+import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { hasAnswered, workerKey } from './worker-ledger.js';
 
 /** `unknown` where the driver cannot see it, or not just now. */
@@ -44,7 +44,7 @@ export async function withoutDead(
   if (driver?.liveness === undefined) return members;
   const lives = await mapBounded(
     members,
-    maxParallelTells,
+    maxParallelNotices,
     async (one) => !isAsked(one) || (await livenessOf(driver, one.worker)) !== 'dead',
   );
   return members.filter((_, index) => lives[index]);
@@ -144,7 +144,7 @@ async function revived(
   const isDead = state === 'unreachable' && (await livenessOf(driver, worker)) === 'dead';
   if (state !== 'refused' && !isDead) return result;
   const timeoutMs = config.reset?.timeoutMs ?? 0;
-  const answer = await tellWorker(driver, worker, { verb: 'restart', target, timeoutMs });
+  const answer = await notifyWorker(driver, worker, { verb: 'restart', target, timeoutMs });
   const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
   return workerResult(group, worker, said, target.generation, clock.nowMs());
 }

@@ -2,14 +2,14 @@
 // another process than the one that answered, is `waiting`; one that is gone is kept for a while. Also who must be waited
 // for, and whom a new configuration lets use what it was not told of. Tells nobody.
 import { orUndefined, WritError } from '../../core/errors.js';
-import { concernsGroup } from '../../core/release/affected-groups.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { withoutDead } from './dead-workers.js';
 import { changesTo } from './notify-verbs.js';
 import { type Member, readMembers } from './worker-groups.js';
-import { groupOf, hasAnswered, isDue, waiting, workerKey, workerOf } from './worker-ledger.js';
+import { groupOf, hasAnswered, isPending, waiting, workerKey, workerOf } from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
 const keepGoneMs = 600_000;
@@ -126,7 +126,7 @@ function longestGone(group: string, workers: Ledger['workers']): readonly string
 
 function gone(entry: WorkerLedger, { nowMs, mayCome }: Look): WorkerLedger | undefined {
   // It may live with what it was told before: that it uses nothing, nobody knows yet.
-  if (mayCome && isDue(entry)) return entry;
+  if (mayCome && isPending(entry)) return entry;
   const { goneAtMs = nowMs } = entry;
   return nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }
@@ -141,7 +141,7 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   const { goneAtMs, ...known } = entry;
   // Told by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
-  if (!isSame && !(look.mayReplace && isReplacedByTell(entry, nowMs)))
+  if (!isSame && !(look.mayReplace && isReplacedByNotice(entry, nowMs)))
     return due('is another process than before');
   if (goneAtMs !== undefined && !isNamed(process)) return due('was gone, and is back');
   return { ...known, process };
@@ -154,7 +154,7 @@ const replacedWithinMs = 15_000;
  * A daemon that replaces its own process at a tell would be told for ever: who appears right behind its answer is the one
  * that answered, and has read what is active at its start.
  */
-function isReplacedByTell(entry: WorkerLedger, nowMs: number): boolean {
+function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
   const { toldAtMs } = entry;
   return (
     hasAnswered(entry) && toldAtMs !== undefined && toldAtMs <= nowMs && nowMs - toldAtMs <= replacedWithinMs
@@ -199,7 +199,7 @@ async function isSomebodyMissing({ ledger }: Pick<Host, 'ledger'>, group: Worker
  * A new configuration may let a group use files that an earlier move changed without telling it. Makes workers due that
  * were told of another generation than the active one, where what their group uses differs.
  */
-export function noteNewlyConcerned(host: Host): void {
+export function noteNewlyAffected(host: Host): void {
   // A link that cannot be read is the cycle's to say.
   const active = orUndefined(() => activeGenerationNumber(host.paths));
   if (active === undefined) return;
@@ -211,7 +211,7 @@ export function noteNewlyConcerned(host: Host): void {
     if (group === undefined) return false;
     const changed = changedSince(wanted);
     // Where a generation cannot be compared any more nobody knows: such a worker is told.
-    return changed === undefined || concernsGroup(group, changed);
+    return changed === undefined || affectsGroup(group, changed);
   });
   if (concerned.length === 0) return;
   const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };

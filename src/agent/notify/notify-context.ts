@@ -2,34 +2,34 @@
 import type { WritError } from '../../core/errors.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { SetsOptions } from './membership.js';
-import type { TellOptions } from './notify-group.js';
+import type { NotifyOptions } from './notify-group.js';
 
 /** The generation that workers are moved to. */
-export interface TellTarget {
+export interface NotifyTarget {
   readonly generation: number;
   /** Real path of the generation directory. */
   readonly path: string;
 }
 
 /** What a move asks of its telling; a tell apart from it asks for nothing. */
-export interface TellManner
-  extends Pick<TellOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onTell'> {
+export interface NotifyManner
+  extends Pick<NotifyOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify'> {
   /** `told`: who appears while the others are told is told behind them, once. */
   readonly newcomers?: 'told';
   /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
   readonly proofs?: 'last';
 }
 
-export interface TellContext extends Pick<TellOptions, 'nextTell' | 'only'> {
+export interface NotifyContext extends Pick<NotifyOptions, 'nextTell' | 'only'> {
   readonly groups: readonly WorkerGroup[];
-  readonly target: TellTarget;
+  readonly target: NotifyTarget;
   /** The cycle's staging directory, for scratch directories. */
   readonly staging: string;
   readonly signal: AbortSignal;
-  readonly manner?: TellManner;
+  readonly manner?: NotifyManner;
 }
 
-export interface SettleOptions extends Pick<TellContext, 'signal' | 'nextTell'> {
+export interface ReconcileOptions extends Pick<NotifyContext, 'signal' | 'nextTell'> {
   /** Makes the directory for scratch when a probe needs it. */
   readonly staging: () => string;
   /** `all`: also those whose next try is later, since a person asked. */

@@ -6,13 +6,13 @@ import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
-import { type TellVerb, tellWorker } from '../../workers/contract/notify-worker.js';
+import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
-import { type Member, mapBounded, maxParallelTells, readMembers, workerResult } from './worker-groups.js';
+import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
 
-export interface TellOptions {
+export interface NotifyOptions {
   readonly target: Target;
   readonly clock: Clock;
   /** Names each tell. */
@@ -31,7 +31,7 @@ export interface TellOptions {
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
   readonly restartDead?: 'yes';
   /** Before each tell. */
-  readonly onTell?: (key: string, verb: TellVerb) => void;
+  readonly onNotify?: (key: string, verb: NotifyVerb) => void;
   /** Where more are told after these: asked of those that answered. @throws WritError a no */
   readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
 }
@@ -42,7 +42,7 @@ export interface No {
   readonly result: WorkerResult;
 }
 
-export interface GroupTelling {
+export interface NotifiedGroup {
   readonly group: WorkerGroup;
   /** Workers that exist just now, whether or not they were told. */
   readonly members: readonly string[];
@@ -55,12 +55,15 @@ export interface GroupTelling {
 }
 
 /** @returns what was said in each group; who was not told because of a no is in no result */
-export function tellGroups(groups: readonly WorkerGroup[], options: TellOptions): Promise<GroupTelling[]> {
+export function notifyGroups(
+  groups: readonly WorkerGroup[],
+  options: NotifyOptions,
+): Promise<NotifiedGroup[]> {
   const stop = new AbortController();
-  return Promise.all(groups.map((group) => tellGroup(group, { ...options, stop })));
+  return Promise.all(groups.map((group) => notifyGroup(group, { ...options, stop })));
 }
 
-type Telling = TellOptions & { readonly stop: AbortController };
+type Telling = NotifyOptions & { readonly stop: AbortController };
 
 interface OneGroup {
   readonly group: WorkerGroup;
@@ -70,7 +73,7 @@ interface OneGroup {
   readonly endMs: number;
 }
 
-async function tellGroup(group: WorkerGroup, options: Telling): Promise<GroupTelling> {
+async function notifyGroup(group: WorkerGroup, options: Telling): Promise<NotifiedGroup> {
   const { driver, config } = group;
   const silent = { group, members: [], results: [], noes: [] };
   if (driver === undefined || config.reset === undefined) return silent;
@@ -78,14 +81,17 @@ async function tellGroup(group: WorkerGroup, options: Telling): Promise<GroupTel
   if (members instanceof WritError) return { ...silent, unlisted: members };
   const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset;
   const endMs = options.clock.monotonicMs() + deadlineMs;
-  const told = await tellInSteps({ group, driver, options, endMs }, workersToTell(group, members, options));
+  const told = await notifyInSteps(
+    { group, driver, options, endMs },
+    workersToNotify(group, members, options),
+  );
   return { group, members: members.map((one) => one.worker), ...told };
 }
 
 /** A worker that is told; one that nobody lists any more has no process that anybody can see. */
 type Told = Pick<Member, 'worker'> & Partial<Member>;
 
-function workersToTell(
+function workersToNotify(
   group: WorkerGroup,
   members: readonly Member[],
   { only, also, isSpared }: Telling,
@@ -101,10 +107,10 @@ function workersToTell(
   return [...listed, ...lost];
 }
 
-async function tellInSteps(
+async function notifyInSteps(
   one: OneGroup,
   workers: readonly Told[],
-): Promise<Pick<GroupTelling, 'results' | 'noes' | 'failure'>> {
+): Promise<Pick<NotifiedGroup, 'results' | 'noes' | 'failure'>> {
   const { group, options } = one;
   const { rolling = Number.POSITIVE_INFINITY } = group.config;
   const left = inOrder(group, workers, options);
@@ -113,7 +119,7 @@ async function tellInSteps(
   while (left.length > 0 && !options.stop.signal.aborted) {
     const isCanary = Number.isFinite(rolling) && !all.some(({ result }) => hasAnswered(result));
     const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
-    const said = await mapBounded(batch, maxParallelTells, (worker) => tellOne(one, worker));
+    const said = await mapBounded(batch, maxParallelNotices, (worker) => notifyOne(one, worker));
     all.push(...said);
     const isNo = said.some(({ no }) => no !== undefined);
     failure = isNo || left.length === 0 ? undefined : await proofOf(one, said);
@@ -125,7 +131,7 @@ async function tellInSteps(
   return { results: all.map(({ result }) => result), noes, failure };
 }
 
-type Wanted = Told & { readonly verb: TellVerb };
+type Wanted = Told & { readonly verb: NotifyVerb };
 
 /** Rules are read in a moment: who is restarted comes last. */
 function inOrder(group: WorkerGroup, workers: readonly Told[], { verbOf }: Telling): Wanted[] {
@@ -161,7 +167,7 @@ interface Said {
   readonly lost?: 'yes';
 }
 
-async function tellOne(one: OneGroup, { worker, verb, process }: Wanted): Promise<Said> {
+async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Promise<Said> {
   const { group, driver, options } = one;
   const key = workerKey(group.config.name, worker);
   const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
@@ -188,19 +194,19 @@ const retryMs = 500;
 async function ask(
   { group, driver, options, endMs }: OneGroup,
   { worker, verb }: Wanted,
-): Promise<{ answer: Answer; verb: TellVerb | 'none' }> {
+): Promise<{ answer: Answer; verb: NotifyVerb | 'none' }> {
   const { clock, signal, target } = options;
   // Who is down reads the policy when it starts; to start it is not ours to decide.
   const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
   if (isDown && options.restartDead !== 'yes')
     return { answer: unreachable('does not run: it is not restarted'), verb: 'none' };
   const { timeoutMs = 0, retry = 0 } = group.config.reset ?? {};
-  options.onTell?.(workerKey(group.config.name, worker), verb);
+  options.onNotify?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
     const leftMs = Math.min(timeoutMs, endMs - clock.monotonicMs());
     if (leftMs <= 0) return { answer: unreachable('the time for its group is over'), verb: 'none' };
     const ending = signal === undefined ? {} : { signal };
-    const answer = await tellWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
+    const answer = await notifyWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
     const isFinal = answer.kind !== 'unreachable' || verb === 'restart' || tries >= retry;
     if (isFinal || (await livenessOf(driver, worker)) === 'dead') return { answer, verb };
     await clock.sleep(retryMs, signal);

@@ -5,8 +5,8 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
 import { retryHook } from '../hooks/run-hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import type { TellContext } from './notify-context.js';
-import { type GroupTelling, tellGroups } from './notify-group.js';
+import type { NotifyContext } from './notify-context.js';
+import { type NotifiedGroup, notifyGroups } from './notify-group.js';
 import { tooFew, unreachable, workerUnconfirmed } from './pending-problems.js';
 import { asksEach, groupHook, probeEach, requireNoNo } from './probe-workers.js';
 import { refusal } from './refusal.js';
@@ -18,7 +18,7 @@ import { workerKey } from './worker-ledger.js';
  * @returns one line per loader
  * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
  */
-export async function runLoaders(host: Host, context: TellContext): Promise<string[]> {
+export async function runLoaders(host: Host, context: NotifyContext): Promise<string[]> {
   const lines: string[] = [];
   const retries = { clock: host.clock, signal: context.signal };
   for (const { config } of context.groups) {
@@ -43,11 +43,11 @@ export interface ResetReport {
  * @throws WritError WORKER_REFUSED, WORKER_DIED naming each worker that cannot live with it, PROBE_FAILED and
  *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
  */
-export async function resetWorkers(host: Host, context: TellContext): Promise<ResetReport> {
-  let tellings = await tellWorkers(host, context);
+export async function resetWorkers(host: Host, context: NotifyContext): Promise<ResetReport> {
+  let tellings = await notifyWorkers(host, context);
   requireNobodySaysNo(tellings);
   if (context.manner?.newcomers !== undefined && !context.signal.aborted) {
-    tellings = await tellNewcomers(host, context, tellings);
+    tellings = await notifyNewcomers(host, context, tellings);
     requireNobodySaysNo(tellings);
   }
   const results = tellings.flatMap((one) => one.results);
@@ -55,7 +55,7 @@ export async function resetWorkers(host: Host, context: TellContext): Promise<Re
 }
 
 /** @returns names of the groups whose sets nobody could read, with the reason */
-export function unreadOf(tellings: readonly GroupTelling[]): ReadonlyMap<string, string> {
+export function unreadOf(tellings: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
   return new Map(
     tellings.flatMap(({ group, unlisted }) =>
       unlisted === undefined ? [] : [[group.config.name, unlisted.message] as const],
@@ -64,11 +64,11 @@ export function unreadOf(tellings: readonly GroupTelling[]): ReadonlyMap<string,
 }
 
 /** A worker may have read the generation before the swap, and be listed only behind it: nobody has told it. */
-async function tellNewcomers(
+async function notifyNewcomers(
   host: Host,
-  context: TellContext,
-  first: readonly GroupTelling[],
-): Promise<GroupTelling[]> {
+  context: NotifyContext,
+  first: readonly NotifiedGroup[],
+): Promise<NotifiedGroup[]> {
   const known = new Set(
     first.flatMap(({ group, members }) => members.map((one) => workerKey(group.config.name, one))),
   );
@@ -80,8 +80,8 @@ async function tellNewcomers(
     for (const key of keys) if (!known.has(key)) only.add(key);
   }
   if (only.size === 0) return [...first];
-  const second = await tellWorkers(host, { ...context, only });
-  return second.map((later, index): GroupTelling => {
+  const second = await notifyWorkers(host, { ...context, only });
+  return second.map((later, index): NotifiedGroup => {
     const before = first[index];
     if (before === undefined || later.unlisted !== undefined) return before ?? later;
     return { ...later, results: [...before.results, ...later.results] };
@@ -89,10 +89,10 @@ async function tellNewcomers(
 }
 
 /** As resetWorkers, without a judgement. */
-export function tellWorkers(host: Host, context: TellContext): Promise<GroupTelling[]> {
+export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
   const { target, signal, nextTell, only } = context;
   const { proofs, newcomers: _, ...manner } = context.manner ?? {};
-  return tellGroups(context.groups, {
+  return notifyGroups(context.groups, {
     ...{ target, nextTell, signal, only, clock: host.clock },
     prove: async ({ config }, results) => {
       if (proofs !== 'last' && asksEach(config.probe)) await probeEach(host, config, context, results);
@@ -102,7 +102,7 @@ export function tellWorkers(host: Host, context: TellContext): Promise<GroupTell
 }
 
 /** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
-function requireNobodySaysNo(tellings: readonly GroupTelling[]): void {
+function requireNobodySaysNo(tellings: readonly NotifiedGroup[]): void {
   const results = tellings.flatMap((one) => one.results);
   const noes = tellings.flatMap((one) => one.noes);
   for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
@@ -119,7 +119,7 @@ function requireNobodySaysNo(tellings: readonly GroupTelling[]): void {
 
 /** @returns what the answers leave open: who could not be reached, and who is not there */
 export function whoIsMissing(
-  tellings: readonly GroupTelling[],
+  tellings: readonly NotifiedGroup[],
   results: readonly WorkerResult[],
 ): Pick<ResetReport, 'problems' | 'warnings'> {
   const problems = results

@@ -6,10 +6,10 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, type ErrorFacts, WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { groupOf, isDue, nextTellAtMs, workerOf } from './worker-ledger.js';
+import { groupOf, isPending, nextTellAtMs, workerOf } from './worker-ledger.js';
 
 /** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING as they are now; none when all is well */
-export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
+export function pendingProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
   const { workers, unreadSets = {} } = ledger.read();
   const there = Object.entries(workers).filter(([, one]) => one.goneAtMs === undefined);
   const membersOf = (name: string): WorkerLedger[] =>
@@ -23,7 +23,7 @@ export function dueProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>)
   return [
     ...Object.entries(unreadSets).map(([group, { text, sinceMs }]) => unreachable(text, { group, sinceMs })),
     ...there
-      .filter(([, one]) => isDue(one))
+      .filter(([, one]) => isPending(one))
       .map(([key, one]) => {
         const when = { tries: one.tries, nextTellAtMs: nextTellAtMs(one) };
         return unreachable(`${key}: ${one.text}`, { ...factsOf(key, one), ...when });

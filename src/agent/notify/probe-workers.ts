@@ -8,7 +8,7 @@ import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host } from '../state/host.js';
-import type { TellContext } from './notify-context.js';
+import type { NotifyContext } from './notify-context.js';
 import { workerKey } from './worker-ledger.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
@@ -16,7 +16,7 @@ export function groupHook(
   host: Host,
   { uses }: WorkerGroupConfig,
   hook: HookConfig,
-  { target: { path }, staging, signal }: TellContext,
+  { target: { path }, staging, signal }: NotifyContext,
 ): Promise<HookReport> {
   const [onlyBundle] = uses.length === 1 ? uses : [];
   const bundle = onlyBundle === undefined ? undefined : join(path, onlyBundle);
@@ -54,7 +54,7 @@ export function requireNoNo(
  */
 export async function runProbes(
   host: Host,
-  context: TellContext,
+  context: NotifyContext,
   told: readonly WorkerResult[],
 ): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
@@ -75,7 +75,7 @@ export async function runProbes(
 async function showsIt(
   host: Host,
   config: WorkerGroupConfig,
-  context: TellContext,
+  context: NotifyContext,
   worker?: string,
 ): Promise<boolean> {
   const { probe, name } = config;
@@ -104,7 +104,7 @@ const workerPlaceholder = '{worker}';
 export async function probeEach(
   host: Host,
   config: WorkerGroupConfig,
-  context: TellContext,
+  context: NotifyContext,
   told: readonly WorkerResult[],
 ): Promise<string[]> {
   const seen: string[] = [];
@@ -120,7 +120,7 @@ export function askProbe(
   host: Host,
   config: WorkerGroupConfig,
   probe: HookConfig,
-  context: TellContext,
+  context: NotifyContext,
   worker = '',
 ): Promise<HookReport> {
   const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);

@@ -5,7 +5,7 @@ import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import type { TellContext } from './notify-context.js';
+import type { NotifyContext } from './notify-context.js';
 import { judgeProof } from './notify-steps.js';
 import { askProbe, asksEach, runProbes } from './probe-workers.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
@@ -26,7 +26,7 @@ export function problemsOf(errors: readonly WritError[]): Pick<Told, 'problems' 
  * Asks the probes of the groups about the workers of the context before they are told: nobody is told in vain.
  * @returns those that they have confirmed
  */
-export async function proveFirst(host: Host, context: TellContext): Promise<WorkerResult[]> {
+export async function proveFirst(host: Host, context: NotifyContext): Promise<WorkerResult[]> {
   const shown: WorkerResult[] = [];
   for (const { config } of context.groups) {
     if (config.probe === undefined) continue;
@@ -39,7 +39,7 @@ export async function proveFirst(host: Host, context: TellContext): Promise<Work
   return shown;
 }
 
-function shownBy(host: Host, key: string, { target }: TellContext): WorkerResult {
+function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResult {
   const process = host.ledger.read().workers[key]?.process;
   return {
     group: groupOf(key),
@@ -58,7 +58,7 @@ function shownBy(host: Host, key: string, { target }: TellContext): WorkerResult
  */
 export async function proveTold(
   host: Host,
-  context: TellContext,
+  context: NotifyContext,
   results: readonly WorkerResult[],
 ): Promise<Told> {
   const seen = new Set<string>();

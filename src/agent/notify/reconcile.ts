@@ -6,16 +6,16 @@ import { toWritError } from '../../core/errors.js';
 import { readActive } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { readSets } from './membership.js';
-import type { SettleOptions, TellContext } from './notify-context.js';
+import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { resetWorkers } from './notify-steps.js';
 import { verbsTo } from './notify-verbs.js';
-import { dueProblems } from './pending-problems.js';
+import { pendingProblems } from './pending-problems.js';
 import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
-export interface SettleResult {
+export interface ReconcileResult {
   /** What those said that were told now, or whose probe answered. */
   readonly results: readonly WorkerResult[];
   /** What is wrong still; none when every worker there is was told. */
@@ -24,13 +24,13 @@ export interface SettleResult {
   readonly readMs: ReadonlyMap<string, number>;
 }
 
-const nothing: SettleResult = { results: [], problems: [], readMs: new Map() };
+const nothing: ReconcileResult = { results: [], problems: [], readMs: new Map() };
 
 /**
  * Reads the sets again, decides, asks probes, decides for whom they said no, and tells those; what each has found is
  * noted before the next begins. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED
  */
-export async function settleDue(host: Host, options: SettleOptions): Promise<SettleResult> {
+export async function reconcileWorkers(host: Host, options: ReconcileOptions): Promise<ReconcileResult> {
   const active = readActive(host.paths);
   if (active === undefined) return nothing;
   const { groups = host.groups, doubt = 'the-answered', who, onRefused } = options;
@@ -45,11 +45,11 @@ export async function settleDue(host: Host, options: SettleOptions): Promise<Set
   const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
   noteWorkers(host, proven);
   const toTell = contextOf(host, decide('asked'), ['notify', 'restart'], { ...options, target });
-  const told: Told = toTell === undefined ? nothing : await tellDue(host, toTell);
+  const told: Told = toTell === undefined ? nothing : await notifyPending(host, toTell);
   noteWorkers(host, told.results);
   // The ledger names each worker that refuses.
   const others = told.problems.filter((one) => one.code !== 'WORKER_REFUSED');
-  const problems = [...others, ...dueProblems(host)];
+  const problems = [...others, ...pendingProblems(host)];
   const refusal = told.refusal ?? standingRefusal(host, active.number);
   if (refusal !== undefined) await onRefused?.(refusal);
   return { results: [...proven, ...told.results], problems, readMs };
@@ -62,8 +62,8 @@ function contextOf(
   host: Host,
   actions: Actions,
   kinds: readonly WorkerAction['kind'][],
-  { target, signal, nextTell, staging }: SettleOptions & Pick<TellContext, 'target'>,
-): TellContext | undefined {
+  { target, signal, nextTell, staging }: ReconcileOptions & Pick<NotifyContext, 'target'>,
+): NotifyContext | undefined {
   const chosen = [...actions].filter(([, { kind }]) => kinds.includes(kind));
   if (chosen.length === 0) return undefined;
   host.log.debug({ actions: Object.fromEntries(chosen) }, 'next for workers');
@@ -75,7 +75,7 @@ function contextOf(
 }
 
 /** What was said before somebody said no counts too. */
-async function tellDue(host: Host, context: TellContext): Promise<Told> {
+async function notifyPending(host: Host, context: NotifyContext): Promise<Told> {
   try {
     const { results } = await resetWorkers(host, context);
     return await proveTold(host, context, results);

@@ -2,7 +2,7 @@
 // reconcile does it.
 import type { WorkerGroup } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
-import { groupOf, isDue, isTurn, refusesInVain, type VerbOf, workerOf } from './worker-ledger.js';
+import { groupOf, isPending, isTurn, refusesInVain, type VerbOf, workerOf } from './worker-ledger.js';
 
 export interface WorkerAction {
   readonly kind: 'probe' | 'notify' | 'restart' | 'nothing';
@@ -50,14 +50,14 @@ function whyToNotify(
   ledger: Pick<Ledger, 'previous'>,
   { nowMs, who }: ActionOptions,
 ): string | undefined {
-  if (isDue(worker) && (who === 'all' || isTurn(worker, nowMs))) return 'it has not taken the generation';
+  if (isPending(worker) && (who === 'all' || isTurn(worker, nowMs))) return 'it has not taken the generation';
   if (who === 'all' && refusesInVain(worker, ledger)) return 'it refuses, and may have been repaired';
   return undefined;
 }
 
 function whyNothing(worker: WorkerLedger): string {
   if (worker.goneAtMs !== undefined) return 'it is gone';
-  if (isDue(worker)) return 'its next try is later';
+  if (isPending(worker)) return 'its next try is later';
   return worker.state === 'refused' ? 'it refuses' : 'it has answered';
 }
 
@@ -70,7 +70,7 @@ function isProbeFirst(own: readonly [string, WorkerLedger][], options: ActionOpt
   return (
     options.probes === 'not-asked' &&
     there.length > 0 &&
-    there.every((one) => isDue(one) && isUnknown(one)) &&
+    there.every((one) => isPending(one) && isUnknown(one)) &&
     (options.who === 'all' || there.every((one) => isTurn(one, options.nowMs)))
   );
 }

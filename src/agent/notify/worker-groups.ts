@@ -52,7 +52,7 @@ export async function readMembers({ driver, config }: WorkerGroup): Promise<read
   try {
     const workers = await driver.members();
     const bootId = readBootId();
-    return await mapBounded(workers, maxParallelTells, async (worker) => {
+    return await mapBounded(workers, maxParallelNotices, async (worker) => {
       return { worker, process: processNamed((await driver.identity?.(worker)) ?? '', bootId) };
     });
   } catch (error) {
@@ -72,7 +72,7 @@ function processNamed(identity: string, bootId: string): string {
 }
 
 /** So many workers are asked or told at a time. */
-export const maxParallelTells = 32;
+export const maxParallelNotices = 32;
 
 /** What one worker said, as results carry it. */
 export function workerResult(

@@ -1,7 +1,7 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
 // failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import type { TellVerb } from '../../workers/contract/notify-worker.js';
+import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 
@@ -10,7 +10,7 @@ const firstDelayMs = 5000;
 const maxDelayMs = 300_000;
 
 /** @returns milliseconds until a worker is told again after so many tries in vain: 5 s doubling to 5 min */
-export function dueDelayMs(tries: number): number {
+export function notifyDelayMs(tries: number): number {
   return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
 }
 
@@ -132,7 +132,7 @@ function inVain(
 
 /** @returns when a worker is told again that was told in vain, epoch milliseconds; undefined for any other */
 export function nextTellAtMs({ tries, toldAtMs }: WorkerLedger): number | undefined {
-  return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + dueDelayMs(tries);
+  return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + notifyDelayMs(tries);
 }
 
 /** It refuses what no way back would take from it: it may have been repaired. */
@@ -142,7 +142,7 @@ export function refusesInVain(worker: WorkerLedger, { previous }: Pick<Ledger, '
 }
 
 /** It could not be told what it is to use; who is gone is told when it is back. */
-export function isDue(worker: WorkerLedger): boolean {
+export function isPending(worker: WorkerLedger): boolean {
   return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
 }
 
@@ -153,13 +153,13 @@ export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
 }
 
 /** @returns keys of the workers that are due, and whose turn it is */
-export function tellableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
-  const due = Object.entries(ledger.workers).filter(([, one]) => isDue(one) && isTurn(one, nowMs));
+export function notifiableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
+  const due = Object.entries(ledger.workers).filter(([, one]) => isPending(one) && isTurn(one, nowMs));
   return new Set(due.map(([key]) => key));
 }
 
 /** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */
-export function dueGroups(ledger: Ledger): ReadonlySet<string> {
+export function pendingGroups(ledger: Ledger): ReadonlySet<string> {
   const due = Object.entries(ledger.workers).filter(
     ([, one]) => one.state === 'unreachable' || one.state === 'waiting' || one.state === 'refused',
   );
@@ -186,4 +186,4 @@ export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
   return state === 'told' || state === 'confirmed';
 }
 
-export type VerbOf = (group: WorkerGroup, worker: string) => TellVerb;
+export type VerbOf = (group: WorkerGroup, worker: string) => NotifyVerb;

@@ -20,7 +20,7 @@ import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js'
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { damageProblems, damageStanding } from '../integrity/scrub.js';
-import { dueProblems } from '../notify/pending-problems.js';
+import { pendingProblems } from '../notify/pending-problems.js';
 import { groupOf, nextTellAtMs, workerOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
@@ -140,7 +140,7 @@ const judges: readonly Judge[] = [
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {
     codes: ['WORKER_UNREACHABLE', 'WORKER_UNCONFIRMED', 'WORKERS_MISSING'],
-    judge: ({ host, active }) => (active === undefined ? [] : dueProblems(host)),
+    judge: ({ host, active }) => (active === undefined ? [] : pendingProblems(host)),
   },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },

@@ -3,7 +3,7 @@
 // of `current` never sees a generation that the workers are not told of.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
-import { changedPaths, concernsGroup, type PolicyFiles } from '../../core/release/affected-groups.js';
+import { affectsGroup, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
@@ -50,7 +50,7 @@ export function holdBackPaced(
   const waits: Record<string, WaitingRelease> = {};
   const held = new Map<string, WritError>();
   for (const { bundle, target } of taken(selections)) {
-    const concerned = concernedGroups(host, bundle.name, options);
+    const concerned = affectedBy(host, bundle.name, options);
     const wait = judgeWait(host, target.release, concerned);
     if (wait === undefined) continue;
     waits[bundle.name] = wait;
@@ -61,7 +61,7 @@ export function holdBackPaced(
 }
 
 /** @returns the groups with a pace that the difference concerns */
-function concernedGroups(
+function affectedBy(
   host: Host,
   bundle: string,
   { active, staged }: PaceOptions,
@@ -71,7 +71,7 @@ function concernedGroups(
   // A host without this policy gets it at once.
   if (before === undefined || after === undefined) return [];
   const changed = changedPaths(new Map([[bundle, before]]), new Map([[bundle, after]]));
-  return host.config.workers.filter((one) => hasPace(one) && concernsGroup(one, changed));
+  return host.config.workers.filter((one) => hasPace(one) && affectsGroup(one, changed));
 }
 
 function hasPace({ settleMs, minIntervalMs }: WorkerGroupConfig): boolean {

@@ -15,7 +15,7 @@ const maxVainMs = 3_600_000;
  * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
  * @returns epoch milliseconds until which they wait
  */
-export function noteVain(
+export function noteFailedAttempt(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
   releases: readonly NewRelease[],
   { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
@@ -55,7 +55,7 @@ export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'cl
 }
 
 /** What was tried in vain may be tried again at once: another configuration may have other commands. */
-export function endVainWaits({ ledger }: Pick<Host, 'ledger'>): void {
+export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
   endWaits(ledger, ({ untilMs, vain }) => untilMs !== undefined && vain !== undefined);
 }
 

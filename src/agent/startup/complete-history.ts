@@ -18,7 +18,7 @@ const reason = 'the history did not have it: its agent ended before it could say
  * Writes the missing line of the last committed cycle. Never throws: reporting changes no outcome.
  * @param recovered the end of a recovery that has its own line still to come
  */
-export function mendHistory(host: Host, recovered: CycleEnd | undefined): void {
+export function completeHistory(host: Host, recovered: CycleEnd | undefined): void {
   try {
     const ledger = host.ledger.read();
     const { committedCycle: cycle } = ledger;

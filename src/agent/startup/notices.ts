@@ -29,7 +29,7 @@ export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
 }
 
 /** @returns what was to be said; it is in log and history when this returns */
-export function sayNotices(host: Host): readonly Problem[] {
+export function reportNotices(host: Host): readonly Problem[] {
   const { notices, ...ledger } = host.ledger.read();
   if (notices === undefined) return [];
   const reason = 'the state directory was mended';

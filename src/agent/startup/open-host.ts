@@ -13,10 +13,10 @@ import { openTrustStore } from '../../trust/store/trust-store.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readActive } from '../generations/generations.js';
 import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
-import { noteNewlyConcerned } from '../notify/membership.js';
+import { noteNewlyAffected } from '../notify/membership.js';
 import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
-import { endVainWaits } from '../select/waits.js';
+import { endFailedWaits } from '../select/waits.js';
 import type { Host, HostOptions } from '../state/host.js';
 import { openLedger } from '../state/ledger.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
@@ -83,8 +83,8 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   await old.client.close();
   if (host.sandbox !== old.sandbox) await lookForSandbox(host);
   retryRefusals(host);
-  endVainWaits(host);
-  noteNewlyConcerned(host);
+  endFailedWaits(host);
+  noteNewlyAffected(host);
   return host;
 }
 

@@ -12,13 +12,13 @@ import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
-import { noteNewlyConcerned } from '../notify/membership.js';
+import { noteNewlyAffected } from '../notify/membership.js';
 import { readStatusFile } from '../report/status-file.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { retryAtStart } from '../state/refusals.js';
-import { mendHistory } from './complete-history.js';
-import { sayNotices } from './notices.js';
+import { completeHistory } from './complete-history.js';
+import { reportNotices } from './notices.js';
 import { type RecoveryOptions, recoverHost } from './recover-host.js';
 
 export interface Started {
@@ -42,12 +42,12 @@ export async function startHost(host: Host, options: RecoveryOptions): Promise<S
   const end = howItEnded(host);
   await lookForSandbox(host);
   const recovered = await recoverHost(host, options);
-  mendHistory(host, recovered);
-  const notices = sayNotices(host);
+  completeHistory(host, recovered);
+  const notices = reportNotices(host);
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
   const verified = await verifyActive(host, { ...options, bootId, end });
-  noteNewlyConcerned(host);
+  noteNewlyAffected(host);
   const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
 }

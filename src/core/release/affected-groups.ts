@@ -22,7 +22,7 @@ export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] 
  * @param bundles names of those that count as changed whatever `when` says
  * @returns true when the group uses a changed bundle and, if it has `when`, a changed path matches
  */
-export function concernsGroup(
+export function affectsGroup(
   group: Pick<WorkerGroupConfig, 'uses' | 'when' | 'restartWhen'>,
   changed: readonly string[],
   bundles: readonly string[] = [],

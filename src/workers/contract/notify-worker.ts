@@ -3,16 +3,16 @@
 import { unreachable } from './answer.js';
 import type { Answer, Driver, ResetOptions } from './driver.js';
 
-export type TellVerb = 'reset' | 'restart';
+export type NotifyVerb = 'reset' | 'restart';
 
 /**
  * @param verb `restart` falls back to `reset` where the driver has no such verb: the worker must be told in any case
  * @returns `confirmed` only from a driver whose answers prove something, and never for a worker that is dead
  */
-export async function tellWorker(
+export async function notifyWorker(
   driver: Driver,
   worker: string,
-  options: ResetOptions & { readonly verb?: TellVerb },
+  options: ResetOptions & { readonly verb?: NotifyVerb },
 ): Promise<Answer> {
   const { verb = 'reset', ...reset } = options;
   const restarts = verb === 'restart' && driver.restart !== undefined;

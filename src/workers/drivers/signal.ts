@@ -50,7 +50,7 @@ function createDriver(options: SignalOptions, context: DriverContext): Driver {
       return workers;
     },
     reset: async (worker, reset) => {
-      const found = daemonToTell(fileOf(worker), seen.get(worker));
+      const found = daemonToNotify(fileOf(worker), seen.get(worker));
       return typeof found === 'string' ? unreachable(found) : tell(options, found, reset, context);
     },
     ...pidFileVerbs(fileOf),
@@ -58,7 +58,7 @@ function createDriver(options: SignalOptions, context: DriverContext): Driver {
 }
 
 /** @returns the process to signal, or in words why there is none */
-function daemonToTell(path: string, seen: ProcessInfo | undefined): ProcessInfo | string {
+function daemonToNotify(path: string, seen: ProcessInfo | undefined): ProcessInfo | string {
   const daemon = findDaemon(path);
   if (daemon.kind !== 'found') return daemon.reason;
   const { pid, startTicks } = daemon.process;

@@ -1,17 +1,17 @@
 // Tells due workers apart from a cycle, as the agent's timer does, at once.
 import { newCycleId, tellIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
-import type { SettleOptions } from '../../../src/agent/notify/notify-context.js';
-import { type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
+import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
+import { type ReconcileResult, reconcileWorkers } from '../../../src/agent/notify/reconcile.js';
 import type { Host } from '../../../src/agent/state/host.js';
 
-export async function settleNow(host: Host, more: Partial<SettleOptions> = {}): Promise<SettleResult> {
+export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}): Promise<ReconcileResult> {
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
   const { signal } = new AbortController();
   try {
     const staging = (): string => area.path();
-    return await settleDue(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
+    return await reconcileWorkers(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
   } finally {
     area.remove(host.log);
   }

@@ -1,8 +1,8 @@
 // A host whose first version everybody was told, and what settles who is due on it apart from any cycle.
 import { tellIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
-import type { SettleOptions } from '../../../src/agent/notify/notify-context.js';
-import { type SettleResult, settleDue } from '../../../src/agent/notify/reconcile.js';
+import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
+import { type ReconcileResult, reconcileWorkers } from '../../../src/agent/notify/reconcile.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { type TestHost, testHost } from '../host/test-host.js';
@@ -10,21 +10,21 @@ import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.
 
 let cycles = 0;
 
-export async function settle(host: Host, more: Partial<SettleOptions> = {}): Promise<SettleResult> {
+export async function settle(host: Host, more: Partial<ReconcileOptions> = {}): Promise<ReconcileResult> {
   cycles += 1;
   const cycle = `c-${cycles}`;
   const area = openStagingArea(host.paths, host.durable, cycle);
   const staging = (): string => area.path();
   const { signal } = new AbortController();
   try {
-    return await settleDue(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
+    return await reconcileWorkers(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
   } finally {
     area.remove(host.log);
   }
 }
 
 export const entryOf = (test: TestHost, key: string) => test.host.ledger.read().workers[key];
-export const codes = ({ problems }: SettleResult): string[] => problems.map((one) => one.code);
+export const codes = ({ problems }: ReconcileResult): string[] => problems.map((one) => one.code);
 
 export interface World {
   readonly test: TestHost;

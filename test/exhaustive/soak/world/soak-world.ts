@@ -110,8 +110,8 @@ export class SoakWorld {
     await this.#heal(() => true);
   }
 
-  async #heal(isDue: (one: Pending) => boolean): Promise<void> {
-    const due = this.#pending.filter(isDue);
+  async #heal(isPending: (one: Pending) => boolean): Promise<void> {
+    const due = this.#pending.filter(isPending);
     this.#pending = this.#pending.filter((one) => !due.includes(one));
     for (const { host, fault, heal } of due) {
       await heal();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { isWaitOver } from '../../../../src/agent/control/operator-requests.js';
-import { endVainWaits, waitingNow } from '../../../../src/agent/select/waits.js';
+import { endFailedWaits, waitingNow } from '../../../../src/agent/select/waits.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -122,7 +122,7 @@ describe('a loader that says "not now"', () => {
     using host = await world();
     const { test, swaps } = host;
     await test.pull();
-    endVainWaits(test.host);
+    endFailedWaits(test.host);
     assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
     assert.equal(swaps(), 2);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noteNewlyConcerned } from '../../../../src/agent/notify/membership.js';
+import { noteNewlyAffected } from '../../../../src/agent/notify/membership.js';
 import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
@@ -48,7 +48,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
     using _ = test;
     const host = reopen({ uses: ['one', 'two'], when: ['two:g', 'one:f'] });
-    noteNewlyConcerned(host);
+    noteNewlyAffected(host);
     assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['confirmed', 1]);
   });
 
@@ -58,7 +58,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     const host = reopen({ uses: ['one'] });
     const ledger = host.ledger.read();
     host.ledger.write({ ...ledger, workers: { 'app/a': { ...ledger.workers['app/a']!, wanted: 77 } } });
-    noteNewlyConcerned(host);
+    noteNewlyAffected(host);
     assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
   });
 
@@ -66,7 +66,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     const { test, reopen } = await world({ uses: ['two'], when: ['g'] });
     using _ = test;
     const host = reopen({ uses: ['two'], when: ['f'] });
-    noteNewlyConcerned(host);
+    noteNewlyAffected(host);
     assert.equal(entryOf(host)?.state, 'waiting');
   });
 });

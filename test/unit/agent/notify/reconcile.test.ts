@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import type { SettleResult } from '../../../../src/agent/notify/reconcile.js';
-import { isDue, nextTellAtMs } from '../../../../src/agent/notify/worker-ledger.js';
+import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js';
+import { isPending, nextTellAtMs } from '../../../../src/agent/notify/worker-ledger.js';
 import { codes, entryOf, settle, world } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -29,7 +29,7 @@ describe('a worker that could not be told', () => {
     using _ = test;
     await settle(test.host);
     driver.told.length = 0;
-    const turn = (): Promise<SettleResult> => settle(test.host, { who: 'whose-turn-it-is' });
+    const turn = (): Promise<ReconcileResult> => settle(test.host, { who: 'whose-turn-it-is' });
     assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not told yet');
     assert.deepEqual(driver.told, []);
     test.clock.setWallTime(test.clock.nowMs() + 10_000);
@@ -64,7 +64,7 @@ describe('a worker that could not be told', () => {
       [entryOf(test, 'app/a')?.state, entryOf(test, 'app/b')?.state],
       ['confirmed', 'refused'],
     );
-    assert.ok(!Object.values(test.host.ledger.read().workers).some(isDue));
+    assert.ok(!Object.values(test.host.ledger.read().workers).some(isPending));
   });
 
   it('is told under an id of its own each time', async () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  dueDelayMs,
-  dueGroups,
-  isDue,
+  isPending,
   nextTellAtMs,
   noteLateAnswer,
   noteWorkers,
-  tellableWorkers,
+  notifiableWorkers,
+  notifyDelayMs,
+  pendingGroups,
   wantGeneration,
 } from '../../../../src/agent/notify/worker-ledger.js';
 import type { WorkerResult } from '../../../../src/core/cycle/cycle-report.js';
@@ -114,7 +114,10 @@ describe('the ledger of workers', () => {
   });
 
   it('counts tries in vain, and says when the next one is due: later and later, at last every five minutes', () => {
-    assert.deepEqual([1, 2, 3, 6, 7, 100].map(dueDelayMs), [5000, 10_000, 20_000, 160_000, 300_000, 300_000]);
+    assert.deepEqual(
+      [1, 2, 3, 6, 7, 100].map(notifyDelayMs),
+      [5000, 10_000, 20_000, 160_000, 300_000, 300_000],
+    );
     using test = testHost();
     const entry = () => test.host.ledger.read().workers['app/a']!;
     noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
@@ -143,7 +146,7 @@ describe('the ledger of workers', () => {
   it('knows whose turn it is, also when the clock was set back since', () => {
     using test = testHost();
     noteWorkers(test.host, [result(1, 'unreachable')]);
-    const turn = (nowMs: number): string[] => [...tellableWorkers(test.host.ledger.read(), nowMs)];
+    const turn = (nowMs: number): string[] => [...notifiableWorkers(test.host.ledger.read(), nowMs)];
     assert.deepEqual([turn(5006), turn(5007), turn(-400_000)], [[], ['app/a'], ['app/a']]);
   });
 
@@ -156,7 +159,7 @@ describe('the ledger of workers', () => {
       { ...result(1, 'unreachable'), group: 'away' },
     ]);
     const ledger = { ...test.host.ledger.read(), unreadSets: { dark: { text: 'EACCES', sinceMs: 1 } } };
-    assert.deepEqual([...dueGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
+    assert.deepEqual([...pendingGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
   });
 
   it('does not wait for who is gone, and remembers its group', () => {
@@ -164,7 +167,7 @@ describe('the ledger of workers', () => {
     noteWorkers(test.host, [result(1, 'unreachable')]);
     const ledger = test.host.ledger.read();
     const workers = { 'app/a': { ...ledger.workers['app/a']!, goneAtMs: 8 } };
-    assert.ok(!Object.values(workers).some(isDue));
-    assert.deepEqual([...dueGroups({ ...ledger, workers })], ['app']);
+    assert.ok(!Object.values(workers).some(isPending));
+    assert.deepEqual([...pendingGroups({ ...ledger, workers })], ['app']);
   });
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Digest } from '../../../../src/core/names.js';
 import {
+  affectsGroup,
   changedPaths,
-  concernsGroup,
   type PolicyFiles,
 } from '../../../../src/core/release/affected-groups.js';
 import type { Manifest } from '../../../../src/core/release/manifest.js';
@@ -65,6 +65,6 @@ describe('a group is concerned', () => {
     ['by one star in no deeper directory', ['access'], ['*'], ['access:a/b'], false],
   ];
   for (const [name, uses, when, changed, expected] of cases) {
-    it(name, () => assert.equal(concernsGroup({ uses, when }, changed), expected));
+    it(name, () => assert.equal(affectsGroup({ uses, when }, changed), expected));
   }
 });

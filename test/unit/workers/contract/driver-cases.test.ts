@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
-import { tellWorker } from '../../../../src/workers/contract/notify-worker.js';
+import { notifyWorker } from '../../../../src/workers/contract/notify-worker.js';
 import { driverKinds } from '../../../../src/workers/registry.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import type { DriverStand, StandRow } from '../../../kit/workers/driver-stand.js';
@@ -11,7 +11,7 @@ const target = { generation: 7, path: '/policy/generations/7' };
 
 /** Long enough for a busy machine; a case that waits for silence asks for less. */
 function tell(driver: Driver, worker: string, timeoutMs = 10_000): Promise<Answer> {
-  return tellWorker(driver, worker, { target, timeoutMs });
+  return notifyWorker(driver, worker, { target, timeoutMs });
 }
 
 /** Who is dead is waited for until the deadline, by some. */

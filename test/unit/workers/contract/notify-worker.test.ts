@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer, Driver, Liveness, VerdictClass } from '../../../../src/workers/contract/driver.js';
-import { tellWorker } from '../../../../src/workers/contract/notify-worker.js';
+import { notifyWorker } from '../../../../src/workers/contract/notify-worker.js';
 
 const options = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
 
@@ -37,15 +37,15 @@ function driverThat(said: Said): Driver & { readonly asked: string[] } {
 
 describe('telling a worker', () => {
   it('takes a confirmation from a driver whose answers prove something, and from no other', async () => {
-    assert.equal((await tellWorker(driverThat({}), 'a', options)).kind, 'confirmed');
+    assert.equal((await notifyWorker(driverThat({}), 'a', options)).kind, 'confirmed');
     for (const verdictClass of ['early', 'silent'] as const)
-      assert.equal((await tellWorker(driverThat({ verdictClass }), 'a', options)).kind, 'told');
+      assert.equal((await notifyWorker(driverThat({ verdictClass }), 'a', options)).kind, 'told');
   });
 
   it('believes nobody who said yes and then died', async () => {
     for (const kind of ['confirmed', 'told'] as const) {
       const driver = driverThat({ reset: { kind, text: 'ok' }, liveness: 'dead' });
-      assert.deepEqual(await tellWorker(driver, 'a', options), {
+      assert.deepEqual(await notifyWorker(driver, 'a', options), {
         kind: 'unreachable',
         text: 'answered, then died: ok',
       });
@@ -54,24 +54,24 @@ describe('telling a worker', () => {
 
   it('leaves the answer of a worker that lives, or of which nobody knows', async () => {
     for (const liveness of ['alive', 'unknown'] as const)
-      assert.equal((await tellWorker(driverThat({ liveness }), 'a', options)).kind, 'confirmed');
+      assert.equal((await notifyWorker(driverThat({ liveness }), 'a', options)).kind, 'confirmed');
   });
 
   it('leaves a no as it is, dead or not: a no puts the old policy back', async () => {
     const driver = driverThat({ reset: { kind: 'refused', text: 'no' }, liveness: 'dead' });
-    assert.deepEqual(await tellWorker(driver, 'a', options), { kind: 'refused', text: 'no' });
+    assert.deepEqual(await notifyWorker(driver, 'a', options), { kind: 'refused', text: 'no' });
   });
 
   it('takes no restart for a confirmation', async () => {
     const driver = driverThat({ restart: { kind: 'confirmed', text: 'up' } });
-    const answer = await tellWorker(driver, 'a', { ...options, verb: 'restart' });
+    const answer = await notifyWorker(driver, 'a', { ...options, verb: 'restart' });
     assert.deepEqual(answer, { kind: 'told', text: 'up' });
     assert.deepEqual(driver.asked, ['restart']);
   });
 
   it('resets where there is no restart: told in any case', async () => {
     const driver = driverThat({});
-    assert.equal((await tellWorker(driver, 'a', { ...options, verb: 'restart' })).kind, 'confirmed');
+    assert.equal((await notifyWorker(driver, 'a', { ...options, verb: 'restart' })).kind, 'confirmed');
     assert.deepEqual(driver.asked, ['reset']);
   });
 });
