@@ -39,6 +39,7 @@ const folders = ['agent', 'trust', 'workers', 'platform'] as const;
 const givenLabels: readonly { readonly file: string; readonly method: string; readonly labels: string[] }[] =
   [
     { file: 'agent/state/state-file.ts', method: 'writeFile', labels: ['ledger', 'refusals'] },
+    { file: 'agent/hooks/run-hook.ts', method: 'removeTree', labels: ['hook.remove', 'canary.remove'] },
     {
       file: 'trust/store/trust-store.ts',
       method: 'ensureDirectory',
@@ -73,7 +74,7 @@ export function labelCalls(sources: string): LabelCall[] {
   const call = new RegExp(`\\b(?:durable|durableFs|fs)\\.(${methods})\\(\\s*(?:'([^']+)'|[^)])`, 'g');
   return folders
     .flatMap((folder) => filesIn(sources, folder))
-    .filter((file) => !/^platform\/durable-(fs|calls)\.ts$/.test(file))
+    .filter((file) => !/^platform\/disk\/durable-(fs|calls)\.ts$/.test(file))
     .flatMap((file) => {
       const text = fs.readFileSync(join(sources, file), 'utf8');
       return [...text.matchAll(call)].map(([, method = '', label]) => ({ file, method, label }));
