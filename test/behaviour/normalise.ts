@@ -22,6 +22,8 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}:\d+@\d+/g, 'PROCESS'],
   [/\b(Date|Last-Modified): [A-Z][a-z]{2}, .*/gi, '$1: TIME'],
   [/\b(writ-demo-)\w{6}\b/g, '$1NAME'],
+  // Of the demo, which asks the system for a port.
+  [/\b(DNS_PORT=|-p )\d{5}\b/g, '$1PORT'],
   [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],
   [/("retryInMs":)[\d.e-]+/g, '$1"DURATION"'],
   [/("(?:pid|mainPid|startTicks)":)\d+/g, '$1"PID"'],

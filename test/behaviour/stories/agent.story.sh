@@ -43,10 +43,9 @@ metrics() {
   # Values of Node's own are left out, and those that were measured.
   sed -i -E -e '/^(process|nodejs)_/d' -e 's/^([^#][^ ]*_seconds[^ ]*) .*/\1 VALUE/' "$OUT"
 }
-is_back() { # one has connected to the agent that listens now, and is known to it
+is_back() { # the last that one did was to take a policy from the agent that listens now
   sleep 0.5
-  local out=$RECORDS/one.out
-  [ "$(grep -c '"connected"' "$out")" -gt "$(grep -c '"disconnected"' "$out")" ]
+  tail -n 1 "$RECORDS/one.out" | grep -q '"accepted"'
 }
 is_connected() { host_quiet status --json | grep -q -E "\"$1\".*\"state\":\"confirmed\""; }
 host_quiet() { "$NODE" "$PROGRAM" "$@" --config agent.yaml; }

@@ -68,6 +68,7 @@ stop() {
   mv "$RECORDS/$name.out" "$OUT"
   mv "$RECORDS/$name.err" "$record.stderr"
   echo $code >"$record.exit"
+  unset "pids[$name]"
 }
 
 # await COMMAND: until it succeeds, for at most a minute.
@@ -123,7 +124,8 @@ publish() { # publish REVISION SOURCE BUNDLE
   writ publish "$2" --repository repo --keys keys --bundle "$3" --revision "$1"
 }
 
+# What still runs when a story breaks off says why.
 end_all() {
-  for name in "${!pids[@]}"; do kill -9 "${pids[$name]}" 2>/dev/null; done
+  for name in "${!pids[@]}"; do stop "$name" KILL; done
 }
 trap end_all EXIT

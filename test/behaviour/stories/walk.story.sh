@@ -27,11 +27,15 @@ bundles:
       - name: zone parses
         run: [${kresd:-/bin/true}, -n, -c, $W/rpz-check.conf, -c, "-", "{scratch}"]
         binds: [$W/rpz-check.conf]
-${kresd:+workers:
+END
+if [ -n "$kresd" ]; then
+  cat >>"$W/agent.yaml" <<END
+workers:
   - name: resolver
     uses: [dns-edge]
-    reset: { kresd: "$W/kresd/control/*", command: "policy_reset()", expect: "0" \}}
+    reset: { kresd: "$W/kresd/control/*", command: "policy_reset()", expect: "0" }
 END
+fi
 host() { writ "$@" --config "$W/agent.yaml"; }
 answer() {
   if [ -n "$kresd" ]; then run dig +short @127.0.0.1 -p "$PORT2" app.example.com; fi
