@@ -21,7 +21,8 @@ const rules: readonly (readonly [RegExp, string])[] = [
   // A process as the agent knows it again: boot, pid, start.
   [/\b[0-9a-f]{8}:\d+@\d+/g, 'PROCESS'],
   [/\b(Date|Last-Modified): [A-Z][a-z]{2}, .*/gi, '$1: TIME'],
-  [/\b(writ-demo-)\w{6}\b/g, '$1NAME'],
+  // Temporary names that the system gives.
+  [/\b(writ-demo-|hook-)\w{6}\b/g, '$1NAME'],
   // Of the demo, which asks the system for a port.
   [/\b(DNS_PORT=|-p )\d{5}\b/g, '$1PORT'],
   [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],

@@ -2,6 +2,7 @@
 // the story says, and takes random bytes from a counter, so that keys, signatures, digests and times are the same bytes
 // for both checkouts. Never touches the monotonic clock or timers: deadlines and pauses pass as ever.
 import crypto from 'node:crypto';
+import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 
 const nowMs = Number(process.env['BEHAVIOUR_NOW_MS']);
@@ -20,6 +21,14 @@ function stopTheClock(): void {
     apply: () => new RealDate(nowMs).toString(),
   });
   RealDate.now = () => nowMs;
+  // Node itself writes the Date of an answer, from a clock of its own: what is there already it leaves.
+  const emit = http.Server.prototype.emit;
+  http.Server.prototype.emit = function (...event: Parameters<typeof emit>) {
+    const response: unknown = event[2];
+    if (response instanceof http.ServerResponse)
+      response.setHeader('Date', new RealDate(nowMs).toUTCString());
+    return emit.apply(this, event);
+  };
 }
 
 /** Bytes of one length come from a row of their own: whoever asks for others in between does not move them. */

@@ -120,6 +120,7 @@ ask "$native" 0 < <(printf '%s\n' "$greeting" '{"type":"hello","name":"raw","pid
 ask "$native" 0 <<<'{"writ":2,"version":"9"}'
 
 stop_worker two
+await_text events.jsonl '"worker.waiting".*"two","wanted":5'
 host status
 sed -i 's/id: host-1/id: host-2/' agent.yaml
 host reload

@@ -18,7 +18,7 @@ for command in init publish withdraw promote delegate refresh inspect sign serve
   'repo export' 'key new' 'key list' 'key show' 'key passphrase' 'root rotate' 'root add-key' 'root remove-key' \
   'root threshold' 'root commit'; do
   # shellcheck disable=SC2086
-  writ $command --no-input
+  if [ "$FORM" = human ]; then writ $command --no-input; fi
 done
 host_config "bundles: [{ name: access }]
 pol: 3
