@@ -24,7 +24,7 @@ const rules: readonly (readonly [RegExp, string])[] = [
   // Temporary names that the system gives.
   [/\b(writ-demo-|hook-)\w{6}\b/g, '$1NAME'],
   // Of the demo, which asks the system for a port.
-  [/\b(DNS_PORT=|-p )\d{5}\b/g, '$1PORT'],
+  [/(\bDNS_PORT=| -p )\d{5}\b/g, '$1PORT'],
   [/\b127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:PORT'],
   [/("retryInMs":)[\d.e-]+/g, '$1"DURATION"'],
   [/("(?:pid|mainPid|startTicks)":)\d+/g, '$1"PID"'],

@@ -23,12 +23,13 @@ function stopTheClock(): void {
   RealDate.now = () => nowMs;
   // Node itself writes the Date of an answer, from a clock of its own: what is there already it leaves.
   const emit = http.Server.prototype.emit;
-  http.Server.prototype.emit = function (...event: Parameters<typeof emit>) {
-    const response: unknown = event[2];
+  const withDate = function (this: http.Server, ...event: readonly unknown[]): boolean {
+    const response = event[2];
     if (response instanceof http.ServerResponse)
       response.setHeader('Date', new RealDate(nowMs).toUTCString());
-    return emit.apply(this, event);
+    return Reflect.apply(emit, this, event) as boolean;
   };
+  http.Server.prototype.emit = withDate as typeof emit;
 }
 
 /** Bytes of one length come from a row of their own: whoever asks for others in between does not move them. */
