@@ -16,6 +16,8 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/("(?:[a-zA-Z]*[dD]urationMs|ageMs|elapsedMs|tookMs|responseTime)":)\d+(?:\.\d+)?/g, '$1"DURATION"'],
   [/\b(in|after|took) \d+(?:\.\d+)? (?:ms|s)\b/g, '$1 DURATION'],
   [/\b\d+(?:\.\d+)? (?:s|ms) (ago|behind|ahead of)\b/g, 'DURATION $1'],
+  // Where in the code an error of the log was made.
+  [/("stack":)"(?:[^"\\]|\\.)*"/g, '$1"STACK"'],
   // Decimals are measured; what is configured is whole.
   [/\b\d+\.\d+ (?:s|ms)\b/g, 'DURATION'],
   // A process as the agent knows it again: boot, pid, start.
