@@ -39,36 +39,42 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
   // A role that lives for a week would warn for ever of ending within a month.
   const age = (lifeMs: number) => ({ nowMs, soonMs: Math.min(failWithinMs, lifeMs / 4) });
   const top = (role: TopLevelRole): RoleReport => {
-    const row = { role, ...whoSigns(rootAuthority(live.root, role), live.root) };
-    const report = { ...row, ...describe(live[role], rootAuthority(live.root, role), age(lives[role])) };
+    const authority = rootAuthority(live.root, role);
+    const report = { role, ...describe(live[role], authority, live.root, age(lives[role])) };
     return outdated.some((one) => one === role) ? { ...report, condition: 'refused' } : report;
   };
   const teams = delegatedRolesOf(live.targets).map((role): RoleReport => {
     const authority = delegationAuthority(live.targets, role);
-    const row = { role: role.name, by: 'targets', ...whoSigns(authority, live.targets) };
+    const row = { role: role.name, by: 'targets' };
     const file = live.delegated.get(role.name);
     if (file !== undefined)
-      return { ...row, ...describe(file, authority, age(lifeOfRole(state, role.name))) };
+      return { ...row, ...describe(file, authority, live.targets, age(lifeOfRole(state, role.name))) };
     const version = versionIn(live.snapshot.signed.meta, role.name);
-    return { ...row, version, signed: 0, condition: version === 0 ? 'unsigned' : 'refused' };
+    const condition = version === 0 ? 'unsigned' : 'refused';
+    return { ...row, version, signed: 0, ...whoSigns(authority, live.targets), condition };
   });
   return [top('root'), top('targets'), ...teams, top('snapshot'), top('timestamp')];
 }
 
-function whoSigns({ role }: Authority, delegator: Pick<ParsedFile<TopLevelRole>, 'signed'>) {
+type Delegator = Pick<ParsedFile<TopLevelRole>, 'signed'>;
+
+function whoSigns({ role }: Authority, delegator: Delegator) {
   const signers = role.keyids.map((id) => nameOfKey(delegator.signed, id));
   return { threshold: role.threshold, keyIds: role.keyids, signers };
 }
 
 function describe(
   { signatures, signedBytes, signed, expiresAtMs }: ParsedFile<TopLevelRole>,
-  { keys, role }: Authority,
+  authority: Authority,
+  delegator: Delegator,
   { nowMs, soonMs }: { readonly nowMs: number; readonly soonMs: number },
-): Pick<RoleReport, 'version' | 'signed' | 'condition'> & { readonly expiresMs: number } {
+): Omit<RoleReport, 'role' | 'by'> {
+  const { keys, role } = authority;
   const leftMs = expiresAtMs - nowMs;
   return {
     version: signed.version,
     signed: countValidSigners({ keys, role, signatures, signedBytes }),
+    ...whoSigns(authority, delegator),
     expiresMs: expiresAtMs,
     condition: leftMs <= 0 ? 'expired' : leftMs < soonMs ? 'soon' : 'fresh',
   };
