@@ -1,7 +1,8 @@
 // `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
 // nothing, and loads nothing that speaks to a network.
+
+import { withoutUndefined } from '../../core/given.js';
 import type { HistoryEntry, StatusReport } from '../../core/protocol/control-protocol.js';
-import { withoutUndefined } from '../../core/status/without-undefined.js';
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';

@@ -1,8 +1,8 @@
 // What this host remembers of its attempts to reach the repository, while it runs and over a restart. Core judges;
 // this holds the memory. Nothing is written for it: the last success comes from status.json, which is there anyway,
 // or from the signature of the trusted timestamp.
-
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import { withoutUndefined } from '../../core/given.js';
 import {
   type Attempt,
   type Contact,
@@ -12,7 +12,6 @@ import {
   troubleOf,
 } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
-import { withoutUndefined } from '../../core/status/without-undefined.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from '../state/host.js';
 

@@ -5,6 +5,7 @@ import type { BundleConfig } from '../../core/config/config.js';
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
+import { withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { staleError } from '../../core/status/freshness.js';
 import type {
@@ -14,7 +15,6 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/status/status.js';
-import { withoutUndefined } from '../../core/status/without-undefined.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';

@@ -2,7 +2,7 @@
 // the words fresh, stale, frozen and refused, and the age that `maxStale` is held against. Pure: never asks the
 // time, and judges a clock that was set back by the time that the repository has signed.
 import { type ErrorCode, WritError } from '../errors.js';
-import { withoutUndefined } from './without-undefined.js';
+import { withoutUndefined } from '../given.js';
 
 /**
  * `fresh`: proven current not long ago. `stale`: not proven for longer than `staleAfter`. `frozen`: a role of the

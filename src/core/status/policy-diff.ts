@@ -1,8 +1,9 @@
 // What one policy has and another has not, bundle by bundle and file by file: the answer of `writ diff`. Owns its shape and
 // its bounds. Pure: texts are read by whoever asks.
+
+import { withoutUndefined } from '../given.js';
 import { diffManifests, type Manifest } from '../release/manifest.js';
 import { diffTexts, type TextDifference } from '../text/text-diff.js';
-import { withoutUndefined } from './without-undefined.js';
 
 /** One bundle of a policy. */
 export interface DiffSide {
