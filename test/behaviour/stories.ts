@@ -20,13 +20,14 @@ export const library: string = join(folder, 'library.sh');
 /** Keys and a repository, made once for all stories. */
 export const common: string = join(folder, 'common.prepare.sh');
 
-/** @param part of the names that are wanted. @returns each story in each of its forms, the long ones first */
+/** @param part of the names that are wanted. @returns each story in each of its forms, what takes longest first */
 export function listStories(part: string): readonly Story[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.story.sh') && file.includes(part))
     .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') }))
     .sort((a, b) => b.text.length - a.text.length)
-    .flatMap(({ file, text }) => formsOf(text).map((form) => storyOf(file, form)));
+    .flatMap(({ file, text }) => formsOf(text).map((form) => storyOf(file, form)))
+    .sort((a, b) => Number(b.preparation !== undefined) - Number(a.preparation !== undefined));
 }
 
 function storyOf(file: string, form: Form): Story {
