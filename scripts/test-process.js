@@ -78,12 +78,17 @@ async function runProcess({ files, timeoutMs, caseText }) {
 }
 
 function troubleOf({ end, events, hasEnded }) {
-  if (end.late !== undefined) return end.late;
+  if (end.late !== undefined) return `${end.late}; the last that did: ${nameOf(events.at(-1))}`;
   if (end.signal !== null) return `it died of ${end.signal}`;
   if (!hasEnded) return `it ended with ${end.exitCode} before its tests did`;
   if (end.exitCode !== 0 && !events.some(hasFailed))
     return `it ended with ${end.exitCode}, and no test failed`;
   return undefined;
+}
+
+/** So that whoever reads of a process that hung knows where to look: at what comes behind this case. */
+function nameOf(event) {
+  return event?.path === undefined ? 'none' : `${event.file}: ${event.path.join(' > ')}`;
 }
 
 /** node:test takes a regular expression. */
