@@ -40,6 +40,8 @@ const deadlineFactor = 10;
 /** Folders whose tests need no processor of their own, but for some seconds: their files share processes. */
 const sharing = ['agent', 'core', 'publisher', 'sdk', 'trust', 'workers'].map((room) => `unit/${room}/`);
 const filesInProcess = 12;
+/** But for these, which wait for processes of their own: what they wait for would be waited for by all. */
+const neverShared = ['unit/trust/attacks/two-processes'];
 
 /** The exhaustive tests are those below test/exhaustive, but for their samples. */
 export function isExhaustive(name) {
@@ -66,7 +68,7 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
 
 /** @returns the processes, each with its files and its deadline; the longest first */
 export function planProcesses(names) {
-  const isShared = (name) => sharing.some((folder) => name.startsWith(folder));
+  const isShared = (name) => sharing.some((folder) => name.startsWith(folder)) && !neverShared.includes(name);
   const shared = names.filter(isShared);
   const count = Math.ceil(shared.length / filesInProcess);
   // Dealt out one by one: neighbours are often as long as each other.
