@@ -9,8 +9,8 @@ import { findProcess } from '../../platform/process/processes.js';
 import { lookUpUser } from '../../platform/users/user-id.js';
 import { readActive } from '../generations/generations.js';
 import { hostPaths } from '../state/paths.js';
+import type { Checks } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
-import type { Checks } from './patient.js';
 
 /** What is seen of the processes of a group. */
 export interface Access {

@@ -18,14 +18,14 @@ import { loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
+import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
-import { type Checks, type Patient, reportOf } from './patient.js';
 
-export function hostChecks(patient: Patient): Checks {
-  const { places, config } = patient;
+export function hostChecks(context: DoctorContext): Checks {
+  const { places, config } = context;
   return [
     ['state', async () => judgeState(await stateFacts(places, config))],
-    ['agent', async () => judgeAgent(await agentFacts(patient))],
+    ['agent', async () => judgeAgent(await agentFacts(context))],
     ['sandbox', async () => judgeSandbox(await sandboxFacts(config))],
   ];
 }
@@ -166,12 +166,12 @@ export interface AgentFactsSeen {
   readonly versions: { readonly agent?: string; readonly own: string };
 }
 
-async function agentFacts(patient: Patient): Promise<AgentFactsSeen> {
-  const { status, places, version: own } = patient;
+async function agentFacts(context: DoctorContext): Promise<AgentFactsSeen> {
+  const { status, places, version: own } = context;
   const { socket } = places;
   if (isWritError(status) && status.code === 'AGENT_UNREACHABLE')
     return { socket, error: status, versions: { own } };
-  const report = reportOf(patient);
+  const report = reportOf(context);
   if (report !== undefined && report.agent !== 'stop')
     return { socket, state: report.agent, versions: { own, agent: report.version } };
   return { socket, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };

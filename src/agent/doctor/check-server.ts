@@ -11,19 +11,19 @@ import { openHttpDoor } from '../../platform/net/http-client.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { readCa } from '../startup/open-host.js';
+import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
-import { type Checks, type Patient, reportOf, withoutConfig } from './patient.js';
 
-export async function serverChecks(patient: Patient): Promise<Checks> {
-  const { config } = patient;
+export async function serverChecks(context: DoctorContext): Promise<Checks> {
+  const { config } = context;
   const looks = await Promise.all(
-    config?.repository.map((mirror) => lookAtMirror(mirror, { ...patient, config })) ?? [],
+    config?.repository.map((mirror) => lookAtMirror(mirror, { ...context, config })) ?? [],
   );
   const aheadMs = looks.map((look) => look.aheadMs).find((one) => one !== undefined);
-  const behindSignedMs = reportOf(patient)?.clock?.behindMs;
+  const behindSignedMs = reportOf(context)?.clock?.behindMs;
   return [
     ['clock', () => judgeClock({ aheadMs, behindSignedMs })],
-    ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, patient))],
+    ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, context))],
     ['server', () => (config === undefined ? withoutConfig : judgeMirrors(looks))],
   ];
 }
@@ -41,7 +41,7 @@ export interface MirrorFacts {
   readonly aheadMs?: number | undefined;
 }
 
-interface Asker extends Pick<Patient, 'clock' | 'version'> {
+interface Asker extends Pick<DoctorContext, 'clock' | 'version'> {
   readonly config: AgentConfig;
 }
 
@@ -155,10 +155,10 @@ function secondsText(ms: number): string {
 
 const maxRootBytes = 512_000;
 
-function examineTrust({ root }: AgentConfig, patient: Patient): Judged {
-  const report = reportOf(patient);
+function examineTrust({ root }: AgentConfig, context: DoctorContext): Judged {
+  const report = reportOf(context);
   if (report === undefined) {
-    const message = isWritError(patient.status) ? patient.status.message : 'no status';
+    const message = isWritError(context.status) ? context.status.message : 'no status';
     return couldNotLook(message.split('\n', 1)[0] ?? '');
   }
   const read = readSmallFile(root, { maxBytes: maxRootBytes });
@@ -166,7 +166,7 @@ function examineTrust({ root }: AgentConfig, patient: Patient): Judged {
     root,
     roles: report.trust,
     untrusted: report.untrusted?.some(({ active }) => active) === true,
-    nowMs: patient.clock.nowMs(),
+    nowMs: context.clock.nowMs(),
     rootUnread: read.kind === 'read' ? undefined : read.why,
   });
 }

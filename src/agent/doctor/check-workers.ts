@@ -12,15 +12,15 @@ import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/wo
 import type { WorkerGroup } from '../state/host.js';
 import { type Access, accessChecks, accessOf } from './check-access.js';
 import { judgeNames, nameFacts } from './check-server.js';
+import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
-import { type Checks, type Patient, reportOf, withoutConfig } from './patient.js';
 
-export async function workerChecks(patient: Patient): Promise<Checks> {
-  const { config, etc } = patient;
+export async function workerChecks(context: DoctorContext): Promise<Checks> {
+  const { config, etc } = context;
   if (config === undefined) return [['workers', () => withoutConfig]];
   let looks: readonly GroupLook[];
   try {
-    looks = await lookAtGroups(patient, config);
+    looks = await lookAtGroups(context, config);
   } catch (error) {
     return [['workers', () => Promise.reject(error)]];
   }
@@ -44,22 +44,22 @@ interface GroupLook extends Access {
   readonly answersNames: boolean;
 }
 
-function lookAtGroups(patient: Patient, config: AgentConfig): Promise<GroupLook[]> {
+function lookAtGroups(context: DoctorContext, config: AgentConfig): Promise<GroupLook[]> {
   const groups = createWorkerGroups(config.workers, {
     kinds: driverKinds,
     runDirectory: config.run,
     log: silentLog(),
-    clock: patient.clock,
+    clock: context.clock,
     // Nothing is opened, so nothing is made on disk.
     durable: createDurableFs(),
     onLateAnswer: () => undefined,
   });
-  return Promise.all(groups.map((group) => lookAtGroup(group, patient, config)));
+  return Promise.all(groups.map((group) => lookAtGroup(group, context, config)));
 }
 
 async function lookAtGroup(
   group: WorkerGroup,
-  patient: Patient,
+  context: DoctorContext,
   { policy }: AgentConfig,
 ): Promise<GroupLook> {
   const { config, driver } = group;
@@ -70,7 +70,7 @@ async function lookAtGroup(
   try {
     const workers = reset.driver === 'native' ? [] : await driver.members();
     // What the agent knows of workers that connect to it.
-    const known = reportOf(patient)?.workers.filter((one) => one.group === name) ?? [];
+    const known = reportOf(context)?.workers.filter((one) => one.group === name) ?? [];
     const names = reset.driver === 'native' ? known.map(({ worker }) => worker) : workers;
     const members = await mapBounded(names, maxParallelNotices, async (worker) => {
       const liveness = (await driver.liveness?.(worker)) ?? 'unknown';
@@ -80,7 +80,7 @@ async function lookAtGroup(
     return {
       name,
       facts: { ...common, members },
-      ...accessOf(config, { workers, pids, policy, etc: patient.etc }),
+      ...accessOf(config, { workers, pids, policy, etc: context.etc }),
       answersNames: none.answersNames || pids.some(listensOnNames),
     };
   } catch (error) {

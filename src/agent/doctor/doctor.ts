@@ -7,16 +7,16 @@ import { agentPlaces } from '../config/config-file.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
+import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook } from './judged.js';
-import type { Checks, Patient } from './patient.js';
 
-export interface DoctorOptions extends Pick<Patient, 'version' | 'clock' | 'status'> {
+export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'status'> {
   readonly configPath: string;
   /** `/etc` by default. */
   readonly etc?: string;
 }
 
-const subjects: readonly ((patient: Patient) => Checks | Promise<Checks>)[] = [
+const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[] = [
   hostChecks,
   serverChecks,
   workerChecks,

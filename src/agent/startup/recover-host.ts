@@ -24,7 +24,7 @@ import { forgetReleases } from '../state/refusals.js';
 import { keepBroken } from '../state/state-file.js';
 import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
-import { finishSwap, type SwapLeft, stayBehindSwap, undoSwap } from './recover-swap.js';
+import { finishSwap, type InterruptedSwap, stayBehindSwap, undoSwap } from './recover-swap.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
 
 export interface RecoveryOptions {
@@ -89,7 +89,7 @@ async function factsFor(host: Host, journal: Journal): Promise<DiskFacts> {
   };
 }
 
-interface Attempt extends SwapLeft {
+interface Attempt extends InterruptedSwap {
   readonly candidate: ReleaseDigests;
 }
 

@@ -17,7 +17,7 @@ import type { Journal, WayBack } from '../state/recovery-rules.js';
 import { rememberBlamed } from '../state/refusals.js';
 
 /** A swap as a start finds it. */
-export interface SwapLeft {
+export interface InterruptedSwap {
   readonly cycle: string;
   readonly signal: AbortSignal;
   readonly journal: Journal;
@@ -26,11 +26,11 @@ export interface SwapLeft {
 }
 
 /** Tells the workers (again), then commits. */
-export function finishSwap(host: Host, left: SwapLeft): Promise<CycleEnd> {
+export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
   return inJob(host, left, 'load', finishActivation);
 }
 
-export interface Undo extends SwapLeft {
+export interface Undo extends InterruptedSwap {
   readonly block: 'yes' | 'no';
   readonly tell: 'yes' | 'no';
 }
@@ -41,7 +41,7 @@ export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
 }
 
 /** Leaves the link, for nothing else is whole: what is to be done is said, and the start goes on. */
-export function stayBehindSwap(host: Host, left: SwapLeft & Pick<Undo, 'block'>): Promise<CycleEnd> {
+export function stayBehindSwap(host: Host, left: InterruptedSwap & Pick<Undo, 'block'>): Promise<CycleEnd> {
   return inJob(host, left, 'swap', async () => {
     clearJournal(host.paths, host.durable);
     const damage = problemOf(nothingWhole(left.journal));
@@ -52,7 +52,7 @@ export function stayBehindSwap(host: Host, left: SwapLeft & Pick<Undo, 'block'>)
 
 async function inJob(
   host: Host,
-  left: SwapLeft,
+  left: InterruptedSwap,
   firstStep: 'load' | 'swap',
   act: (host: Host, story: CycleStory, move: Move) => Promise<MoveResult>,
 ): Promise<CycleEnd> {
@@ -101,7 +101,7 @@ function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed
   return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false };
 }
 
-function moveOf(host: Host, { journal, back, signal }: SwapLeft, staging: string): Move {
+function moveOf(host: Host, { journal, back, signal }: InterruptedSwap, staging: string): Move {
   const releases = releasesBrought(host.paths, journal);
   return {
     kind: journal.kind,
@@ -145,7 +145,7 @@ function nothingWhole({ from, to }: Journal): WritError {
   });
 }
 
-function blockedBy(host: Host, { journal }: SwapLeft): Problem {
+function blockedBy(host: Host, { journal }: InterruptedSwap): Problem {
   const { blocked } = host.ledger.read();
   const facts = { from: journal.from, to: journal.to };
   const text = blocked?.reason ?? `generation ${journal.to} did not come to its end`;

@@ -175,7 +175,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'status-news',
     'systemd-text',
     'verify-report',
-    'without-undefined',
   ],
   'core/text': ['canonical-json', 'json-scan', 'strict-json', 'text-diff', 'yaml-parse', 'yaml-places'],
   'core/tuf': [

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { type Judged, skip } from './judged.js';
 
-export interface Patient {
+export interface DoctorContext {
   readonly places: AgentPlaces;
   /** Left out when it has a mistake: checks that need none go on. */
   readonly config?: AgentConfig | undefined;
@@ -26,6 +26,6 @@ type Findings = Judged | readonly Judged[];
 
 export const withoutConfig = skip('waits for a configuration without a mistake');
 
-export function reportOf({ status }: Patient): StatusReport | undefined {
+export function reportOf({ status }: DoctorContext): StatusReport | undefined {
   return status instanceof Error ? undefined : status;
 }
