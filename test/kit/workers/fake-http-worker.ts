@@ -2,6 +2,7 @@
 // asked, bodies among it; real servers are in test/real.
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { freePort } from '../programs/free-port.js';
 
 export interface FakeHttpRequest {
   readonly line: string;
@@ -49,9 +50,11 @@ export async function startFakeHttpWorker(
       response.end(said.body ?? '');
     });
   });
-  await new Promise<void>((resolve) => {
-    if (place.path !== undefined) server.listen(place.path, resolve);
-    else server.listen(place.port ?? 0, '127.0.0.1', resolve);
+  const port = place.path === undefined ? (place.port ?? (await freePort())) : undefined;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    if (port === undefined) server.listen(place.path, resolve);
+    else server.listen(port, '127.0.0.1', resolve);
   });
   const address = server.address() as AddressInfo | string;
   return {
