@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { isSystemError } from '../../../../src/core/errors.js';
 import {
@@ -35,16 +35,21 @@ describe('finding a process', () => {
 
   it('does not take a zombie for alive', async () => {
     // The shell starts a child, prints its pid and becomes a program that never reaps it.
-    const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
-    const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
-    await until(() =>
-      execFileSync('ps', ['-o', 'stat=', '-p', String(pid)])
-        .toString()
-        .startsWith('Z'),
-    );
-    assert.equal(sendSignal(pid, 'SIGWINCH'), undefined, 'the system itself calls it alive');
-    assert.equal(findProcess(pid), undefined);
-    parent.kill('SIGKILL');
+    const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000']);
+    try {
+      const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
+      await until(() => readFileSync(`/proc/${parent.pid}/comm`, 'utf8').trim() === 'sleep');
+      process.kill(pid, 'SIGKILL');
+      await until(() =>
+        execFileSync('ps', ['-o', 'stat=', '-p', String(pid)])
+          .toString()
+          .startsWith('Z'),
+      );
+      assert.equal(sendSignal(pid, 'SIGWINCH'), undefined, 'the system itself calls it alive');
+      assert.equal(findProcess(pid), undefined);
+    } finally {
+      parent.kill('SIGKILL');
+    }
   });
 
   it('finds none where none is', () => {
