@@ -1,4 +1,4 @@
-// Whom a move affects: the one place that says so. Reads the configuration and the ledger; tells nobody.
+// Whom a move affects: the one place that says so. Reads the configuration and the ledger; notifies nobody.
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { pendingGroups } from '../notify/worker-ledger.js';
 import type { Host, WorkerGroup } from '../state/host.js';

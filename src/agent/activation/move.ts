@@ -1,4 +1,4 @@
-// A move of `current` as a value: from where, to where, who is concerned, and how it ended. Performs nothing.
+// A move of `current` as a value: from where, to where, whom it affects, and how it ended. Performs nothing.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
