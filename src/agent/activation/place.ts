@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
 import { placeGeneration } from '../generations/generations.js';
 import { keepRelease } from '../generations/release-records.js';
-import type { CandidateBundle } from '../staging/candidate.js';
+import type { PlacedBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
 import { treeName } from '../state/paths.js';
 
@@ -18,7 +18,7 @@ export interface PlaceOptions {
 /** Flushes everything staged by one `sync -f`, then renames it into place. @throws WritError DISK_* */
 export async function placeCandidate(
   host: Host,
-  candidate: readonly CandidateBundle[],
+  candidate: readonly PlacedBundle[],
   options: PlaceOptions,
 ): Promise<void> {
   const { paths, durable } = host;
@@ -40,7 +40,7 @@ export async function placeCandidate(
 /** @returns the directory of each bundle's tree in the new generation */
 function placeTrees(
   { paths, durable, clock }: Host,
-  candidate: readonly CandidateBundle[],
+  candidate: readonly PlacedBundle[],
   options: PlaceOptions & { readonly onPlaced: (path: string) => void },
 ): ReadonlyMap<string, string> {
   const { staging, generation } = options;

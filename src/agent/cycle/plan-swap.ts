@@ -6,7 +6,13 @@ import type { Move } from '../activation/move.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { planForcedRepair } from '../integrity/repair-by-force.js';
 import { moveToRepaired } from '../integrity/repair-plan.js';
-import { type CandidateBundle, type CandidateOptions, changedBy, sameContent } from '../staging/candidate.js';
+import {
+  type CandidateBundle,
+  type CandidateOptions,
+  changedBy,
+  type PlacedBundle,
+  sameContent,
+} from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
@@ -15,7 +21,7 @@ import { rememberBlamed } from '../state/refusals.js';
 /** What to do with a candidate. `records`: releases whose tree is whole and of which what is kept is damaged. */
 export type SwapPlan = { readonly records: readonly StagedBundle[] } & (
   | { readonly kind: 'none' }
-  | { readonly kind: 'swap'; readonly candidate: readonly CandidateBundle[]; readonly move: Move }
+  | { readonly kind: 'swap'; readonly candidate: readonly PlacedBundle[]; readonly move: Move }
 );
 
 export interface SwapFacts extends CandidateOptions {

@@ -41,7 +41,8 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
     generation.entries.map((entry) => {
       const name = entry.tree.release;
       const record = readRecord(paths, entry.bundle, name);
-      return [entry.bundle, { entry, record, manifest: readManifest(paths, entry.bundle, name, record) }];
+      const manifest = readManifest(paths, entry.bundle, name, record.release.manifest.digest);
+      return [entry.bundle, { entry, record, manifest }];
     }),
   );
 }

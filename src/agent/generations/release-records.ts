@@ -5,12 +5,13 @@ import { dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../../core/names.js';
-import { type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
+import { encodeManifest, type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
+import type { Host } from '../state/host.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
 
@@ -51,16 +52,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   for (const [index, { bytes }] of target.vouchedBy.chain.entries()) {
     durable.createFile('flush.record-targets', join(built, voucherFile(index)), bytes, 0o600);
   }
-  const record = {
-    writ: 1,
-    target: target.path,
-    archive: { length: target.length, sha256: digestHex(target.digest) },
-    custom: { writ: encodeReleaseInfo(release) },
-    rootVersion: target.vouchedBy.rootVersion,
-    vouchedBy: target.vouchedBy.chain.map(({ role }) => role),
-    stagedAt: options.stagedAtMs,
-  };
-  durable.createFile('flush.record-entry', join(built, recordFile), `${JSON.stringify(record)}\n`, 0o600);
+  durable.createFile('flush.record-entry', join(built, recordFile), recordText(options), 0o600);
   durable.flushDirectory('flush.record-directory', built);
   const place = releasePath(paths, release.bundle, releaseName(release.serial, release.manifest.digest));
   durable.ensureDirectory('flush.record-bundle', dirname(place), 0o700);
@@ -79,6 +71,51 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
     throw error;
   }
   if (fs.existsSync(aside)) durable.rename('flush.record-replaced', aside, removed);
+}
+
+function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'stagedAtMs'>): string {
+  const record = {
+    writ: 1,
+    target: target.path,
+    archive: { length: target.length, sha256: digestHex(target.digest) },
+    custom: { writ: encodeReleaseInfo(target.release) },
+    rootVersion: target.vouchedBy.rootVersion,
+    vouchedBy: target.vouchedBy.chain.map(({ role }) => role),
+    stagedAt: stagedAtMs,
+  };
+  return `${JSON.stringify(record)}\n`;
+}
+
+type Keeper = Pick<Host, 'paths' | 'durable' | 'clock'>;
+
+/** Writes a lost record in its place, the entry last: until it is there, the record is as damaged as before. */
+export function renewRecord({ paths, durable, clock }: Keeper, target: SignedTarget): void {
+  const { bundle, serial, manifest } = target.release;
+  const place = ensurePlace({ paths, durable }, bundle, releaseName(serial, manifest.digest));
+  for (const [index, { bytes }] of target.vouchedBy.chain.entries())
+    durable.writeFile('repair.record-targets', join(place, voucherFile(index)), bytes, 0o600);
+  const text = recordText({ target, stagedAtMs: clock.nowMs() });
+  durable.writeFile('repair.record-entry', join(place, recordFile), text, 0o600);
+}
+
+/** Writes a lost manifest in its place. @param kept `manifest`: proven by its signed digest */
+export function renewManifest(
+  host: Pick<Host, 'paths' | 'durable'>,
+  { bundle, release, manifest }: { bundle: string; release: string; manifest: Manifest },
+): void {
+  const place = ensurePlace(host, bundle, release);
+  host.durable.writeFile('repair.manifest', join(place, manifestFile), encodeManifest(manifest), 0o600);
+}
+
+function ensurePlace(
+  { paths, durable }: Pick<Host, 'paths' | 'durable'>,
+  bundle: string,
+  release: string,
+): string {
+  const place = releasePath(paths, bundle, release);
+  durable.ensureDirectory('repair.record-bundle', dirname(place), 0o700);
+  durable.ensureDirectory('repair.record-directory', place, 0o700);
+  return place;
 }
 
 /** Of a kept release while a newer copy takes its place. */
@@ -219,21 +256,15 @@ function isChain(value: unknown): boolean {
 }
 
 /**
- * Reads a release's manifest, proven against the digest that was signed.
- * @param record of the release, which its caller has read
+ * Reads a release's manifest, proven against its digest.
+ * @param signed digest of the manifest, as it was signed
  * @throws WritError STATE_DAMAGED
  */
-export function readManifest(
-  paths: HostPaths,
-  bundle: string,
-  name: string,
-  record: Pick<ReleaseRecord, 'release'>,
-): Manifest {
+export function readManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): Manifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
   try {
     const bytes = readBounded(path, defaultArchiveLimits.maxManifestBytes);
-    if (manifestDigest(bytes) !== record.release.manifest.digest)
-      throw new WritError('MANIFEST_DIGEST', 'not as signed');
+    if (manifestDigest(bytes) !== signed) throw new WritError('MANIFEST_DIGEST', 'not as signed');
     return parseManifest(bytes, defaultArchiveLimits);
   } catch (cause) {
     throw damaged(path, cause);

@@ -2,9 +2,10 @@
 // person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
 import { isWritError, orUndefined, WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
-import { damagedTree, findDamage } from './damage.js';
+import { damagedTree } from './damage.js';
 import { type ActivePolicy, bundlesOf } from './generation-contents.js';
 import { listGenerations, readGeneration } from './generations.js';
+import { rightsOf, verifyTree } from './verify-tree.js';
 import { untrustedIn } from './vouching.js';
 
 export interface Wish {
@@ -68,9 +69,12 @@ async function requireSuitable(
   requireTrusted(host, generation);
   const target = { generation, bundles: bundlesOf(host.paths, generation) };
   if (force === 'no') requireNotWithdrawn(host, target);
-  const [damage] = await findDamage(host, target);
-  if (damage === undefined) return target;
-  throw damagedTree(number, damage);
+  for (const [bundle, { entry, manifest }] of target.bundles) {
+    const options = { ...rightsOf(host, bundle), contents: 'digests' } as const;
+    const problems = await verifyTree(entry.treePath, manifest, options);
+    if (problems.length > 0) throw damagedTree(number, bundle, problems);
+  }
+  return target;
 }
 
 function noPrevious(host: Host, number: number | undefined): WritError {

@@ -5,8 +5,14 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, isWritError } from '../../core/errors.js';
-import { digestHex } from '../../core/names.js';
-import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
+import { defaultArchiveLimits } from '../../core/limits.js';
+import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
+import {
+  encodeManifest,
+  type Manifest,
+  type ManifestFile,
+  manifestDigest,
+} from '../../core/release/manifest.js';
 import type { DamageKind } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
@@ -57,6 +63,34 @@ export async function verifyTree(
     if (isBadDisk(error)) return [{ path: '.', kind: 'unreadable' }];
     throw diskError(error, { op: 'verify.tree', path: treePath });
   }
+}
+
+/**
+ * Makes the manifest of a tree from what it holds: where the file is lost, the signed digest says whether it is the one.
+ * @param signed digest of the manifest, as it was signed
+ * @returns undefined for a tree of which another manifest, or none, comes
+ * @throws WritError INTERRUPTED; DISK_* when the tree cannot be read
+ */
+export async function provenByTree(
+  treePath: string,
+  signed: Digest,
+  pace: Pace,
+): Promise<Manifest | undefined> {
+  const digester = createDigester(pace);
+  const files: ManifestFile[] = [];
+  try {
+    for await (const { path, stats } of walkTree(treePath)) {
+      if (stats.isDirectory()) continue;
+      const hex = stats.isFile() ? await digester.digest(join(treePath, path)) : undefined;
+      const digest = hex === undefined ? undefined : digestFromHex(hex);
+      if (digest === undefined || files.length >= defaultArchiveLimits.maxEntries) return undefined;
+      files.push({ path, sizeBytes: Number(stats.size), digest, executable: (stats.mode & 0o100n) !== 0n });
+    }
+  } catch (error) {
+    if (isBadDisk(error)) return undefined;
+    throw diskError(error, { op: 'verify.tree', path: treePath });
+  }
+  return manifestDigest(encodeManifest({ files })) === signed ? { files } : undefined;
 }
 
 /** What the medium says of its own damage; any other error of a read is trouble of ours. */

@@ -3,14 +3,14 @@
 import * as fs from 'node:fs';
 import { isWritError } from '../../core/errors.js';
 import type { DamageFound } from '../../core/status/scrub-state.js';
-import { activeGenerationNumber } from '../generations/generations.js';
 import {
   type DiskView,
   damageIn,
   type ExaminedGeneration,
   type ExamineOptions,
   examineGeneration,
-} from './examine.js';
+} from '../generations/examine.js';
+import { activeGenerationNumber } from '../generations/generations.js';
 
 export interface ExaminedActive {
   /** What `current` names; undefined when there is no link, or one that is not ours. */
@@ -26,16 +26,17 @@ interface LinkFound {
 }
 
 /**
+ * @param options `known`: generations that were read in full a moment ago, by a recovery
  * @returns undefined when nothing is active and nothing ought to be
  * @throws WritError INTERRUPTED, DISK_*; STATE_DAMAGED for a foreign link where nothing is known of what was there
  */
 export async function examineActive(
   host: DiskView,
-  options: ExamineOptions,
+  options: ExamineOptions & { readonly known?: ReadonlyMap<number, ExaminedGeneration> | undefined },
 ): Promise<ExaminedActive | undefined> {
   const number = wantedGeneration(host);
   if (number === undefined) return undefined;
-  const wanted = await examineGeneration(host, number, options);
+  const wanted = options.known?.get(number) ?? (await examineGeneration(host, number, options));
   const { current, kind } = readCurrent(host, number);
   const link: DamageFound[] =
     kind === undefined ? [] : [{ generation: number, part: 'current', kind, path: '.' }];

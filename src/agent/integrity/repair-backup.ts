@@ -6,6 +6,7 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { placeCandidate } from '../activation/place.js';
+import { examineGeneration } from '../generations/examine.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { reserveGeneration } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
@@ -14,9 +15,8 @@ import { type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
-import { examineGeneration } from './examine.js';
 import { stageDamaged } from './repair.js';
-import { failuresIn, keepRecords, partsOf, repairCandidate } from './repair-plan.js';
+import { failuresIn, keepRecords, repairCandidate } from './repair-plan.js';
 
 export type BackupEnd =
   /** The generation that is the backup now: the same one where only what is kept was damaged. */
@@ -47,11 +47,10 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
     contents: 'digests',
     pace: unboundedPace(signal),
   });
-  const parts = partsOf(host, wanted);
   const reserved = reserveGeneration(host);
   const staging = area.directory(String(reserved.generation));
   const options = { download: 'yes', signal } as const;
-  const made = await stageDamaged(job, { options, staging, ...reserved }, parts);
+  const made = await stageDamaged(job, { wanted, options, staging, ...reserved });
   const failures = failuresIn(made.selections);
   const [problem] = failures;
   if (problem !== undefined) {
@@ -61,7 +60,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
     giveUp(host, generation);
     return { kind: 'given-up', problem };
   }
-  const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+  const { candidate, records, replaced } = await repairCandidate(host, made.parts, made);
   keepRecords(host, records, staging);
   if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
   await placeCandidate(host, candidate, { staging, generation: reserved.generation });

@@ -4,20 +4,19 @@ import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { Manifest } from '../../core/release/manifest.js';
 import { isOfLinks } from '../../core/status/scrub-state.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import { affectedGroups } from '../activation/affected-groups.js';
 import type { Move } from '../activation/move.js';
+import type { ExaminedBundle, ExaminedGeneration } from '../generations/examine.js';
 import { targetToRepair } from '../generations/recorded-target.js';
 import { keepRelease } from '../generations/release-records.js';
 import { rightsOf, verifyTree } from '../generations/verify-tree.js';
 import type { Selection } from '../select/selection.js';
-import type { CandidateBundle } from '../staging/candidate.js';
+import type { PlacedBundle } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
-import type { ExaminedBundle, ExaminedGeneration } from './examine.js';
 import type { ExaminedActive } from './examine-active.js';
 
 /** One bundle that ought to be active, and is configured: others leave with the next generation. */
@@ -104,6 +103,12 @@ function resultOf({ name, channel }: BundleConfig, { treeDirectory, record }: Ex
   };
 }
 
+/** @returns the damaged trees of which the release could not be had again; a whole tree is left for nothing */
+export function failuresOfTrees(selections: readonly Selection[], parts: readonly PolicyPart[]): Problem[] {
+  const damaged = parts.flatMap(({ found }) => (found.tree.length > 0 ? [found.bundle] : []));
+  return failuresIn(selections.filter(({ bundle }) => damaged.includes(bundle.name)));
+}
+
 /** @returns what could not be had again */
 export function failuresIn(selections: readonly Selection[]): Problem[] {
   return selections.flatMap(({ kind, result }) =>
@@ -112,7 +117,7 @@ export function failuresIn(selections: readonly Selection[]): Problem[] {
 }
 
 export interface RepairCandidate {
-  readonly candidate: readonly CandidateBundle[];
+  readonly candidate: readonly PlacedBundle[];
   /** Whole trees whose kept release was damaged: only that is written anew. */
   readonly records: readonly StagedBundle[];
   /** Names of the bundles that get a new tree. */
@@ -127,28 +132,25 @@ export async function repairCandidate(
     staged,
   }: { readonly selections: readonly Selection[]; readonly staged: ReadonlyMap<string, StagedBundle> },
 ): Promise<RepairCandidate> {
-  const candidate: CandidateBundle[] = [];
+  const candidate: PlacedBundle[] = [];
   const records: StagedBundle[] = [];
   for (const { bundle, found } of parts) {
     const selection = selections.find((one) => one.bundle.name === bundle.name);
     if (selection === undefined) continue;
     const made = staged.get(bundle.name);
-    const { treePath } = found;
-    const manifest = found.manifest ?? made?.manifest;
-    if (manifest === undefined) throw new WritError('INTERNAL', `${bundle.name} was not made again`);
-    if (made !== undefined && !(await isTreeWhole(host, found, manifest))) {
-      candidate.push({ selection, treePath: made.treePath, manifest, staged: made });
+    if (made !== undefined && !(await isAsMade(host, found, made))) {
+      candidate.push({ selection, treePath: made.treePath, staged: made });
       continue;
     }
-    candidate.push({ selection, treePath, manifest });
+    candidate.push({ selection, treePath: found.treePath });
     if (made !== undefined) records.push(made);
   }
   const replaced = candidate.flatMap(({ staged: made }) => (made === undefined ? [] : [made.bundle]));
   return { candidate, records, replaced };
 }
 
-/** Where the manifest was lost, nobody could say so before. */
-async function isTreeWhole(host: Host, found: ExaminedBundle, manifest: Manifest): Promise<boolean> {
+/** Where nobody knew what the tree must be, it is known by what was made. */
+async function isAsMade(host: Host, found: ExaminedBundle, { manifest }: StagedBundle): Promise<boolean> {
   if (found.manifest !== undefined || found.tree.length > 0) return found.tree.length === 0;
   const rights = rightsOf(host, found.bundle);
   return (await verifyTree(found.treePath, manifest, { contents: 'digests', ...rights })).length === 0;

@@ -10,6 +10,7 @@ import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/sc
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
+import type { ExaminedGeneration } from '../generations/examine.js';
 import { activeGenerationNumber, reserveGeneration } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import { bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
@@ -22,9 +23,11 @@ import { keptFirst } from '../staging/kept-archives.js';
 import { countText } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
+import { renewKept } from './renew-kept.js';
 import { goBackToWhole } from './repair-by-previous.js';
 import {
   failuresIn,
+  failuresOfTrees,
   keepRecords,
   moveToRepaired,
   type PolicyPart,
@@ -98,17 +101,16 @@ async function mend(job: Job, repair: Repair): Promise<void> {
   const { host, story, record } = job;
   const { active, options, staging } = repair;
   const { signal } = options;
-  const parts = partsOf(host, active.wanted);
-  const made = await stageDamaged(job, repair, parts);
+  const made = await stageDamaged(job, { ...repair, wanted: active.wanted });
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the repair was ended before its swap');
-  const failures = failuresIn(made.selections);
+  const failures = failuresOfTrees(made.selections, made.parts);
   if (failures.length > 0) {
     const back = await goBackToWhole({ host, story, active, failures, staging, signal });
     record.moves.push(back.moved);
     if (isActivation(back.moved.outcome)) record.problems.push(back.problem);
     return noteBundles(record, back.bundles);
   }
-  const { candidate, records, replaced } = await repairCandidate(host, parts, made);
+  const { candidate, records, replaced } = await repairCandidate(host, made.parts, made);
   const results = made.selections.map((one) => one.result);
   await skipSteps(story, ['verify', 'check', 'canary']);
   if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
@@ -135,16 +137,33 @@ async function mend(job: Job, repair: Repair): Promise<void> {
   );
 }
 
-/** The steps fetch and stage, each release from this host if it can be. */
+export interface RepairedTrees extends StagedTrees {
+  /** As they are after what is kept was renewed. */
+  readonly parts: readonly PolicyPart[];
+}
+
+/**
+ * The steps fetch and stage, each release from this host if it can be.
+ * @throws WritError STATE_DAMAGED when nothing of the wanted generation is known
+ */
 export async function stageDamaged(
   { host, story }: Pick<Job, 'host' | 'story'>,
-  { options, staging, mtimeSeconds }: Omit<Repair, 'active'>,
-  parts: readonly PolicyPart[],
-): Promise<StagedTrees> {
+  {
+    wanted,
+    options,
+    staging,
+    mtimeSeconds,
+  }: Omit<Repair, 'active'> & { readonly wanted: ExaminedGeneration },
+): Promise<RepairedTrees> {
   const { signal, download } = options;
   const stagingOptions: StagingOptions = { staging, mtimeSeconds, signal, active: new Map() };
+  const renewing = { generation: wanted.generation, signal };
+  let parts = partsOf(host, wanted);
   const fetched = await story.step('fetch', async () => {
-    const selections = await selectDamaged(host, parts, () => refreshIfAllowed(host, options));
+    parts = await renewKept(host, parts, renewing);
+    const selections = await selectDamaged(host, parts, async () => {
+      await refreshIfAllowed(host, options);
+    });
     const keepers = { ...host, client: keptFirst(host, { download }) };
     const value = await fetchAll(keepers, story, selections, stagingOptions);
     return { value, text: countText(value.archives.size, 'archive'), verdict: verdictOf(value.selections) };
@@ -152,7 +171,7 @@ export async function stageDamaged(
   return story.step('stage', async () => {
     const value = await stageAll(host, fetched.selections, fetched.archives, stagingOptions);
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
-    return { value, text, verdict: verdictOf(value.selections) };
+    return { value: { ...value, parts }, text, verdict: verdictOf(value.selections) };
   });
 }
 

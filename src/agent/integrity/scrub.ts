@@ -15,6 +15,7 @@ import {
 } from '../../core/status/scrub-state.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError } from '../generations/damage.js';
+import type { ExaminedGeneration } from '../generations/examine.js';
 import { notedLinks, noteLinks } from '../generations/generation-notes.js';
 import { activeGenerationNumber, readGeneration } from '../generations/generations.js';
 import type { Exclusive, Hear } from '../job/exclusive.js';
@@ -30,6 +31,8 @@ export interface LookOptions extends RepairOptions {
   /** The person who asked; left out for the agent's own. */
   readonly by?: string;
   readonly exclusive: Exclusive;
+  /** Generations that were read in full a moment ago. */
+  readonly known?: ReadonlyMap<number, ExaminedGeneration>;
 }
 
 export interface Look {

@@ -9,11 +9,11 @@ import type {
   VerifyResult,
 } from '../../core/status/verify-report.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { damageIn, examineGeneration } from '../generations/examine.js';
 import { findUntrusted } from '../generations/vouching.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
-import { damageIn, examineGeneration } from './examine.js';
 import { examineActive, wantedGeneration } from './examine-active.js';
 import { repairBackup } from './repair-backup.js';
 import { type Look, scrub } from './scrub.js';

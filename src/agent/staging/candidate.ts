@@ -6,10 +6,14 @@ import type { Selection } from '../select/selection.js';
 import type { StagedBundle } from './stage-bundle.js';
 
 /** One bundle of the candidate generation: staged now, or active already. */
-export interface CandidateBundle {
+export interface CandidateBundle extends PlacedBundle {
+  readonly manifest: Manifest;
+}
+
+/** Of a bundle, what placing it needs. */
+export interface PlacedBundle {
   readonly selection: Selection;
   readonly treePath: string;
-  readonly manifest: Manifest;
   readonly staged?: StagedBundle;
 }
 

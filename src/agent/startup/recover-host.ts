@@ -1,11 +1,12 @@
 // What a start does before anything else: sweep leftovers, repair the state files, and finish or undo the swap that a
 // crash left. Gathers the facts, also which generations are whole to go to; performs the plan of recovery-rules; decides
 // nothing about trust.
-import { isWritError, type WritError } from '../../core/errors.js';
+import { isWritError } from '../../core/errors.js';
+import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { digestsOf } from '../activation/commit-ledger.js';
-import { damagedTree, findDamage } from '../generations/damage.js';
-import { bundlesOf, releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
-import { activeGenerationNumber, listGenerations, readGeneration } from '../generations/generations.js';
+import { type ExaminedGeneration, examineGeneration, isUsable } from '../generations/examine.js';
+import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
+import { activeGenerationNumber, listGenerations } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
@@ -30,6 +31,8 @@ import { sweepLeftovers } from './sweep-leftovers.js';
 export interface RecoveryOptions {
   readonly cycle: string;
   readonly signal: AbortSignal;
+  /** Filled with what was read in full on the way. */
+  readonly examined?: Examined;
 }
 
 /**
@@ -46,7 +49,7 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     return undefined;
   }
   const candidate = candidateOf(host, journal);
-  const facts = await factsFor(host, journal);
+  const facts = await factsFor(host, journal, createWholeCheck(host, options));
   const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
   host.log.info({ plan, journal, facts }, 'recovery');
   return perform(host, plan, { ...options, journal, candidate, back: facts.back });
@@ -78,13 +81,12 @@ function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
   return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
 }
 
-async function factsFor(host: Host, journal: Journal): Promise<DiskFacts> {
-  const whole = createWholeCheck(host);
+async function factsFor(host: Host, journal: Journal, isWhole: IsWhole): Promise<DiskFacts> {
   const current = activeGenerationNumber(host.paths);
   return {
     ...(current === undefined ? {} : { current }),
-    isWhole: (await whole.damageOf(journal.to)) === undefined,
-    back: await findWayBack(host, journal, whole),
+    isWhole: await isWhole(journal.to),
+    back: await findWayBack(host, journal, isWhole),
     isCommitted: host.ledger.read().committedCycle === journal.cycle,
   };
 }
@@ -132,41 +134,28 @@ function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boo
   return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
 }
 
-export interface WholeCheck {
-  /** @returns why this generation is not whole (STATE_DAMAGED); undefined for one that is */
-  damageOf(generation: number): Promise<WritError | undefined>;
-}
+/** Generations that a recovery has read in full: a start that looks again need not read them twice. */
+export type Examined = Map<number, ExaminedGeneration>;
+
+type IsWhole = (generation: number) => Promise<boolean>;
 
 /** @returns a check that remembers: a start asks about one generation more than once */
-export function createWholeCheck(host: Host): WholeCheck {
-  const known = new Map<number, WritError | undefined>();
-  return {
-    damageOf: async (generation) => {
-      if (!known.has(generation)) known.set(generation, await readInFull(host, generation));
-      return known.get(generation);
-    },
+function createWholeCheck(host: Host, { signal, examined }: RecoveryOptions): IsWhole {
+  const known = examined ?? new Map();
+  return async (generation) => {
+    const options = { contents: 'digests', pace: unboundedPace(signal) } as const;
+    const found = known.get(generation) ?? (await examineGeneration(host, generation, options));
+    known.set(generation, found);
+    return isUsable(found);
   };
-}
-
-async function readInFull(host: Host, number: number): Promise<WritError | undefined> {
-  try {
-    const generation = readGeneration(host.paths, number);
-    const bundles = bundlesOf(host.paths, generation);
-    const [damage] = await findDamage(host, { generation, bundles });
-    return damage && damagedTree(number, damage);
-  } catch (error) {
-    if (isWritError(error) && error.code === 'STATE_DAMAGED') return error;
-    throw error;
-  }
 }
 
 /**
  * Where an undo puts the link: the generation before the swap when it is whole, else the last known good one, else the
  * newest that is whole and that a rollback could go to, else the one that the swap brought.
  */
-export async function findWayBack(host: Host, journal: Journal, whole: WholeCheck): Promise<WayBack> {
+async function findWayBack(host: Host, journal: Journal, isWhole: IsWhole): Promise<WayBack> {
   if (journal.from === undefined) return 'nothing';
-  const isWhole = async (one: number): Promise<boolean> => (await whole.damageOf(one)) === undefined;
   if (await isWhole(journal.from)) return journal.from;
   for (const number of othersOf(host, journal)) {
     if ((await isWhole(number)) && (await isSuitable(host, number))) return number;

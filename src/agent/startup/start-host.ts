@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
+import { isOfKept } from '../../core/status/scrub-state.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError, unverifiedError } from '../generations/damage.js';
@@ -19,7 +20,7 @@ import type { Host } from '../state/host.js';
 import { retryAtStart } from '../state/refusals.js';
 import { completeHistory } from './complete-history.js';
 import { reportNotices } from './notices.js';
-import { type RecoveryOptions, recoverHost } from './recover-host.js';
+import { type Examined, type RecoveryOptions, recoverHost } from './recover-host.js';
 
 export interface Started {
   /** The end of the unfinished cycle, if there was one. */
@@ -41,21 +42,28 @@ export interface Started {
 export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
   const end = howItEnded(host);
   await lookForSandbox(host);
-  const recovered = await recoverHost(host, options);
+  const examined: Examined = new Map();
+  const recovered = await recoverHost(host, { ...options, examined });
   completeHistory(host, recovered);
   const notices = reportNotices(host);
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
-  const verified = await verifyActive(host, { ...options, bootId, end });
+  const { mayLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
   noteNewlyAffected(host);
-  const notLoaded = verified.damage === undefined ? await loadAtBoot(host, options) : undefined;
+  const notLoaded = mayLoad === 'yes' ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, notices, notLoaded };
+}
+
+interface Verified extends Pick<Started, 'repaired' | 'damage'> {
+  /** Loaders run on a whole tree, also when a copy that is kept beside it is damaged. */
+  readonly mayLoad: 'yes' | 'no';
 }
 
 interface Verify {
   readonly bootId: string;
   readonly end: 'clean' | 'unclean';
   readonly signal: AbortSignal;
+  readonly examined: Examined;
 }
 
 /**
@@ -63,10 +71,7 @@ interface Verify {
  * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do. What is
  * damaged is mended from what this host has: no start waits for a network.
  */
-async function verifyActive(
-  host: Host,
-  { bootId, end, signal }: Verify,
-): Promise<Pick<Started, 'repaired' | 'damage'>> {
+async function verifyActive(host: Host, { bootId, end, signal, examined }: Verify): Promise<Verified> {
   const full = end === 'unclean' || host.ledger.read().verifiedBootId !== bootId;
   try {
     const look = await scrub(() => host, {
@@ -77,14 +82,18 @@ async function verifyActive(
       repair: repairNow(host),
       download: 'no',
       exclusive: exclusiveAlone,
+      known: examined,
     });
     const repaired = look.repair;
-    if (look.outcome === 'damaged') return { repaired, damage: damageError(look.damage) };
+    if (look.outcome === 'damaged') {
+      const mayLoad = look.damage.every(isOfKept) ? 'yes' : 'no';
+      return { repaired, damage: damageError(look.damage), mayLoad };
+    }
     noteVerified(host, bootId);
-    return { repaired, damage: undefined };
+    return { repaired, damage: undefined, mayLoad: 'yes' };
   } catch (error) {
     host.log.error({ err: error }, 'the active generation could not be verified');
-    return { repaired: undefined, damage: unverifiedError(toWritError(error)) };
+    return { repaired: undefined, damage: unverifiedError(toWritError(error)), mayLoad: 'no' };
   }
 }
 

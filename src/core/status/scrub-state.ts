@@ -51,6 +51,11 @@ export function isOfLinks({ part }: DamageFound): boolean {
   return part === 'current' || part === 'generation';
 }
 
+/** True for damage to a copy that is kept to make a tree again: the tree that is in use may be whole. */
+export function isOfKept({ part }: DamageFound): boolean {
+  return part === 'manifest' || part === 'record' || part === 'archive';
+}
+
 const words: Readonly<Record<DamageKind, string>> = {
   missing: 'is missing',
   extra: 'does not belong there',

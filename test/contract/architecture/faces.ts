@@ -30,6 +30,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'collect-garbage',
     'collectable',
     'damage',
+    'examine',
     'generation-contents',
     'generation-notes',
     'generations',

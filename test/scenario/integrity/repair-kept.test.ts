@@ -60,7 +60,7 @@ const keptDamage: Readonly<Record<string, Damage>> = {
   },
   'no kept release at all': {
     does: ({ kept }) => fs.rmSync(kept(), { recursive: true }),
-    finds: ['record missing .'],
+    finds: ['record missing .', 'manifest missing .'],
   },
 };
 
@@ -138,4 +138,64 @@ describe('damage to what is kept', () => {
       assert.deepEqual(await look(one.host), []);
     });
   }
+
+  for (const [name, { does, finds }] of Object.entries(keptDamage)) {
+    for (const download of ['yes', 'no'] as const)
+      it(`never takes a whole policy back, with the network cut and download ${download}: ${name}`, async () => {
+        using one = await bench();
+        const { host, driver } = one;
+        does(one);
+        one.network.isUp = false;
+        const end = await repair(host, download);
+        assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', []]);
+        assertWhole(one, 2);
+        // Only the archive has to come from elsewhere.
+        const isArchive = name.includes('archive') || name.includes('release');
+        const left = isArchive ? [finds.find((one) => one.startsWith('archive')) ?? 'archive missing .'] : [];
+        assert.deepEqual((await look(host)).map(short), left);
+        assert.equal(end?.result.outcome, isArchive ? 'failed' : 'unchanged');
+        one.network.isUp = true;
+        await repair(host);
+        assert.deepEqual(await look(host), []);
+      });
+  }
+
+  it('is renewed without unpacking anything where the archive is whole: a full disk is no obstacle', async () => {
+    using one = await bench();
+    const operations: string[] = [];
+    const host = one.test.reopen({ observer: { before: ({ op }) => void operations.push(op) } });
+    fs.truncateSync(one.kept('record.json'), 0);
+    fs.rmSync(one.kept('manifest.json'));
+    assert.deepEqual(codes(await repair(host, 'no')), ['unchanged']);
+    assert.deepEqual(await look(host), []);
+    assert.deepEqual(
+      operations.filter((op) => /^(fetch|stage)\.(?!area|directory|sweep)/.test(op)),
+      [],
+    );
+  });
+
+  it('leaves a tree alone that nobody can prove any more, and says so', async () => {
+    using one = await bench();
+    const { host } = one;
+    fs.rmSync(one.kept(), { recursive: true });
+    const { accepted: _, ...ledger } = host.ledger.read();
+    host.ledger.write({ ...ledger, accepted: {} });
+    await one.test.publish('access', files(3), { serial: 3 });
+    await host.client.refresh({ signal: new AbortController().signal });
+    one.network.isUp = false;
+    const end = await repair(host);
+    assert.deepEqual(codes(end), ['failed', 'STATE_DAMAGED']);
+    assert.equal(fs.readlinkSync(host.paths.current), 'generations/2');
+  });
+
+  it('and an edited tree at once are not taken for a whole tree', async () => {
+    using one = await bench();
+    fs.rmSync(one.kept(), { recursive: true });
+    fs.appendFileSync(one.tree('policy.yaml'), '#');
+    assert.deepEqual((await look(one.host)).map(short), [
+      'tree changed .',
+      'record missing .',
+      'manifest missing .',
+    ]);
+  });
 });

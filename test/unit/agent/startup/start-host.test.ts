@@ -217,6 +217,17 @@ describe('the loaders at a start', () => {
     assert.equal(world.runs().length, 1);
   });
 
+  it('run on a whole tree of which only a kept copy is damaged', async () => {
+    using world = await loading();
+    const { test } = world;
+    const [release = ''] = fs.readdirSync(join(test.host.paths.archives, 'access'));
+    fs.truncateSync(join(test.host.paths.archives, 'access', release, 'archive.tar.br'), 9);
+    const { damage } = await start(reboot(test));
+    assert.equal(damage?.code, 'STATE_DAMAGED');
+    assert.equal(fs.readlinkSync(test.host.paths.current), 'generations/1');
+    assert.equal(world.runs().length, 2);
+  });
+
   it('run once where recovery told everybody already', async () => {
     using world = await loading();
     const { test } = world;

@@ -5,17 +5,17 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError } from '../../core/errors.js';
-import { digestHex, isName } from '../../core/names.js';
+import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { DamageFound, DamageKind } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
-import { notedLinks } from '../generations/generation-notes.js';
-import { recordedTarget } from '../generations/recorded-target.js';
-import { type ReleaseRecord, readManifest, readRecord, releasePath } from '../generations/release-records.js';
-import { createDigester, isBadDisk, ownerIds, rightsOf, verifyTree } from '../generations/verify-tree.js';
 import type { Host } from '../state/host.js';
-import { bundleLink, parseTreeName } from '../state/paths.js';
+import { bundleLink, parseTreeName, releaseName } from '../state/paths.js';
+import { notedLinks } from './generation-notes.js';
+import { recordedTarget } from './recorded-target.js';
+import { type ReleaseRecord, readManifest, readRecord, releasePath } from './release-records.js';
+import { createDigester, isBadDisk, ownerIds, provenByTree, rightsOf, verifyTree } from './verify-tree.js';
 
 /** What looking needs of a host. */
 export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
@@ -34,7 +34,7 @@ export interface ExaminedBundle {
   readonly release: string;
   /** Left out when it cannot be read. */
   readonly record?: ReleaseRecord;
-  /** Left out when it cannot be read; then nobody can say whether the tree is whole. */
+  /** Left out when nobody can say any more what the tree must be. */
   readonly manifest?: Manifest;
   /** Of the tree. */
   readonly tree: readonly DamageFound[];
@@ -66,6 +66,16 @@ export async function examineGeneration(
     bundles.push(await examineBundle(host, { generation, bundle, treeDirectory }, options));
   }
   return { generation, links, bundles };
+}
+
+/** True for a generation that can be used: every link and tree is as signed, whatever became of the kept copies. */
+export function isUsable({ links, bundles }: ExaminedGeneration): boolean {
+  return links.length === 0 && bundles.every(isTreeWhole);
+}
+
+/** True for a tree that was read, and is what was signed. */
+export function isTreeWhole({ tree, manifest }: ExaminedBundle): boolean {
+  return tree.length === 0 && manifest !== undefined;
 }
 
 /** @returns everything that is wrong with it */
@@ -137,7 +147,7 @@ interface BundlePlace {
   readonly treeDirectory: string;
 }
 
-async function examineBundle(
+export async function examineBundle(
   host: DiskView,
   { generation, bundle, treeDirectory }: BundlePlace,
   options: ExamineOptions,
@@ -148,23 +158,52 @@ async function examineBundle(
     return { generation, part, kind, bundle, tree: treeDirectory, path };
   };
   const place = releasePath(host.paths, bundle, release);
-  const record = orUndefined(() => readTrueRecord(host.paths, { bundle, release }, options));
-  const manifest = record && orUndefined(() => readManifest(host.paths, bundle, release, record));
-  const archive = record && (await judgeArchive(record, options));
-  const kept = [
-    ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),
-    ...(record && !manifest ? [of('manifest', kindOf(join(place, 'manifest.json')))] : []),
-    ...(archive === undefined ? [] : [of('archive', archive)]),
-  ];
-  const problems =
-    manifest === undefined
-      ? treeThere(treePath)
-      : await verifyTree(treePath, manifest, { ...options, ...rightsOf(host, bundle) });
+  const record = ifWhole(() => readTrueRecord(host.paths, { bundle, release }, options));
+  const signed = record?.release.manifest.digest ?? acceptedManifest(host, bundle, release);
+  const kept = signed && ifWhole(() => readManifest(host.paths, bundle, release, signed));
+  const archive = record && (await judgeArchive(record.archive, options));
+  const { manifest, problems } = await judgeTree(host, { bundle, treePath, signed, kept }, options);
   return {
-    ...{ bundle, treeDirectory, treePath, release, kept },
+    ...{ bundle, treeDirectory, treePath, release },
     ...(record === undefined ? {} : { record }),
     ...(manifest === undefined ? {} : { manifest }),
     tree: problems.map(({ kind, path }) => of('tree', kind, path)),
+    kept: [
+      ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),
+      ...(signed && !kept ? [of('manifest', kindOf(join(place, 'manifest.json')))] : []),
+      ...(archive === undefined ? [] : [of('archive', archive)]),
+    ],
+  };
+}
+
+/** What this host noted when it accepted the release: it says what the tree must be when the record is lost. */
+function acceptedManifest({ ledger }: DiskView, bundle: string, release: string): Digest | undefined {
+  const { accepted } = ledger.read();
+  return Object.entries(accepted)
+    .flatMap(([key, releases]) => (key.startsWith(`${bundle}/`) ? releases : []))
+    .find(({ serial, manifestDigest }) => releaseName(serial, manifestDigest) === release)?.manifestDigest;
+}
+
+interface TreeFacts {
+  readonly bundle: string;
+  readonly treePath: string;
+  readonly signed: Digest | undefined;
+  readonly kept: Manifest | undefined;
+}
+
+/** Where the manifest is lost too, a tree of which the signed manifest can be made is whole. */
+async function judgeTree(
+  host: DiskView,
+  { bundle, treePath, signed, kept }: TreeFacts,
+  options: ExamineOptions,
+): Promise<{ manifest?: Manifest | undefined; problems: readonly Pick<DamageFound, 'kind' | 'path'>[] }> {
+  const there = treeThere(treePath);
+  if (signed === undefined || there.length > 0) return { manifest: kept, problems: there };
+  const manifest = kept ?? (await provenByTree(treePath, signed, options.pace));
+  if (manifest === undefined) return { problems: [{ kind: 'changed', path: '.' }] };
+  return {
+    manifest,
+    problems: await verifyTree(treePath, manifest, { ...options, ...rightsOf(host, bundle) }),
   };
 }
 
@@ -179,7 +218,7 @@ function readTrueRecord(
 }
 
 /** What is to be compared with cannot be read: it is damage like any other. */
-function orUndefined<T>(read: () => T): T | undefined {
+function ifWhole<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {
@@ -201,10 +240,9 @@ function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
 }
 
 async function judgeArchive(
-  { archive }: ReleaseRecord,
+  { path, length, digest }: ReleaseRecord['archive'],
   { contents, pace }: ExamineOptions,
 ): Promise<DamageKind | undefined> {
-  const { path, length, digest } = archive;
   try {
     const stats = fs.lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return 'missing';

@@ -1,0 +1,55 @@
+// What is kept beside a whole tree, written anew from what this host knows still: the manifest from the tree itself, the
+// record from the signed metadata. Needs no room to unpack anything, and touches no tree; an archive is staging's.
+import { isWritError } from '../../core/errors.js';
+import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { type ExaminedBundle, examineBundle, isTreeWhole } from '../generations/examine.js';
+import { targetToRepair } from '../generations/recorded-target.js';
+import { renewManifest, renewRecord } from '../generations/release-records.js';
+import type { Host } from '../state/host.js';
+import type { PolicyPart } from './repair-plan.js';
+
+export interface RenewOptions {
+  readonly generation: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @returns the parts as they are now. What could not be written stays damage: the log says why
+ * @throws WritError INTERRUPTED
+ */
+export async function renewKept(
+  host: Host,
+  parts: readonly PolicyPart[],
+  options: RenewOptions,
+): Promise<PolicyPart[]> {
+  const renewed: PolicyPart[] = [];
+  for (const part of parts)
+    renewed.push(isTreeWhole(part.found) ? await renewPart(host, part, options) : part);
+  return renewed;
+}
+
+async function renewPart(
+  host: Host,
+  part: PolicyPart,
+  { generation, signal }: RenewOptions,
+): Promise<PolicyPart> {
+  const { bundle, found } = part;
+  if (!isLost(found, 'manifest') && !isLost(found, 'record')) return part;
+  try {
+    const { manifest, release } = found;
+    if (manifest !== undefined && isLost(found, 'manifest'))
+      renewManifest(host, { bundle: bundle.name, release, manifest });
+    if (isLost(found, 'record'))
+      renewRecord(host, targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }));
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.warn({ err: error, bundle: bundle.name }, 'what is kept of a release could not be written anew');
+  }
+  const place = { generation, bundle: bundle.name, treeDirectory: found.treeDirectory };
+  const again = await examineBundle(host, place, { contents: 'digests', pace: unboundedPace(signal) });
+  return { bundle, found: again };
+}
+
+function isLost({ kept }: ExaminedBundle, part: 'manifest' | 'record'): boolean {
+  return kept.some((one) => one.part === part);
+}
