@@ -60,7 +60,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
     giveUp(host, generation);
     return { kind: 'given-up', problem };
   }
-  const { candidate, records, replaced } = await repairCandidate(host, made.parts, made);
+  const { candidate, records, replaced } = await repairCandidate(host, made);
   keepRecords(host, records, staging);
   if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
   await placeCandidate(host, candidate, { staging, generation: reserved.generation });

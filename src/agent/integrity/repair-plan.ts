@@ -14,6 +14,7 @@ import { keepRelease } from '../generations/release-records.js';
 import { rightsOf, verifyTree } from '../generations/verify-tree.js';
 import type { Selection } from '../select/selection.js';
 import type { PlacedBundle } from '../staging/candidate.js';
+import type { StagedTrees } from '../staging/fetch-and-stage.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
@@ -124,28 +125,48 @@ export interface RepairCandidate {
   readonly replaced: readonly string[];
 }
 
+/** @param made the parts as they were found, and what of them was staged */
 export async function repairCandidate(
   host: Host,
-  parts: readonly PolicyPart[],
-  {
-    selections,
-    staged,
-  }: { readonly selections: readonly Selection[]; readonly staged: ReadonlyMap<string, StagedBundle> },
+  { parts, selections, staged }: StagedTrees & { readonly parts: readonly PolicyPart[] },
+): Promise<RepairCandidate> {
+  const bundles = selections.flatMap((selection): PlacedBundle[] => {
+    const { name } = selection.bundle;
+    const made = staged.get(name);
+    if (made !== undefined) return [{ selection, treePath: made.treePath, staged: made }];
+    const found = parts.find((one) => one.found.bundle === name)?.found;
+    return found === undefined ? [] : [{ selection, treePath: found.treePath }];
+  });
+  return replaceDamaged(
+    host,
+    parts.map((one) => one.found),
+    bundles,
+  );
+}
+
+/**
+ * Takes what is damaged from what was staged; a tree that is whole is never touched.
+ * @param found the bundles as they are
+ * @param bundles what the next generation is to hold, staged where it could be
+ */
+export async function replaceDamaged(
+  host: Host,
+  found: readonly ExaminedBundle[],
+  bundles: readonly PlacedBundle[],
 ): Promise<RepairCandidate> {
   const candidate: PlacedBundle[] = [];
   const records: StagedBundle[] = [];
-  for (const { bundle, found } of parts) {
-    const selection = selections.find((one) => one.bundle.name === bundle.name);
-    if (selection === undefined) continue;
-    const made = staged.get(bundle.name);
-    if (made !== undefined && !(await isAsMade(host, found, made))) {
-      candidate.push({ selection, treePath: made.treePath, staged: made });
+  for (const one of bundles) {
+    const { selection, staged } = one;
+    const before = found.find(({ bundle }) => bundle === selection.bundle.name);
+    if (before === undefined || (staged !== undefined && !(await isAsMade(host, before, staged)))) {
+      candidate.push(one);
       continue;
     }
-    candidate.push({ selection, treePath: found.treePath });
-    if (made !== undefined) records.push(made);
+    candidate.push({ selection, treePath: before.treePath });
+    if (staged !== undefined && before.kept.length > 0) records.push(staged);
   }
-  const replaced = candidate.flatMap(({ staged: made }) => (made === undefined ? [] : [made.bundle]));
+  const replaced = candidate.flatMap(({ staged }) => (staged === undefined ? [] : [staged.bundle]));
   return { candidate, records, replaced };
 }
 

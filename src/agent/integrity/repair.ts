@@ -110,7 +110,7 @@ async function mend(job: Job, repair: Repair): Promise<void> {
     if (isActivation(back.moved.outcome)) record.problems.push(back.problem);
     return noteBundles(record, back.bundles);
   }
-  const { candidate, records, replaced } = await repairCandidate(host, made.parts, made);
+  const { candidate, records, replaced } = await repairCandidate(host, made);
   const results = made.selections.map((one) => one.result);
   await skipSteps(story, ['verify', 'check', 'canary']);
   if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
