@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Host } from '../state/host.js';
-import { nextMtimeSeconds } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import {
   bundleLink,
   generationLink,
@@ -15,6 +15,8 @@ import {
   parseTreeName,
   type TreeName,
 } from '../state/paths.js';
+
+const changeNumbers = ledgerSection('nextGeneration', 'lastMtimeSeconds');
 
 /** One bundle in a generation, as its link names it. */
 export interface GenerationEntry {
@@ -182,8 +184,28 @@ export interface Reserved {
 /** A crash after it wastes a number; reusing one would let two trees share a name. */
 export function reserveGeneration(host: Host): Reserved {
   const ledger = host.ledger.read();
-  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
+  const mtimeSeconds = nextMtimeSeconds(host);
   const generation = ledger.nextGeneration;
-  host.ledger.write({ ...ledger, nextGeneration: generation + 1, lastMtimeSeconds: mtimeSeconds });
+  host.ledger.write(withNumbers(ledger, { nextGeneration: generation + 1, lastMtimeSeconds: mtimeSeconds }));
   return { generation, mtimeSeconds };
+}
+
+/** As reserveGeneration where trees that exist come back. @returns whole seconds, later than any used before */
+export function reserveMtime(host: Host): number {
+  const lastMtimeSeconds = nextMtimeSeconds(host);
+  host.ledger.write(changeNumbers(host.ledger.read(), { lastMtimeSeconds }));
+  return lastMtimeSeconds;
+}
+
+/** Now, but always later than the last one used. */
+function nextMtimeSeconds({ ledger, clock }: Host): number {
+  return Math.max(Math.floor(clock.nowMs() / 1000), ledger.read().lastMtimeSeconds + 1);
+}
+
+/** @returns the ledger in which these come next; they must be above every one ever used */
+export function withNumbers(
+  ledger: Ledger,
+  numbers: Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>,
+): Ledger {
+  return changeNumbers(ledger, numbers);
 }

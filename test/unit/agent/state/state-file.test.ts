@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { withAccepted } from '../../../../src/agent/select/accepted-releases.js';
 import { clearJournal, readJournal, writeJournal } from '../../../../src/agent/state/journal.js';
-import { openLedger, withAccepted } from '../../../../src/agent/state/ledger.js';
+import { openLedger } from '../../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { Journal } from '../../../../src/agent/state/recovery-rules.js';
 import { openRefusals } from '../../../../src/agent/state/refusals-file.js';
@@ -150,7 +151,12 @@ describe('the ledger', () => {
     using dir = tempDir();
     let ledger = openLedger(dir.join('ledger.json'), durable).read();
     for (const serial of [3, 1, 2, 3]) {
-      ledger = withAccepted(ledger, 'access/stable', { serial, manifestDigest: digestOf(serial) });
+      ledger = withAccepted(ledger, {
+        bundle: 'access',
+        channel: 'stable',
+        serial,
+        manifest: { digest: digestOf(serial), length: 1 },
+      });
     }
     assert.deepEqual(
       ledger.accepted['access/stable']?.map((one) => one.serial),
