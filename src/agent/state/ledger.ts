@@ -165,7 +165,7 @@ declare class Sealed {
   private readonly sealed: true;
 }
 
-export type Ledger = LedgerMembers;
+export type Ledger = LedgerMembers & Sealed;
 
 /** Of a host that has none yet. */
 export function emptyLedger(): Ledger {
@@ -193,12 +193,6 @@ export function ledgerSection<Name extends keyof LedgerMembers>(
     }
     return seal(next as unknown as LedgerMembers);
   };
-}
-
-/** @returns a block of these releases */
-export function blockOf(reason: string, atMs: number, releases: ReleaseDigests): Block {
-  const text = reason.slice(0, 1000);
-  return { reason: text, atMs, manifestDigests: [...new Set(Object.values(releases))], releases };
 }
 
 function seal(members: LedgerMembers): Ledger {
