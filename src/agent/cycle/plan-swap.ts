@@ -67,6 +67,6 @@ function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledge
     if (staged === undefined) return all;
     const { release } = staged;
     const accepted = withoutHoldsUpTo(withAccepted(all, release), release);
-    return withChannel(accepted, selection.bundle.name, release.channel);
+    return withChannel(accepted, { bundle: selection.bundle.name, channel: release.channel });
   }, ledger);
 }

@@ -183,29 +183,24 @@ export interface Reserved {
 
 /** A crash after it wastes a number; reusing one would let two trees share a name. */
 export function reserveGeneration(host: Host): Reserved {
-  const ledger = host.ledger.read();
-  const mtimeSeconds = nextMtimeSeconds(host);
-  const generation = ledger.nextGeneration;
-  host.ledger.write(withNumbers(ledger, { nextGeneration: generation + 1, lastMtimeSeconds: mtimeSeconds }));
-  return { generation, mtimeSeconds };
+  const generation = host.ledger.read().nextGeneration;
+  return { generation, mtimeSeconds: reserveMtime(host, { nextGeneration: generation + 1 }) };
 }
 
-/** As reserveGeneration where trees that exist come back. @returns whole seconds, later than any used before */
-export function reserveMtime(host: Host): number {
-  const lastMtimeSeconds = nextMtimeSeconds(host);
-  host.ledger.write(changeNumbers(host.ledger.read(), { lastMtimeSeconds }));
+/**
+ * Takes the next time, now but always later than the last one used, also for trees that come back.
+ * @returns whole seconds
+ */
+export function reserveMtime({ ledger, clock }: Host, also: Partial<Numbers> = {}): number {
+  const known = ledger.read();
+  const lastMtimeSeconds = Math.max(Math.floor(clock.nowMs() / 1000), known.lastMtimeSeconds + 1);
+  ledger.write(changeNumbers(known, { ...also, lastMtimeSeconds }));
   return lastMtimeSeconds;
 }
 
-/** Now, but always later than the last one used. */
-function nextMtimeSeconds({ ledger, clock }: Host): number {
-  return Math.max(Math.floor(clock.nowMs() / 1000), ledger.read().lastMtimeSeconds + 1);
-}
+type Numbers = Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>;
 
-/** @returns the ledger in which these come next; they must be above every one ever used */
-export function withNumbers(
-  ledger: Ledger,
-  numbers: Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>,
-): Ledger {
+/** @param numbers above every one ever used */
+export function withNumbers(ledger: Ledger, numbers: Numbers): Ledger {
   return changeNumbers(ledger, numbers);
 }

@@ -68,7 +68,7 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
   }
   const names = host.groups.map((one) => one.config.name);
   const left = Object.entries(unread).filter(([name]) => names.includes(name));
-  host.ledger.write(withSets(before, { workers, unreadSets: Object.fromEntries(left) }));
+  host.ledger.write(withSets(before, { workers, unread: left }));
   return tookMs;
 }
 

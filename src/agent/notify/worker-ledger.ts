@@ -48,12 +48,13 @@ export function withWorkers(ledger: Ledger, workers: readonly (readonly [string,
 }
 
 /** @returns the ledger as a look over all sets has found it: who is not in it is known no more */
-export function withSets(
-  ledger: Ledger,
-  { workers, unreadSets }: Required<Pick<Ledger, 'workers' | 'unreadSets'>>,
-): Ledger {
-  const isEmpty = Object.keys(unreadSets).length === 0;
-  return changeWorkers(ledger, { workers, unreadSets: isEmpty ? undefined : unreadSets });
+export function withSets(ledger: Ledger, { workers, unread }: Sets): Ledger {
+  const unreadSets = unread.length === 0 ? undefined : Object.fromEntries(unread);
+  return changeWorkers(ledger, { workers, unreadSets });
+}
+
+interface Sets extends Pick<Ledger, 'workers'> {
+  readonly unread: readonly (readonly [string, UnreadSet])[];
 }
 
 /** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */

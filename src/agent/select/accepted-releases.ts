@@ -26,7 +26,10 @@ export function acceptedFor(
 }
 
 /** @returns the ledger in which what is active of this bundle is of this channel */
-export function withChannel(ledger: Ledger, bundle: string, channel: string): Ledger {
+export function withChannel(
+  ledger: Ledger,
+  { bundle, channel }: Pick<ReleaseInfo, 'bundle' | 'channel'>,
+): Ledger {
   return changeAccepted(ledger, { channels: { ...ledger.channels, [bundle]: channel } });
 }
 

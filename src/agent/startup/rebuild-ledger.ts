@@ -77,11 +77,7 @@ async function rebuildLedger(host: Host): Promise<Ledger> {
     kept: records.map((one) => one.release),
   });
   const held = withHolds(withLastKnownGood(numbered, good), holds);
-  const channelled = activeReleases.reduce(
-    (all, { bundle, channel }) => withChannel(all, bundle, channel),
-    held,
-  );
-  return known.reduce(withAccepted, channelled);
+  return known.reduce(withAccepted, activeReleases.reduce(withChannel, held));
 }
 
 function keptRecords({ paths }: Host): ReleaseRecord[] {

@@ -1,6 +1,6 @@
 // What outlives a cycle: numbers never used again, serials accepted, holds, what each worker is to use. Written before the
-// act that it protects. Each member belongs to one section, and one file elsewhere that alone changes it; says which
-// members there are, and what none of them means. Holds no policy and no trust.
+// act that it protects. Owns the shape; each member belongs to the section of one other file, which alone changes it. Holds
+// no policy and no trust.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
@@ -160,7 +160,7 @@ export interface Block {
   readonly releases?: ReleaseDigests;
 }
 
-/** Of types alone. A spread leaves private members out, so that none of a ledger is one: members change by their section. */
+/** Nothing at run time. A spread leaves private members out, so that a spread of a ledger is none: sections change it. */
 declare class Sealed {
   private readonly sealed: true;
 }
