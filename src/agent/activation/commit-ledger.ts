@@ -1,31 +1,54 @@
-// The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Computes;
-// the commit writes.
+// The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Owns its members that
+// name the generations of moves; computes, and whoever acts writes.
 import type { NewRelease } from '../../core/release/release.js';
 import { releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
-import { loadedAtCommit } from '../notify/boot-loaders.js';
+import { withLoaded } from '../notify/boot-loaders.js';
+import { withoutCommitted } from '../select/holds-and-blocks.js';
 import { withoutWaits } from '../select/waits.js';
-import { type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
+import type { ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
-import { blockOf, type Ledger } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import type { Move } from './move.js';
+
+const changeMoved = ledgerSection('settled', 'committedCycle', 'previous', 'lastKnownGood', 'activatedAtMs');
 
 /** @param cycle the one that the journal of this move names */
 export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
   const known = withoutWaits(host.ledger.read(), move.releases);
-  const { previous: before, ...ledger } = withoutSuspects(host, known, move);
   const { to } = move;
   // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
   // damaged one: after a repair that is what it was before.
-  const from = { update: move.from, repair: before, rollback: undefined }[move.kind];
-  return {
-    ...ledger,
+  const from = { update: move.from, repair: known.previous, rollback: undefined }[move.kind];
+  const committed = changeMoved(withoutSuspects(host, known, move), {
     lastKnownGood: to,
     settled: to,
     committedCycle: cycle,
     activatedAtMs: activatedAtCommit(host, known, move),
-    ...loadedAtCommit(host, move.groups),
-    ...(from === undefined || from === to ? {} : { previous: from }),
-  };
+    previous: from === to ? undefined : from,
+  });
+  return withLoaded(host, committed, move.groups);
+}
+
+/** @param from where the link is again; not always the one before the swap, for that may be damaged */
+export function withWayBack(ledger: Ledger, from: number | undefined): Ledger {
+  return changeMoved(ledger, { settled: from, ...(from === undefined ? {} : { lastKnownGood: from }) });
+}
+
+/** @returns the ledger that names another generation, or none, under each of the names that this backup has */
+export function withBackup(ledger: Ledger, old: number, made: number | undefined): Ledger {
+  const { previous, lastKnownGood } = ledger;
+  return changeMoved(ledger, {
+    previous: previous === old ? made : previous,
+    lastKnownGood: lastKnownGood === old ? made : lastKnownGood,
+  });
+}
+
+export function withoutPrevious(ledger: Ledger): Ledger {
+  return changeMoved(ledger, { previous: undefined });
+}
+
+export function withLastKnownGood(ledger: Ledger, lastKnownGood: number | undefined): Ledger {
+  return changeMoved(ledger, { lastKnownGood });
 }
 
 /** A release that comes back by a rollback is active since then, whenever its tree was made. */
@@ -40,23 +63,13 @@ function activatedAtCommit({ paths, clock }: Host, { activatedAtMs = {} }: Ledge
 
 type Times = NonNullable<Ledger['activatedAtMs']>;
 
-/** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
 function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {
-  const { crashes, blocked, ...rest } = ledger;
-  if (crashes === undefined && blocked === undefined) return ledger;
-  const commit = {
+  if (ledger.crashes === undefined && ledger.blocked === undefined) return ledger;
+  return withoutCommitted(ledger, {
     configured: host.config.bundles.map((one) => one.name),
     active: digestsOf(releasesNamedBy(host.paths, move.to)),
     changed: move.releases.map((one) => one.bundle),
-  };
-  const counted = crashes && stillSuspect(crashes.manifestDigests, commit);
-  // Ledgers of older versions do not say for which bundles they block: those blocks end here.
-  const kept = blocked?.releases && stillSuspect(blocked.releases, commit);
-  return {
-    ...rest,
-    ...(crashes && counted ? { crashes: { ...crashes, manifestDigests: counted } } : {}),
-    ...(blocked && kept ? { blocked: blockOf(blocked.reason, blocked.atMs, kept) } : {}),
-  };
+  });
 }
 
 /** Their digests by bundle. */

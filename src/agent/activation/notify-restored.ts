@@ -5,7 +5,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError } from '../../core/errors.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import { noteLoadDue, noteLoaded } from '../notify/boot-loaders.js';
+import { noteLoadDue, withLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import { judgeProof, notifyWorkers, runLoaders, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
@@ -19,6 +19,7 @@ import {
   noteWorkers,
   type VerbOf,
   wantGeneration,
+  withWorkers,
   workerKey,
 } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
@@ -77,7 +78,7 @@ async function proveBack(
 async function loadBack(host: Host, context: NotifyContext): Promise<void> {
   try {
     await runLoaders(host, context);
-    noteLoaded(host, context.groups);
+    host.ledger.write(withLoaded(host, host.ledger.read(), context.groups));
   } catch (error) {
     if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
     noteLoadDue(host);
@@ -140,5 +141,5 @@ export function wantBack(
       (group) => groupOf(key) === group.config.name && entry.wanted === generation && isSpared(key, progress),
     ),
   );
-  return { ...wanted, workers: { ...wanted.workers, ...Object.fromEntries(spared) } };
+  return withWorkers(wanted, spared);
 }

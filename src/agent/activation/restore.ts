@@ -9,13 +9,13 @@ import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
+import { withBlock } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
-import { blockOf } from '../state/ledger.js';
 import { targetAt } from '../state/paths.js';
 import { rememberIfPossible } from '../state/refusals.js';
-import { digestsOf } from './commit-ledger.js';
+import { digestsOf, withWayBack } from './commit-ledger.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { tellBack, wantBack } from './notify-restored.js';
 
@@ -91,8 +91,7 @@ export async function restoreLink(
   const back = { left: to, current: from };
   if (from === undefined) {
     removeCurrent(paths, durable);
-    const { settled: _, ...rest } = withRetired(host, host.ledger.read(), back);
-    host.ledger.write(rest);
+    host.ledger.write(withWayBack(withRetired(host, host.ledger.read(), back), from));
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
     return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
@@ -100,9 +99,7 @@ export async function restoreLink(
   await touchIfPossible(host, { comingBack: from, inUse: to });
   pointCurrentAt(paths, durable, { generation: from, cycle: story.cycle });
   announceActive(host.groups, targetAt(paths, from));
-  // Not always the one before the swap: where that is damaged, another one takes its place.
-  const good = { settled: from, lastKnownGood: from };
-  const ledger = { ...withRetired(host, host.ledger.read(), back), ...good };
+  const ledger = withWayBack(withRetired(host, host.ledger.read(), back), from);
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
   if (tell === 'no') {
@@ -123,8 +120,8 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });
-  const blocked = blockOf(reason, host.clock.nowMs(), digestsOf(move.releases));
-  host.ledger.write({ ...host.ledger.read(), blocked });
+  const releases = digestsOf(move.releases);
+  host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases }));
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
   return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [] };
 }

@@ -31,7 +31,7 @@ import {
 import { fetchArchive } from '../staging/fetch-archive.js';
 import { stageBundle } from '../staging/stage-bundle.js';
 import { openClient } from '../startup/open-host.js';
-import { openLedger } from '../state/ledger.js';
+import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 
 export interface DiffPolicyOptions {

@@ -16,7 +16,7 @@ import { contactIn } from '../freshness/contact-memory.js';
 import { readHistory } from '../job/history.js';
 import { readStatusFile } from '../report/status-file.js';
 import { type HostView, statusReport } from '../report/status-report.js';
-import { openLedger } from '../state/ledger.js';
+import { openLedger } from '../state/ledger-file.js';
 import { hostPaths } from '../state/paths.js';
 import { openRefusals } from '../state/refusals-file.js';
 

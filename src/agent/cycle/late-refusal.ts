@@ -4,6 +4,7 @@
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
+import { withoutPrevious } from '../activation/commit-ledger.js';
 import { restorePrevious } from '../activation/restore.js';
 import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -108,9 +109,10 @@ async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePol
 
 /** A backup of itself is none. */
 function forgetPrevious(host: Host, generation: number): void {
-  const { previous, ...ledger } = host.ledger.read();
+  const ledger = host.ledger.read();
   // A way back that failed before its link has left everything as it was.
-  if (previous === generation && activeGenerationNumber(host.paths) === generation) host.ledger.write(ledger);
+  if (ledger.previous === generation && activeGenerationNumber(host.paths) === generation)
+    host.ledger.write(withoutPrevious(ledger));
 }
 
 /** A worker refused what was active: this job has left it. */

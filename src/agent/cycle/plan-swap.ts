@@ -6,6 +6,8 @@ import type { Move } from '../activation/move.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
 import { planForcedRepair } from '../integrity/repair-by-force.js';
 import { moveToRepaired } from '../integrity/repair-plan.js';
+import { withAccepted, withChannel } from '../select/accepted-releases.js';
+import { withoutHoldsUpTo } from '../select/holds-and-blocks.js';
 import {
   type CandidateBundle,
   type CandidateOptions,
@@ -15,7 +17,7 @@ import {
 } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/stage-bundle.js';
 import type { Host } from '../state/host.js';
-import { channelKey, type Ledger, withAccepted } from '../state/ledger.js';
+import type { Ledger } from '../state/ledger.js';
 import { rememberBlamed } from '../state/refusals.js';
 
 /** What to do with a candidate. `records`: releases whose tree is whole and of which what is kept is damaged. */
@@ -69,12 +71,8 @@ function moveTo(
 function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledger {
   return candidate.reduce((all, { staged, selection }) => {
     if (staged === undefined) return all;
-    const { bundle, channel, serial, manifest } = staged.release;
-    const accepted = withAccepted(all, channelKey(bundle, channel), {
-      serial,
-      manifestDigest: manifest.digest,
-    });
-    const holds = accepted.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
-    return { ...accepted, holds, channels: { ...accepted.channels, [selection.bundle.name]: channel } };
+    const { release } = staged;
+    const accepted = withoutHoldsUpTo(withAccepted(all, release), release);
+    return withChannel(accepted, { bundle: selection.bundle.name, channel: release.channel });
   }, ledger);
 }

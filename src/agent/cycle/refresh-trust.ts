@@ -7,7 +7,10 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { type MirrorFailure, mirrorWarning } from '../../trust/mirrors/mirror-failures.js';
 import type { Job } from '../job/job.js';
 import type { Host } from '../state/host.js';
+import { ledgerSection } from '../state/ledger.js';
 import type { CycleRequest } from './cycle-request.js';
+
+const changeRetry = ledgerSection('retryAfterUntilMs');
 
 /** @throws WritError every code of trust and transport */
 export async function refreshTrust(job: Job, { force, signal }: CycleRequest): Promise<void> {
@@ -41,7 +44,7 @@ function noteRetryAfter(host: Host, error: unknown): void {
   const { retryAfterMs } = error.facts;
   if (typeof retryAfterMs !== 'number') return;
   const retryAfterUntilMs = host.clock.nowMs() + retryAfterMs;
-  host.ledger.write({ ...host.ledger.read(), retryAfterUntilMs });
+  host.ledger.write(changeRetry(host.ledger.read(), { retryAfterUntilMs }));
 }
 
 /** Makes a warning of each mirror that failed, for the result of the cycle and the log. */

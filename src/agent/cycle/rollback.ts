@@ -10,8 +10,9 @@ import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
+import { withHolds } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
-import type { Hold, Ledger } from '../state/ledger.js';
+import type { Hold } from '../state/ledger.js';
 
 export interface RollbackRequest {
   /** Left out: the previous generation. */
@@ -43,7 +44,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const moved = await activate(host, story, {
       ...{ kind: 'rollback', from, to, releases: [], staging: area.path(), signal },
       groups: affectedGroups(host, { paths: changedPaths(active?.bundles ?? new Map(), target.bundles) }),
-      ledger: (ledger) => withHolds(host, ledger, { active, target, request }),
+      ledger: (ledger) => withHolds(ledger, holdsOn(host, { active, target, request })),
     });
     record.moves.push(moved);
     const results = [...target.bundles].map(
@@ -68,18 +69,14 @@ interface Leaving {
   readonly request: RollbackRequest;
 }
 
-function withHolds(host: Host, ledger: Ledger, { active, target, request }: Leaving): Ledger {
+function holdsOn(host: Host, { active, target, request }: Leaving): Hold[] {
   const left = [...(active?.bundles.values() ?? [])].filter(({ record }) => {
     const kept = target.bundles.get(record.release.bundle)?.record.release;
     return kept?.manifest.digest !== record.release.manifest.digest || kept.serial !== record.release.serial;
   });
   const { by, reason = 'no reason given' } = request;
-  const holds = left.map(({ record }): Hold => {
+  return left.map(({ record }) => {
     const { bundle, serial, manifest } = record.release;
     return { bundle, serial, manifestDigest: manifest.digest, by, reason, atMs: host.clock.nowMs() };
   });
-  const others = ledger.holds.filter(
-    (one) => !holds.some((hold) => hold.bundle === one.bundle && hold.serial >= one.serial),
-  );
-  return { ...ledger, holds: [...others, ...holds] };
 }

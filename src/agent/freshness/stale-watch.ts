@@ -13,8 +13,10 @@ import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';
-import type { StalePeriod } from '../state/ledger.js';
+import { ledgerSection, type StalePeriod } from '../state/ledger.js';
 import { type ContactKeeper, freshnessOf } from './contact-memory.js';
+
+const changeStale = ledgerSection('stale');
 
 export interface StaleWatch {
   /**
@@ -125,8 +127,7 @@ function recordStale(host: Host, reason: string, problems: readonly Problem[]): 
 }
 
 function notePeriod(host: Host, stale: StalePeriod | undefined): void {
-  const { stale: _, ...ledger } = host.ledger.read();
-  host.ledger.write(stale === undefined ? ledger : { ...ledger, stale });
+  host.ledger.write(changeStale(host.ledger.read(), { stale }));
 }
 
 interface Run {

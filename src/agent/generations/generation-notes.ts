@@ -5,9 +5,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import type { HostPaths } from '../state/paths.js';
 import { listGenerations, readGeneration } from './generations.js';
+
+const changeNotes = ledgerSection('links', 'retired');
 
 /** Directory of each tree, by bundle. */
 export type NotedLinks = Readonly<Record<string, string>>;
@@ -25,7 +27,7 @@ export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number):
   const kept = new Set([...listGenerations(paths), generation, ledger.previous, ledger.settled].map(String));
   const links = Object.fromEntries(Object.entries(ledger.links ?? {}).filter(([number]) => kept.has(number)));
   const known = links[generation] ?? linksOf(paths, generation);
-  return known === undefined ? ledger : { ...ledger, links: { ...links, [generation]: known } };
+  return known === undefined ? ledger : changeNotes(ledger, { links: { ...links, [generation]: known } });
 }
 
 function linksOf(paths: HostPaths, generation: number): NotedLinks | undefined {
@@ -56,7 +58,7 @@ export function withRetired(
   };
   const known = new Set(listGenerations(host.paths).slice(-maxRetired));
   const entries = Object.entries(noted).filter(([key]) => known.has(Number(key)) && Number(key) !== current);
-  return { ...ledger, retired: Object.fromEntries(entries) };
+  return changeNotes(ledger, { retired: Object.fromEntries(entries) });
 }
 
 /** @returns epoch milliseconds: when it stopped being current; when it was made, for one that never was */
@@ -82,8 +84,6 @@ export function withoutFuture(
   const nowMs = host.clock.nowMs();
   const ahead = generations.filter((one) => leftAtMs(host, one) > nowMs + toleranceMs);
   if (ahead.length === 0) return ledger;
-  return {
-    ...ledger,
-    retired: { ...ledger.retired, ...Object.fromEntries(ahead.map((one) => [one, nowMs])) },
-  };
+  const again = Object.fromEntries(ahead.map((one) => [one, nowMs]));
+  return changeNotes(ledger, { retired: { ...ledger.retired, ...again } });
 }

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Host } from '../state/host.js';
-import { nextMtimeSeconds } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import {
   bundleLink,
   generationLink,
@@ -15,6 +15,8 @@ import {
   parseTreeName,
   type TreeName,
 } from '../state/paths.js';
+
+const changeNumbers = ledgerSection('nextGeneration', 'lastMtimeSeconds');
 
 /** One bundle in a generation, as its link names it. */
 export interface GenerationEntry {
@@ -181,9 +183,24 @@ export interface Reserved {
 
 /** A crash after it wastes a number; reusing one would let two trees share a name. */
 export function reserveGeneration(host: Host): Reserved {
-  const ledger = host.ledger.read();
-  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
-  const generation = ledger.nextGeneration;
-  host.ledger.write({ ...ledger, nextGeneration: generation + 1, lastMtimeSeconds: mtimeSeconds });
-  return { generation, mtimeSeconds };
+  const generation = host.ledger.read().nextGeneration;
+  return { generation, mtimeSeconds: reserveMtime(host, { nextGeneration: generation + 1 }) };
+}
+
+/**
+ * Takes the next time, now but always later than the last one used, also for trees that come back.
+ * @returns whole seconds
+ */
+export function reserveMtime({ ledger, clock }: Host, also: Partial<Numbers> = {}): number {
+  const known = ledger.read();
+  const lastMtimeSeconds = Math.max(Math.floor(clock.nowMs() / 1000), known.lastMtimeSeconds + 1);
+  ledger.write(changeNumbers(known, { ...also, lastMtimeSeconds }));
+  return lastMtimeSeconds;
+}
+
+type Numbers = Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>;
+
+/** @param numbers above every one ever used */
+export function withNumbers(ledger: Ledger, numbers: Numbers): Ledger {
+  return changeNumbers(ledger, numbers);
 }

@@ -2,8 +2,7 @@
 // are not newer than what they loaded. Changes times only, and never those of a tree that is in use.
 import { join } from 'node:path';
 import type { Host } from '../state/host.js';
-import { nextMtimeSeconds } from '../state/ledger.js';
-import { type Generation, readGeneration } from './generations.js';
+import { type Generation, readGeneration, reserveMtime } from './generations.js';
 import { walkTree } from './walk-tree.js';
 
 /**
@@ -19,9 +18,7 @@ export async function touchTrees(
   const kept = inUse === undefined ? [] : treesOf(readGeneration(host.paths, inUse));
   const trees = treesOf(readGeneration(host.paths, comingBack)).filter((path) => !kept.includes(path));
   if (trees.length === 0) return;
-  const ledger = host.ledger.read();
-  const mtimeSeconds = nextMtimeSeconds(ledger, host.clock.nowMs());
-  host.ledger.write({ ...ledger, lastMtimeSeconds: mtimeSeconds });
+  const mtimeSeconds = reserveMtime(host);
   for (const tree of trees) {
     for await (const { path, stats } of walkTree(tree)) {
       if (stats.isFile()) host.durable.touch('touch.file', join(tree, path), mtimeSeconds);

@@ -5,6 +5,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { withBackup } from '../activation/commit-ledger.js';
 import { placeCandidate } from '../activation/place.js';
 import { examineGeneration } from '../generations/examine.js';
 import { noteLinks } from '../generations/generation-notes.js';
@@ -14,7 +15,6 @@ import type { Hear } from '../job/exclusive.js';
 import { type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
 import { stageDamaged } from './repair.js';
 import { failuresIn, keepRecords, repairCandidate } from './repair-plan.js';
 
@@ -57,26 +57,18 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
     host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
     if (!(await isLostForGood(host, generation, { failures, signal })))
       return { kind: 'kept', generation, problem };
-    giveUp(host, generation);
+    // From here on it is as any old generation: collected when its time has come.
+    host.ledger.write(withBackup(host.ledger.read(), generation, undefined));
     return { kind: 'given-up', problem };
   }
   const { candidate, records, replaced } = await repairCandidate(host, made);
   keepRecords(host, records, staging);
   if (replaced.length === 0 && wanted.links.length === 0) return { kind: 'made', generation };
   await placeCandidate(host, candidate, { staging, generation: reserved.generation });
-  const named = inPlaceOf(generation, reserved.generation, host.ledger.read());
+  const named = withBackup(host.ledger.read(), generation, reserved.generation);
   host.ledger.write(noteLinks(host.paths, named, reserved.generation));
   host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
   return { kind: 'made', generation: reserved.generation };
-}
-
-/** Under each of the names that the old one has. */
-function inPlaceOf(old: number, made: number, ledger: Ledger): Ledger {
-  return {
-    ...ledger,
-    ...(ledger.previous === old ? { previous: made } : {}),
-    ...(ledger.lastKnownGood === old ? { lastKnownGood: made } : {}),
-  };
 }
 
 /** What nobody knows the signed digests of, or vouches for any more: no repository that comes back mends that. */
@@ -102,14 +94,4 @@ async function isLostForGood(
     if (!isWritError(error)) throw error;
     return lostForGood.has(error.code);
   }
-}
-
-/** From here on it is as any old generation: collected when its time has come. */
-function giveUp(host: Host, generation: number): void {
-  const { previous, lastKnownGood, ...ledger } = host.ledger.read();
-  host.ledger.write({
-    ...ledger,
-    ...(previous === undefined || previous === generation ? {} : { previous }),
-    ...(lastKnownGood === undefined || lastKnownGood === generation ? {} : { lastKnownGood }),
-  });
 }

@@ -21,8 +21,11 @@ import { activeGenerationNumber, readGeneration } from '../generations/generatio
 import type { Exclusive, Hear } from '../job/exclusive.js';
 import { recordEvent, recordRepair } from '../job/record.js';
 import type { Host } from '../state/host.js';
+import { ledgerSection } from '../state/ledger.js';
 import { examineActive } from './examine-active.js';
 import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
+
+const changeScrub = ledgerSection('scrub');
 
 export interface LookOptions extends RepairOptions {
   readonly contents: 'digests' | 'sizes';
@@ -105,7 +108,7 @@ function writeState(host: Host, state: ScrubState): void {
     const ledger = host.ledger.read();
     const { settled } = ledger;
     const noted = settled === undefined || state.found > 0 ? ledger : noteLinks(host.paths, ledger, settled);
-    host.ledger.write({ ...noted, scrub: state });
+    host.ledger.write(changeScrub(noted, { scrub: state }));
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'the end of a look over the policy could not be noted');

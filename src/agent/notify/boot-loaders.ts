@@ -9,8 +9,10 @@ import { readActive } from '../generations/generations.js';
 import { tellIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import { runLoaders } from './notify-steps.js';
+
+const changeLoaded = ledgerSection('loadedBootId', 'loadDue');
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
 function isLoadPending(host: Host, bootId: string): boolean {
@@ -41,8 +43,7 @@ export async function loadAtBoot(
     const context = { target, staging: area.path(), signal, nextTell: tellIds(cycle), groups: host.groups };
     const lines = await runLoaders(host, context);
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
-    const { loadDue: _, ...ledger } = host.ledger.read();
-    host.ledger.write({ ...ledger, loadedBootId: bootId });
+    host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadDue: undefined }));
     return undefined;
   } catch (error) {
     host.log.error({ err: error }, 'a loader did not run for this boot');
@@ -55,18 +56,12 @@ export async function loadAtBoot(
 
 /** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */
 export function noteLoadDue(host: Host): void {
-  host.ledger.write({ ...host.ledger.read(), loadDue: true });
+  host.ledger.write(changeLoaded(host.ledger.read(), { loadDue: true }));
 }
 
-/** Notes that the loaders of these groups have run in this boot, where they are all that there are. */
-export function noteLoaded(host: Host, groups: readonly WorkerGroup[]): void {
-  const loaded = loadedAtCommit(host, groups);
-  if (loaded.loadedBootId !== undefined) host.ledger.write({ ...host.ledger.read(), ...loaded });
-}
-
-/** As noteLoaded, for the ledger that a commit writes; empty where no group has a loader, or one has not run. */
-export function loadedAtCommit(host: Host, groups: readonly WorkerGroup[]): Pick<Ledger, 'loadedBootId'> {
+/** @returns the ledger in which the loaders of these groups have run in this boot, where they are all that there are */
+export function withLoaded(host: Host, ledger: Ledger, groups: readonly WorkerGroup[]): Ledger {
   const all = loading(host.groups);
-  const isComplete = all.every((one) => groups.includes(one));
-  return all.length > 0 && isComplete ? { loadedBootId: readBootId() } : {};
+  const isComplete = all.length > 0 && all.every((one) => groups.includes(one));
+  return isComplete ? changeLoaded(ledger, { loadedBootId: readBootId() }) : ledger;
 }

@@ -9,7 +9,16 @@ import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
 import { withoutDead } from './dead-workers.js';
 import { changesTo } from './notify-verbs.js';
 import { type Member, readMembers } from './worker-groups.js';
-import { groupOf, hasAnswered, isPending, waiting, workerKey, workerOf } from './worker-ledger.js';
+import {
+  groupOf,
+  hasAnswered,
+  isPending,
+  waiting,
+  withSets,
+  withWorkers,
+  workerKey,
+  workerOf,
+} from './worker-ledger.js';
 
 /** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
 const keepGoneMs = 600_000;
@@ -57,11 +66,9 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     layOver(workers, { group: name, members, look });
     for (const key of longestGone(name, workers)) delete workers[key];
   }
-  const { unreadSets: _, ...ledger } = before;
   const names = host.groups.map((one) => one.config.name);
   const left = Object.entries(unread).filter(([name]) => names.includes(name));
-  const unreadSets = left.length === 0 ? {} : { unreadSets: Object.fromEntries(left) };
-  host.ledger.write({ ...ledger, workers, ...unreadSets });
+  host.ledger.write(withSets(before, { workers, unread: left }));
   return tookMs;
 }
 
@@ -216,5 +223,5 @@ export function noteNewlyAffected(host: Host): void {
   if (concerned.length === 0) return;
   const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };
   const due = concerned.map(([key, entry]): [string, WorkerLedger] => [key, waiting(entry, now)]);
-  host.ledger.write({ ...ledger, workers: { ...ledger.workers, ...Object.fromEntries(due) } });
+  host.ledger.write(withWorkers(ledger, due));
 }

@@ -3,7 +3,9 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
+import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
+
+const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
 const maxTextCharacters = 500;
 const firstDelayMs = 5000;
@@ -35,11 +37,24 @@ export function wantGeneration(
   });
   const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
   const moved = Object.fromEntries(paced.map((one) => [one.config.name, nowMs]));
-  return {
-    ...ledger,
-    workers: Object.fromEntries(workers),
+  return changeWorkers(withWorkers(ledger, workers), {
     ...(paced.length === 0 ? {} : { movedAtMs: { ...ledger.movedAtMs, ...moved } }),
-  };
+  });
+}
+
+/** @param workers by key; @returns the ledger with these entries, and all others as they are */
+export function withWorkers(ledger: Ledger, workers: readonly (readonly [string, WorkerLedger])[]): Ledger {
+  return changeWorkers(ledger, { workers: { ...ledger.workers, ...Object.fromEntries(workers) } });
+}
+
+/** @returns the ledger as a look over all sets has found it: who is not in it is known no more */
+export function withSets(ledger: Ledger, { workers, unread }: Sets): Ledger {
+  const unreadSets = unread.length === 0 ? undefined : Object.fromEntries(unread);
+  return changeWorkers(ledger, { workers, unreadSets });
+}
+
+interface Sets extends Pick<Ledger, 'workers'> {
+  readonly unread: readonly (readonly [string, UnreadSet])[];
 }
 
 /** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */
@@ -70,7 +85,7 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
     const key = workerKey(result.group, result.worker);
     workers[key] = entryOf(result, workers[key]);
   }
-  host.ledger.write({ ...ledger, workers });
+  host.ledger.write(changeWorkers(ledger, { workers }));
 }
 
 /** More than a set may have, with those that are gone. */
@@ -84,7 +99,7 @@ export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: Readonl
   const found = [...unread].map(([name, text]): [string, UnreadSet] => {
     return [name, { text, sinceMs: unreadSets[name]?.sinceMs ?? host.clock.nowMs() }];
   });
-  host.ledger.write({ ...ledger, unreadSets: { ...unreadSets, ...Object.fromEntries(found) } });
+  host.ledger.write(changeWorkers(ledger, { unreadSets: { ...unreadSets, ...Object.fromEntries(found) } }));
 }
 
 /**

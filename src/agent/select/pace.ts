@@ -10,6 +10,7 @@ import type { Host } from '../state/host.js';
 import type { WaitingRelease } from '../state/ledger.js';
 import { waitsUntilMs } from './pace-rules.js';
 import { holdBack, type Selection, taken } from './selection.js';
+import { withWaiting } from './waits.js';
 import { waitError } from './why-not-now-rules.js';
 
 /**
@@ -112,11 +113,11 @@ function noteWaits(
   waits: Readonly<Record<string, WaitingRelease>>,
   active: ReadonlyMap<string, ActiveBundle>,
 ): void {
-  const { waiting = {}, ...ledger } = host.ledger.read();
+  const ledger = host.ledger.read();
   const names = host.config.bundles.map((one) => one.name);
-  const left = Object.entries({ ...waiting, ...waits }).filter(([name, { manifestDigest }]) => {
+  const left = Object.entries({ ...ledger.waiting, ...waits }).filter(([name, { manifestDigest }]) => {
     const digest = active.get(name)?.record.release.manifest.digest;
     return names.includes(name) && digest !== manifestDigest;
   });
-  host.ledger.write({ ...ledger, ...(left.length === 0 ? {} : { waiting: Object.fromEntries(left) }) });
+  host.ledger.write(withWaiting(ledger, left));
 }

@@ -4,8 +4,11 @@
 import { WritError } from '../../core/errors.js';
 import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { Host } from '../state/host.js';
-import type { Pause } from '../state/ledger.js';
+import { ledgerSection, type Pause } from '../state/ledger.js';
+import { withoutRestrictions } from './holds-and-blocks.js';
 import { pauseNow } from './why-not-now-rules.js';
+
+const changePause = ledgerSection('pause');
 
 export interface PauseRequest {
   readonly by: string;
@@ -33,7 +36,7 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
     });
   }
   const next: Pause = { by, reason, atMs, ...(untilMs === undefined ? {} : { untilMs }) };
-  host.ledger.write({ ...host.ledger.read(), pause: next });
+  host.ledger.write(changePause(host.ledger.read(), { pause: next }));
   return { schema: 1, type: 'pause.result', pause: next };
 }
 
@@ -50,21 +53,22 @@ export function isPaused({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): boo
 
 /** Forgets a pause that is over. @returns it, or undefined while it holds or where there is none */
 export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock'>): Pause | undefined {
-  const { pause: noted, ...rest } = ledger.read();
+  const known = ledger.read();
+  const { pause: noted } = known;
   if (noted === undefined || pauseNow({ pause: noted }, clock.nowMs()) !== undefined) return undefined;
-  ledger.write(rest);
+  ledger.write(changePause(known, { pause: undefined }));
   return noted;
 }
 
 /** `writ resume`: ends a pause, every hold and a block, so that the next cycle takes what the repository offers. */
 export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
-  // A candidate that a person lets in again begins anew: its next crash is the first.
-  const { blocked, pause, crashes: _, ...ledger } = host.ledger.read();
+  const ledger = host.ledger.read();
+  const { blocked, pause } = ledger;
   const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
   const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
   const paused =
     pause === undefined ? [] : [{ kind: 'pause' as const, what: `${pause.by}: ${pause.reason}` }];
-  host.ledger.write({ ...ledger, holds: [] });
+  host.ledger.write(withoutRestrictions(changePause(ledger, { pause: undefined })));
   return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...block] };
 }
 

@@ -10,8 +10,8 @@ import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
-import { channelKey } from '../state/ledger.js';
 import { maxOutputLines, rememberReleases } from '../state/refusals.js';
+import { acceptedFor } from './accepted-releases.js';
 import { type AgeVerdict, judgeAge } from './age-rules.js';
 import { pacedUnseen } from './pace.js';
 import { holdBackSets, type Selection } from './selection.js';
@@ -121,7 +121,7 @@ function judge(
 ): AgeVerdict {
   const ledger = host.ledger.read();
   const lastChannel = ledger.channels[bundle.name];
-  const accepted = ledger.accepted[channelKey(bundle.name, bundle.channel)] ?? [];
+  const accepted = acceptedFor(ledger, bundle.name, bundle.channel);
   const release = active?.record.release;
   return judgeAge({
     offered: target.release,

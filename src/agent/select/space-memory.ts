@@ -6,7 +6,9 @@ import { hasGrown } from '../../core/release/disk-space.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { noRoom, readFreeSpace } from '../../platform/disk/disk-room.js';
 import type { Host } from '../state/host.js';
-import type { SpaceNeed } from '../state/ledger.js';
+import { ledgerSection, type SpaceNeed } from '../state/ledger.js';
+
+const changeNeeds = ledgerSection('spaceNeeded');
 
 /** @returns what keeps the release from being fetched, while the disk has not grown to what it needs */
 export function judgeSpace(
@@ -34,9 +36,9 @@ export function noteSpaceNeeded(host: Host, results: ReadonlyMap<string, BundleR
       return need === undefined ? [] : [[name, need]];
     }),
   );
-  const { spaceNeeded: _, ...rest } = ledger;
   try {
-    host.ledger.write(Object.keys(needs).length === 0 ? rest : { ...rest, spaceNeeded: needs });
+    const spaceNeeded = Object.keys(needs).length === 0 ? undefined : needs;
+    host.ledger.write(changeNeeds(ledger, { spaceNeeded }));
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn({ err: error }, 'what the disk lacks could not be noted');

@@ -4,7 +4,9 @@ import type { ErrorCode } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
-import type { Ledger, WaitingRelease } from '../state/ledger.js';
+import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger.js';
+
+const changeWaiting = ledgerSection('waiting');
 
 /** Each try moves the link there and back under everybody who reads it, and tells all workers twice. */
 const firstVainMs = 60_000;
@@ -20,7 +22,7 @@ export function noteFailedAttempt(
   releases: readonly NewRelease[],
   { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
 ): number {
-  const { waiting = {}, ...rest } = ledger.read();
+  const { waiting = {} } = ledger.read();
   const nowMs = clock.nowMs();
   const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
   const used = releases.filter((one) => uses.includes(one.bundle));
@@ -37,15 +39,20 @@ export function noteFailedAttempt(
     const vain = { tries, code };
     return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, vain }];
   });
-  ledger.write({ ...rest, waiting: { ...waiting, ...Object.fromEntries(waits) } });
+  ledger.write(withWaiting(ledger.read(), [...Object.entries(waiting), ...waits]));
   return untilMs;
+}
+
+/** @param waiting by bundle; @returns the ledger in which these releases wait, and no other */
+export function withWaiting(ledger: Ledger, waiting: readonly (readonly [string, WaitingRelease])[]): Ledger {
+  return changeWaiting(ledger, { waiting: waiting.length === 0 ? undefined : Object.fromEntries(waiting) });
 }
 
 /** @returns the ledger in which these releases, which have become active, wait for nothing */
 export function withoutWaits(ledger: Ledger, releases: readonly NewRelease[]): Ledger {
-  const { waiting = {}, ...rest } = ledger;
-  const left = Object.entries(waiting).filter(([name]) => !releases.some(({ bundle }) => bundle === name));
-  return left.length === 0 ? rest : { ...rest, waiting: Object.fromEntries(left) };
+  const waiting = Object.entries(ledger.waiting ?? {});
+  const left = waiting.filter(([name]) => !releases.some(({ bundle }) => bundle === name));
+  return withWaiting(ledger, left);
 }
 
 /** Notes that a wait is over, once for each. @returns true when a cycle is to look at what waited */
@@ -60,13 +67,13 @@ export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
 }
 
 function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => boolean): boolean {
-  const { waiting = {}, ...rest } = ledger.read();
+  const { waiting = {} } = ledger.read();
   if (!Object.values(waiting).some(isOver)) return false;
   const next = Object.entries(waiting).map(([bundle, one]): [string, WaitingRelease] => {
     const { untilMs: _, ...over } = one;
     return [bundle, isOver(one) ? over : one];
   });
-  ledger.write({ ...rest, waiting: Object.fromEntries(next) });
+  ledger.write(withWaiting(ledger.read(), next));
   return true;
 }
 

@@ -5,8 +5,10 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
 import { recordEvent } from '../job/record.js';
 import type { Host } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import { brokenPath } from '../state/state-file.js';
+
+const changeNotices = ledgerSection('notices');
 
 export interface Rebuilt {
   /** Of the file. */
@@ -25,15 +27,15 @@ export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
   const facts = { path, kept: brokenPath(path) };
   const notice = problemOf(new WritError('STATE_REBUILT', text, { facts }));
   const others = (ledger.notices ?? []).filter((one) => one.message !== notice.message);
-  return { ...ledger, notices: [...others, notice] };
+  return changeNotices(ledger, { notices: [...others, notice] });
 }
 
 /** @returns what was to be said; it is in log and history when this returns */
 export function reportNotices(host: Host): readonly Problem[] {
-  const { notices, ...ledger } = host.ledger.read();
+  const { notices } = host.ledger.read();
   if (notices === undefined) return [];
   const reason = 'the state directory was mended';
   recordEvent(host, { trigger: 'recovery', problems: notices, reason });
-  host.ledger.write(ledger);
+  host.ledger.write(changeNotices(host.ledger.read(), { notices: undefined }));
   return notices;
 }

@@ -18,7 +18,7 @@ import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endFailedWaits } from '../select/waits.js';
 import type { Host, HostOptions } from '../state/host.js';
-import { openLedger } from '../state/ledger.js';
+import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';

@@ -6,15 +6,23 @@ import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, orUndefined } from '../../core/errors.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { withLastKnownGood } from '../activation/commit-ledger.js';
 import { releasesNamedBy } from '../generations/generation-contents.js';
-import { activeGenerationNumber, listGenerations, listTrees } from '../generations/generations.js';
+import {
+  activeGenerationNumber,
+  listGenerations,
+  listTrees,
+  withNumbers,
+} from '../generations/generations.js';
 import { listReleases, type ReleaseRecord, readRecord } from '../generations/release-records.js';
 import { walkTree } from '../generations/walk-tree.js';
 import { readHistory } from '../job/history.js';
 import { readStatusFile } from '../report/status-file.js';
+import { withAccepted, withChannel } from '../select/accepted-releases.js';
+import { withHolds } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import { readJournal, writeJournal } from '../state/journal.js';
-import { channelKey, type Hold, type Ledger, withAccepted } from '../state/ledger.js';
+import type { Hold, Ledger } from '../state/ledger.js';
 import { type HostPaths, parseTreeName } from '../state/paths.js';
 import { rebuildJournal } from '../state/recovery-rules.js';
 import { noteRebuilt, withNotice } from './notices.js';
@@ -60,20 +68,16 @@ async function rebuildLedger(host: Host): Promise<Ledger> {
   const good = lastKnownGood(host, active);
   const stagedSeconds = records.map((one) => Math.floor(one.stagedAtMs / 1000));
   const known = [...records.map((one) => one.release), ...knownToTrust(host)];
-  const base: Ledger = {
-    ...host.ledger.read(),
+  const numbered = withNumbers(host.ledger.read(), {
     nextGeneration: greatestGeneration(paths) + 1 + margin,
     lastMtimeSeconds: Math.max(await latestMtimeSeconds(paths), ...stagedSeconds),
-    channels: Object.fromEntries(activeReleases.map(({ bundle, channel }) => [bundle, channel])),
-    holds: rebuildHolds(readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }), {
-      active: activeReleases,
-      kept: records.map((one) => one.release),
-    }),
-    ...(good === undefined ? {} : { lastKnownGood: good }),
-  };
-  return known.reduce((ledger, { bundle, channel, serial, manifest }) => {
-    return withAccepted(ledger, channelKey(bundle, channel), { serial, manifestDigest: manifest.digest });
-  }, base);
+  });
+  const holds = rebuildHolds(readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }), {
+    active: activeReleases,
+    kept: records.map((one) => one.release),
+  });
+  const held = withHolds(withLastKnownGood(numbered, good), holds);
+  return known.reduce(withAccepted, activeReleases.reduce(withChannel, held));
 }
 
 function keptRecords({ paths }: Host): ReleaseRecord[] {

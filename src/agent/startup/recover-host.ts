@@ -9,10 +9,10 @@ import { releasesBrought, releasesNamedBy } from '../generations/generation-cont
 import { activeGenerationNumber, listGenerations } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
+import { withBlock, withCrashes } from '../select/holds-and-blocks.js';
 import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, readJournal, writeJournal } from '../state/journal.js';
-import { blockOf } from '../state/ledger.js';
 import {
   type DiskFacts,
   type Journal,
@@ -124,9 +124,10 @@ function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | '
   const crashes = countCrash(ledger.crashes, candidate);
   const reason = `generation ${journal.to} did not come to its end; so did ${crashes.count - 1} starts with it before`;
   const known = ledger.blocked;
-  const blocked = blockOf(reason, host.clock.nowMs(), { ...known?.releases, ...crashes.manifestDigests });
-  const isKnown = sameReleases(known?.releases, blocked.releases);
-  host.ledger.write({ ...ledger, crashes, ...(block === 'yes' && !isKnown ? { blocked } : {}) });
+  const releases = { ...known?.releases, ...crashes.manifestDigests };
+  const isNew = block === 'yes' && !sameReleases(known?.releases, releases);
+  const counted = withCrashes(ledger, crashes);
+  host.ledger.write(isNew ? withBlock(counted, { reason, atMs: host.clock.nowMs(), releases }) : counted);
 }
 
 function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boolean {

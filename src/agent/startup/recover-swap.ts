@@ -11,6 +11,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd, MoveResult } from '../job/cycle-result.js';
 import { endOf, withJob } from '../job/job.js';
 import type { CycleStory } from '../job/progress.js';
+import { withCrashes } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
 import type { Journal, WayBack } from '../state/recovery-rules.js';
@@ -90,8 +91,7 @@ function isToldAgain({ journal, back }: Undo): boolean {
 }
 
 function toldAgain(host: Host, told: Restored): MoveResult {
-  const { crashes: _, ...ledger } = host.ledger.read();
-  host.ledger.write(ledger);
+  host.ledger.write(withCrashes(host.ledger.read(), undefined));
   const isWell = told.problems.length === 0;
   const confirmed = isWell && told.workers.every((one) => one.state === 'confirmed');
   return { ...told, outcome: isWell ? 'activated' : 'degraded', confirmed };

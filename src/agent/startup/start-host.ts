@@ -17,10 +17,13 @@ import { noteNewlyAffected } from '../notify/membership.js';
 import { readStatusFile } from '../report/status-file.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
+import { ledgerSection } from '../state/ledger.js';
 import { retryAtStart } from '../state/refusals.js';
 import { completeHistory } from './complete-history.js';
 import { reportNotices } from './notices.js';
 import { type Examined, type RecoveryOptions, recoverHost } from './recover-host.js';
+
+const changeVerified = ledgerSection('verifiedBootId');
 
 export interface Started {
   /** The end of the unfinished cycle, if there was one. */
@@ -102,7 +105,7 @@ function noteVerified(host: Host, bootId: string): void {
   const ledger = host.ledger.read();
   if (ledger.verifiedBootId === bootId) return;
   try {
-    host.ledger.write({ ...ledger, verifiedBootId: bootId });
+    host.ledger.write(changeVerified(ledger, { verifiedBootId: bootId }));
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'it could not be noted that the active generation was verified');

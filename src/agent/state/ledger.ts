@@ -1,15 +1,12 @@
-// What outlives a cycle: numbers never used again, serials accepted, holds, what
-// each worker is to use. Written before the act that it protects. Holds no policy and no trust.
+// What outlives a cycle: numbers never used again, serials accepted, holds, what each worker is to use. Written before the
+// act that it protects. Owns the shape; each member belongs to the section of one other file, which alone changes it. Holds
+// no policy and no trust.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
-import { maxAcceptedSerials } from '../../core/release/release.js';
 import type { ScrubState } from '../../core/status/scrub-state.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { CrashCount, ReleaseDigests } from './crash-rules.js';
-import { ledgerSchema } from './ledger-schema.js';
-import { openStateFile, type StateFile } from './state-file.js';
 
 /** A release this host has accepted, newest last; the age rules need all of them above an offered one. */
 export interface AcceptedRelease {
@@ -102,7 +99,7 @@ export interface SpaceNeed {
   readonly atMs: number;
 }
 
-export interface Ledger {
+interface LedgerMembers {
   readonly writ: 1;
   /** Never reused, those of rolled-back generations included. */
   readonly nextGeneration: number;
@@ -163,43 +160,41 @@ export interface Block {
   readonly releases?: ReleaseDigests;
 }
 
-const initialLedger: Ledger = {
-  writ: 1,
-  nextGeneration: 1,
-  lastMtimeSeconds: 0,
-  accepted: {},
-  channels: {},
-  holds: [],
-  workers: {},
+/** Nothing at run time. A spread leaves private members out, so that a spread of a ledger is none: sections change it. */
+declare class Sealed {
+  private readonly sealed: true;
+}
+
+export type Ledger = LedgerMembers & Sealed;
+
+/** Of a host that has none yet. */
+export function emptyLedger(): Ledger {
+  const none = { accepted: {}, channels: {}, holds: [], workers: {} };
+  return seal({ writ: 1, nextGeneration: 1, lastMtimeSeconds: 0, ...none });
+}
+
+/** A member that is undefined is taken out, where it may be; one that is left out stays as it is. */
+type SectionPatch<Name extends keyof LedgerMembers> = {
+  readonly [One in Name]?: LedgerMembers[One] | (object extends Pick<LedgerMembers, One> ? undefined : never);
 };
 
-/** @throws WritError STATE_DAMAGED */
-export function openLedger(path: string, durable: DurableFs): StateFile<Ledger> {
-  return openStateFile({ path, op: 'ledger', schema: ledgerSchema, initial: initialLedger, durable });
+/**
+ * Declares the one owner of some members; what it returns stays in that file.
+ * @returns a function that gives the ledger with a change to these members, and to no other
+ */
+export function ledgerSection<Name extends keyof LedgerMembers>(
+  ...names: readonly Name[]
+): (ledger: Ledger, patch: SectionPatch<Name>) => Ledger {
+  return (ledger, patch) => {
+    const next: Record<string, unknown> = { ...ledger };
+    for (const name of names.filter((one) => one in patch)) {
+      if (patch[name] === undefined) delete next[name];
+      else next[name] = patch[name];
+    }
+    return seal(next as unknown as LedgerMembers);
+  };
 }
 
-/** The next mtime in whole seconds: now, but always later than the last one used. */
-export function nextMtimeSeconds(ledger: Ledger, nowMs: number): number {
-  return Math.max(Math.floor(nowMs / 1000), ledger.lastMtimeSeconds + 1);
+function seal(members: LedgerMembers): Ledger {
+  return members as Ledger;
 }
-
-/** @returns the ledger with a release noted as accepted for its bundle and channel. */
-export function withAccepted(ledger: Ledger, key: string, release: AcceptedRelease): Ledger {
-  const known = ledger.accepted[key] ?? [];
-  if (known.some((one) => one.serial === release.serial)) return ledger;
-  const list = [...known, release].sort((a, b) => a.serial - b.serial).slice(-maxAcceptedSerials);
-  return { ...ledger, accepted: { ...ledger.accepted, [key]: list } };
-}
-
-/** The key of `accepted`. */
-export function channelKey(bundle: string, channel: string): string {
-  return `${bundle}/${channel}`;
-}
-
-/** @returns a block of these releases */
-export function blockOf(reason: string, atMs: number, releases: ReleaseDigests): Block {
-  const text = reason.slice(0, maxReasonCharacters);
-  return { reason: text, atMs, manifestDigests: [...new Set(Object.values(releases))], releases };
-}
-
-const maxReasonCharacters = 1000;

@@ -62,6 +62,8 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/report': ['observer', 'service-manager', 'status-feed', 'status-file', 'status-report', 'watchers'],
   'agent/select': [
+    'accepted-releases',
+    'holds-and-blocks',
     'pace',
     'pause',
     'select-releases',
@@ -84,6 +86,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'host',
     'journal',
     'ledger',
+    'ledger-file',
     'paths',
     'proven',
     'recovery-rules',

@@ -1,6 +1,7 @@
 // Kills a start around every labelled operation of its recovery, then starts again: what the undisturbed start
 // would have ended at is what the next one ends at, one whole generation is active at each moment, nothing is left over.
 // The operations come from a run, so a new one gets its cases by itself.
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -18,6 +19,7 @@ import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { requireSwept } from '../../kit/assert/host-invariant.js';
 import { sampled } from '../../kit/assert/sample.js';
 import { type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -51,7 +53,7 @@ function link({ test }: World, generation: number): void {
   pointCurrentAt(test.host.paths, test.host.durable, { generation, cycle: 'c-0' });
   // The swap was not committed: a link that the ledger does not know was moved by a hand, which is damage.
   const { ledger } = test.host;
-  ledger.write({ ...ledger.read(), lastKnownGood: generation, settled: generation });
+  setLedger(ledger, { lastKnownGood: generation, settled: generation });
 }
 
 function spoilTree({ test }: World, generation: number): void {
@@ -109,7 +111,7 @@ const wrecks: readonly Wreck[] = [
     leave: (world) => {
       journal(world, {});
       const { ledger } = world.test.host;
-      ledger.write({ ...ledger.read(), committedCycle: 'c-0' });
+      setLedger(ledger, { committedCycle: 'c-0' });
     },
     ends: [2],
   },
@@ -175,7 +177,7 @@ async function worldWith(wreck: Wreck): Promise<World> {
   if (wreck.crashes !== undefined) {
     const access = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const crashes: CrashCount = { manifestDigests: { access }, count: wreck.crashes };
-    test.host.ledger.write({ ...test.host.ledger.read(), crashes });
+    setLedger(test.host.ledger, { crashes });
   }
   wreck.leave({ test, driver });
   return { test, driver };

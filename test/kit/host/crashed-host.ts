@@ -1,4 +1,5 @@
 // A host whose swap a crash cut short: journal, link and counted crashes as a test wants them, and its recovery.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +10,7 @@ import { writeJournal } from '../../../src/agent/state/journal.js';
 import type { Journal } from '../../../src/agent/state/recovery-rules.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+import { setLedger } from './set-ledger.js';
 import { type TestHost, testHost } from './test-host.js';
 
 export const signal: AbortSignal = new AbortController().signal;
@@ -33,7 +35,7 @@ export async function crashed(journal: Partial<Journal>, current: number, crashe
   pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
   driver.told.length = 0;
   const host = test.reopen();
-  if (crashes > 0) host.ledger.write({ ...host.ledger.read(), ...crashCount(test, crashes) });
+  if (crashes > 0) setLedger(host.ledger, { ...crashCount(test, crashes) });
   return { test, host, driver };
 }
 

@@ -8,7 +8,7 @@ import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import { openLedger } from '../../../src/agent/state/ledger.js';
+import { openLedger } from '../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import { openRefusals } from '../../../src/agent/state/refusals-file.js';
 import type {

@@ -1,4 +1,5 @@
 // A worker that was away when a policy became active, and says no to it when it is back.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -8,6 +9,7 @@ import { noteLateAnswer } from '../../../src/agent/notify/worker-ledger.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import {
   confirms,
@@ -102,7 +104,7 @@ describe('a worker that refuses what is active already', () => {
     assert.deepEqual([ends.length, current(test)], [1, 'generations/1']);
     const forced = await lateNo();
     using _forced = forced.test;
-    forced.test.host.ledger.write({ ...forced.test.host.ledger.read(), pause: paused.pause });
+    setLedger(forced.test.host.ledger, { pause: paused.pause });
     await forced.settle();
     assert.equal((await forced.test.pull({ force: 'yes' })).exitCode, 5);
   });
@@ -201,7 +203,7 @@ describe('a worker that refuses what is active already', () => {
     await test.pull();
     const { workers } = test.host.ledger.read();
     const waiting = { ...workers['app/b'], wanted: 1, state: 'waiting', text: '', atMs: 0 } as const;
-    test.host.ledger.write({ ...test.host.ledger.read(), workers: { 'app/b': waiting } });
+    setLedger(test.host.ledger, { workers: { 'app/b': waiting } });
     away = true;
     await test.publish('views', { f: '2' }, { serial: 2 });
     await test.pull();

@@ -1,5 +1,6 @@
 // What a host remembers of a release that it refused: by digest, with reason and time, said at every later cycle, and
 // tried again after its time, after a boot, under another configuration and by force; never for the host's own fault.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rememberRefusedBundles } from '../../../src/agent/select/select-releases.js';
@@ -12,6 +13,7 @@ import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 
 const check = (program: string): TestHostOptions => ({
@@ -65,7 +67,7 @@ describe('a refused release', () => {
   it('is tried again after a boot', async () => {
     using test = await refusedHost();
     const booted = test.reopen();
-    booted.ledger.write({ ...booted.ledger.read(), verifiedBootId: 'another boot' });
+    setLedger(booted.ledger, { verifiedBootId: 'another boot' });
     assert.equal(await codesOf(await start(booted)), 'CHECK_FAILED');
     assert.equal(booted.refusals.read().refusals[0]?.tries, 2);
   });

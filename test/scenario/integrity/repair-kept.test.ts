@@ -14,6 +14,7 @@ import {
   repair,
   short,
 } from '../../kit/host/repair-bench.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 
 /** In what is kept to make the tree anew: mended without a swap. */
 const keptDamage: Readonly<Record<string, Damage>> = {
@@ -178,8 +179,7 @@ describe('damage to what is kept', () => {
     using one = await bench();
     const { host } = one;
     fs.rmSync(one.kept(), { recursive: true });
-    const { accepted: _, ...ledger } = host.ledger.read();
-    host.ledger.write({ ...ledger, accepted: {} });
+    setLedger(host.ledger, { accepted: {} });
     await one.test.publish('access', files(3), { serial: 3 });
     await host.client.refresh({ signal: new AbortController().signal });
     one.network.isUp = false;

@@ -1,4 +1,5 @@
 // When an answer counts: not before the move that asked for it has come to its end, and not against a probe that says no.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -8,6 +9,7 @@ import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
 import type { StatusReport } from '../../../src/core/protocol/control-protocol.js';
 import { entryOf, settle } from '../../kit/agent/settled-world.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -133,7 +135,7 @@ describe('a set that nobody can read while its workers are to be told', () => {
     assert.deepEqual([(await test.pull()).exitCode, statusOf(test).confirmed], [0, true]);
     const { host } = test;
     other.workers.set('b', (generation) => {
-      host.ledger.write({ ...host.ledger.read(), workers: {} });
+      setLedger(host.ledger, { workers: {} });
       dark.unread = 'EACCES';
       return generation === 1 ? confirms(1) : refuses('no')();
     });

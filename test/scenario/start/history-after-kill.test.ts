@@ -1,5 +1,6 @@
 // Kills a host before and after every operation between its swap and the line in its history, then starts it again: what is
 // active is in the history, once, whatever was killed. Operations come from a run, so a new one gets its cases by itself.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
@@ -11,6 +12,7 @@ import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
 import { operationTrap } from '../../kit/disk/operation-trap.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -114,7 +116,7 @@ describe('the history of a host that was killed behind its swap', async () => {
   it('writes nothing for a link that a hand has moved', async () => {
     using test = await hostWithNews();
     const { ledger } = test.host;
-    ledger.write({ ...ledger.read(), committedCycle: 'c-99', settled: 7 });
+    setLedger(ledger, { committedCycle: 'c-99', settled: 7 });
     await start(test.reopen());
     assert.deepEqual(readHistory(test.host.paths, { limit: 5, cycle: 'c-99' }), []);
   });

@@ -1,4 +1,5 @@
 // Collection: which generations, trees and kept releases it keeps, what it removes, and what a crash in it leaves.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -19,6 +20,7 @@ import {
   staging,
   treeOf,
 } from '../../../kit/host/many-generations.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
 describe('collection', () => {
@@ -44,7 +46,7 @@ describe('collection', () => {
     const { ledger } = test.host;
     const worker = { wanted: 2, confirmed: 1, state: 'unreachable', text: '', atMs: 0 } as const;
     const gone = { ...worker, wanted: 4, confirmed: 4 };
-    ledger.write({ ...ledger.read(), lastKnownGood: 3, workers: { 'app/a': worker, 'old-group/b': gone } });
+    setLedger(ledger, { lastKnownGood: 3, workers: { 'app/a': worker, 'old-group/b': gone } });
     await collect(later(test.host));
     assert.deepEqual(
       listGenerations(test.host.paths),

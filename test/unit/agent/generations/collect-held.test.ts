@@ -1,4 +1,5 @@
 // What collection leaves alone: generations in their grace, those that somebody holds, and trees that two share.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ import {
   staging,
   treeOf,
 } from '../../../kit/host/many-generations.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
 describe('the grace of a generation', () => {
@@ -56,7 +58,7 @@ describe('the grace of a generation', () => {
     const { host } = test;
     fs.cpSync(join(host.paths.generations, '1'), join(host.paths.generations, '9'), { recursive: true });
     const now = { ...later(host, grace), clock: { ...host.clock, nowMs: () => Date.now() + 599_000 } };
-    host.ledger.write({ ...host.ledger.read(), nextGeneration: 10 });
+    setLedger(host.ledger, { nextGeneration: 10 });
     assert.equal((await collect(now)).removed, 0);
     assert.ok(listGenerations(host.paths).includes(9));
   });
@@ -65,7 +67,7 @@ describe('the grace of a generation', () => {
     using test = await generations(4);
     const { host } = test;
     const aheadMs = host.clock.nowMs() + 10 * 365 * 86_400_000;
-    host.ledger.write({ ...host.ledger.read(), retired: { 1: aheadMs, 2: aheadMs } });
+    setLedger(host.ledger, { retired: { 1: aheadMs, 2: aheadMs } });
     assert.equal((await collect(later(host, grace, 0))).removed, 0);
     assert.equal((await collect(later(host, grace, 599_000))).removed, 0);
     assert.equal((await collect(later(host, grace, 600_001))).removed, 2);

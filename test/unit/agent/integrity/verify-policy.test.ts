@@ -1,4 +1,5 @@
 // `writ verify` over the backups: what it says in the end is what it has read in the end.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { describe, it } from 'node:test';
 import { verifyPolicy } from '../../../../src/agent/integrity/verify-policy.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
 
 /** Generation 1 is the backup of generation 2. */
@@ -108,8 +110,7 @@ describe('a damaged backup', () => {
   it('is given up also where it is the last known good one', async () => {
     using test = await twoGenerations();
     const { host } = test;
-    const { previous: _, ...ledger } = host.ledger.read();
-    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
     fs.rmSync(kept(test, 'record.json'));
     assert.equal((await verify(test, 'yes')).exitCode, 0);
     assert.equal(host.ledger.read().lastKnownGood, undefined);
@@ -155,8 +156,7 @@ describe('a damaged backup', () => {
   it('that is the last known good one is named so again', async () => {
     using test = await twoGenerations();
     const { host } = test;
-    const { previous: _, ...ledger } = host.ledger.read();
-    host.ledger.write({ ...ledger, lastKnownGood: 1 });
+    setLedger(host.ledger, { previous: undefined, lastKnownGood: 1 });
     fs.writeFileSync(join(host.paths.generations, '1/access/policy.yaml'), 'version: 9\n');
     const result = await verify(test, 'yes');
     assert.deepEqual(roles(result), [

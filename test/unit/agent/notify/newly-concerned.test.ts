@@ -5,6 +5,7 @@ import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import { settle } from '../../../kit/agent/settled-world.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
@@ -56,8 +57,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     const { test, reopen } = await world();
     using _ = test;
     const host = reopen({ uses: ['one'] });
-    const ledger = host.ledger.read();
-    host.ledger.write({ ...ledger, workers: { 'app/a': { ...ledger.workers['app/a']!, wanted: 77 } } });
+    setLedger(host.ledger, { workers: { 'app/a': { ...entryOf(host)!, wanted: 77 } } });
     noteNewlyAffected(host);
     assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
   });

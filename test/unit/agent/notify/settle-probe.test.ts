@@ -1,8 +1,10 @@
 // What a probe says about workers that are due: whom it spares a tell, and whom it does not.
+
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { wantGeneration } from '../../../../src/agent/notify/worker-ledger.js';
 import { codes, entryOf, probe, settle, world } from '../../../kit/agent/settled-world.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 describe('a group with a probe', () => {
@@ -10,7 +12,7 @@ describe('a group with a probe', () => {
     const { test, driver } = await world({ a: confirms, b: confirms }, probe('true'));
     using _ = test;
     const { host } = test;
-    host.ledger.write({ ...host.ledger.read(), workers: {} });
+    setLedger(host.ledger, { workers: {} });
     const { results } = await settle(test.reopen());
     assert.deepEqual(driver.told, []);
     assert.deepEqual(
@@ -26,7 +28,7 @@ describe('a group with a probe', () => {
     const { test, driver } = await world({ a: confirms }, probe('test ! -e /nowhere || exit 1'));
     using _ = test;
     const { host } = test;
-    host.ledger.write({ ...host.ledger.read(), workers: {} });
+    setLedger(host.ledger, { workers: {} });
     const [group] = test.reopen().groups;
     const groups = [{ ...group!, config: { ...group!.config, ...probe('exit 1') } }];
     const result = await settle({ ...test.reopen(), groups });

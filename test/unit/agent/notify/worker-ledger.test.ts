@@ -11,6 +11,7 @@ import {
   wantGeneration,
 } from '../../../../src/agent/notify/worker-ledger.js';
 import type { WorkerResult } from '../../../../src/core/cycle/cycle-report.js';
+import { ledgerWith } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 
 const stateOf = (test: TestHost, key: string): string | undefined =>
@@ -158,7 +159,8 @@ describe('the ledger of workers', () => {
       { ...result(1, 'refused'), group: 'stubborn' },
       { ...result(1, 'unreachable'), group: 'away' },
     ]);
-    const ledger = { ...test.host.ledger.read(), unreadSets: { dark: { text: 'EACCES', sinceMs: 1 } } };
+    const unreadSets = { dark: { text: 'EACCES', sinceMs: 1 } };
+    const ledger = ledgerWith(test.host.ledger.read(), { unreadSets });
     assert.deepEqual([...pendingGroups(ledger)].sort(), ['away', 'dark', 'stubborn']);
   });
 
@@ -168,6 +170,6 @@ describe('the ledger of workers', () => {
     const ledger = test.host.ledger.read();
     const workers = { 'app/a': { ...ledger.workers['app/a']!, goneAtMs: 8 } };
     assert.ok(!Object.values(workers).some(isPending));
-    assert.deepEqual([...pendingGroups({ ...ledger, workers })], ['app']);
+    assert.deepEqual([...pendingGroups(ledgerWith(ledger, { workers }))], ['app']);
   });
 });

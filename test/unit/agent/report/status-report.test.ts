@@ -11,6 +11,7 @@ import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { down, simulatedMirror, upload } from '../../../kit/repository/simulated-mirror.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
@@ -88,7 +89,7 @@ describe('the status of a host', () => {
   it('tells a block once, in its words', async () => {
     using test = testHost();
     const { ledger } = test.host;
-    ledger.write({ ...ledger.read(), blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
+    setLedger(ledger, { blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
     const blocked = problem('ACTIVATION_BLOCKED', 'crashed');
     for (const last of [blocked, { ...blocked, message: '' }]) {
       const report = statusReport(test.host, {
@@ -179,7 +180,7 @@ describe('status.json', () => {
     const { ledger } = test.host;
     const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const hold = { bundle: 'access', serial: 1, manifestDigest, by: 'anna', atMs: 1 };
-    ledger.write({ ...ledger.read(), holds: [{ ...hold, reason: 'SECRET-REASON' }] });
+    setLedger(ledger, { holds: [{ ...hold, reason: 'SECRET-REASON' }] });
     const report = statusReport(test.host, { ...facts, last });
     for (const secret of ['SECRET-ANSWER', 'SECRET-OUTPUT', 'SECRET-REASON'])
       assert.ok(JSON.stringify(report).includes(secret), `${secret} is told over the control socket`);

@@ -13,6 +13,7 @@ import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
@@ -95,7 +96,7 @@ describe('a paused host', () => {
     const { ledger } = test.host;
     const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const hold = { bundle: 'access', serial: 2, manifestDigest, by: 'otto', reason: 'eu', atMs: 1 };
-    ledger.write({ ...ledger.read(), holds: [hold] });
+    setLedger(ledger, { holds: [hold] });
     assert.deepEqual(codes(await test.pull()), ['RELEASE_HELD']);
   });
 

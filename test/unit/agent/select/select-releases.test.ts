@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
 const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
@@ -158,7 +159,7 @@ describe('a block', () => {
     const manifestDigest = test.host.client.knownTarget('access', 'stable')!.release.manifest.digest;
     const { ledger } = test.host;
     const blocked = { reason: 'crashed three times', atMs: 0, manifestDigests: [manifestDigest] };
-    ledger.write({ ...ledger.read(), blocked });
+    setLedger(ledger, { blocked });
     const result = await test.pull();
     assert.deepEqual([result.exitCode, told(result)], [6, [['access', 'blocked', 'ACTIVATION_BLOCKED']]]);
     await test.publish('access', policy(3), { serial: 3 });

@@ -1,4 +1,5 @@
 // What a recovery has on disk before it acts, and what it leaves: counted crashes, blocks, refusals, the journal.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -7,6 +8,7 @@ import { writeJournal } from '../../../../src/agent/state/journal.js';
 import type { Refusal } from '../../../../src/agent/state/refusal-rules.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { codes, crashCount, crashed, policy, recover, spoil } from '../../../kit/host/crashed-host.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms } from '../../../kit/workers/scripted-driver.js';
 
 describe('what a recovery notes', () => {
@@ -40,7 +42,7 @@ describe('what a recovery notes', () => {
       refusedWith: [],
     };
     host.refusals.write({ writ: 1, refusals: [refusal] });
-    host.ledger.write({ ...host.ledger.read(), committedCycle: 'c-0' });
+    setLedger(host.ledger, { committedCycle: 'c-0' });
     assert.equal(await recover(host), undefined);
     assert.deepEqual(test.reopen().refusals.read().refusals, []);
   });
@@ -93,7 +95,7 @@ describe('a way back past a generation that is not whole', () => {
     const { paths, durable } = test.host;
     assert.equal((await test.pull()).generation, 3);
     const host = test.reopen();
-    host.ledger.write({ ...host.ledger.read(), ...crashCount(test, 1), lastKnownGood: 3 });
+    setLedger(host.ledger, { ...crashCount(test, 1), lastKnownGood: 3 });
     const base = { writ: 1, cycle: 'c-0', startedAtMs: 0, kind: 'update', direction: 'forward' } as const;
     writeJournal(paths, durable, { ...base, from: 2, to: 3 });
     spoil(test, 2);

@@ -1,4 +1,5 @@
 // A candidate that brings crash after crash is blocked, its bundles alone; and a journal that cannot be read.
+
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -18,6 +19,7 @@ import {
   recover,
   signal,
 } from '../../../kit/host/crashed-host.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
 
@@ -27,8 +29,7 @@ describe('a candidate that crashes', () => {
     const { paths, durable } = host;
     assert.equal((await cycleOn(host)).outcome, 'activated');
     const to = activeGenerationNumber(paths)!;
-    const { lastKnownGood: _, committedCycle: _cycle, ...ledger } = host.ledger.read();
-    host.ledger.write({ ...ledger, ...(crashes ? { crashes } : {}), lastKnownGood: 1 });
+    setLedger(host.ledger, { committedCycle: undefined, ...(crashes ? { crashes } : {}), lastKnownGood: 1 });
     const base = { writ: 1, cycle: 'c-0', from: 1, startedAtMs: 0, kind: 'update' } as const;
     writeJournal(paths, durable, { ...base, to, direction: 'forward' });
   }
@@ -42,7 +43,7 @@ describe('a candidate that crashes', () => {
     await crashInSwap(test.host);
     // The first start goes forward, and dies there: the second one goes back.
     const first = test.reopen();
-    first.ledger.write({ ...first.ledger.read(), ...crashCount(test, 1) });
+    setLedger(first.ledger, { ...crashCount(test, 1) });
     assert.deepEqual(codes(await recover(test.reopen())), ['failed', 'INTERRUPTED']);
     const again = test.reopen();
     const { crashes } = again.ledger.read();
@@ -89,7 +90,7 @@ describe('a candidate that crashes', () => {
     assert.ok(digest);
     await test.pull();
     journalOf(test, { from: 1, to: 2 });
-    test.host.ledger.write({ ...test.host.ledger.read(), ...crashCount(test, 2) });
+    setLedger(test.host.ledger, { ...crashCount(test, 2) });
     const host = test.reopen();
     assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
     // The same files in another bundle are another release.
@@ -115,7 +116,7 @@ describe('a journal that is damaged', () => {
     it(`(${text.slice(0, 20)}) is made anew from the disk: an unfinished swap is finished`, async () => {
       const { test, host, driver } = await crashed({}, 2);
       using _ = test;
-      host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+      setLedger(host.ledger, { lastKnownGood: 1 });
       fs.writeFileSync(host.paths.journal, text);
       assert.deepEqual(codes(await recover(host)), ['activated']);
       assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
@@ -131,7 +132,7 @@ describe('a journal that is damaged', () => {
   it('tells everybody again where the link is at the last known good generation', async () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
-    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    setLedger(host.ledger, { lastKnownGood: 1 });
     fs.writeFileSync(host.paths.journal, '{');
     assert.deepEqual(codes(await recover(host)), ['activated']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
@@ -141,7 +142,7 @@ describe('a journal that is damaged', () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
     driver.workers.set('a', unreachable);
-    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    setLedger(host.ledger, { lastKnownGood: 1 });
     fs.writeFileSync(host.paths.journal, '{');
     const result = await recover(host);
     assert.deepEqual([result?.exitCode, ...codes(result)], [4, 'degraded', 'WORKER_UNREACHABLE']);
@@ -152,7 +153,7 @@ describe('a journal that is damaged', () => {
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
     const host = test.reopen({ groups: { app: { driver, config: { confirm: 'required' } } } });
-    host.ledger.write({ ...host.ledger.read(), lastKnownGood: 1 });
+    setLedger(host.ledger, { lastKnownGood: 1 });
     fs.writeFileSync(host.paths.journal, '{');
     assert.deepEqual(codes(await recover(host)), ['degraded', 'WORKER_UNCONFIRMED']);
   });

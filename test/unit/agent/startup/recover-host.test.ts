@@ -16,6 +16,7 @@ import {
   recover,
   spoil,
 } from '../../../kit/host/crashed-host.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses } from '../../../kit/workers/scripted-driver.js';
 
@@ -134,7 +135,7 @@ describe('recovery', () => {
   it('asks nobody again who said yes, when only the journal was left by a commit', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
-    host.ledger.write({ ...host.ledger.read(), committedCycle: 'c-0' });
+    setLedger(host.ledger, { committedCycle: 'c-0' });
     driver.workers.set('a', refuses('no'));
     assert.equal(await recover(host), undefined);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, []]);
@@ -150,7 +151,7 @@ describe('recovery', () => {
     journalOf(test, { from: 2, to: 3 });
     spoil(test, 2);
     const { ledger } = test.host;
-    ledger.write({ ...ledger.read(), ...crashCount(test, 1), lastKnownGood: 1 });
+    setLedger(ledger, { ...crashCount(test, 1), lastKnownGood: 1 });
     const again = test.reopen();
     assert.deepEqual(codes(await recover(again)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.told.at(-1)], [1, 'a 1']);

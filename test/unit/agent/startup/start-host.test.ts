@@ -11,6 +11,7 @@ import { WritError } from '../../../../src/core/errors.js';
 import { readBootId } from '../../../../src/platform/process/boot-id.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 
 const signal = new AbortController().signal;
@@ -34,7 +35,7 @@ describe('a start', () => {
     fs.writeFileSync(file, 'VERSION: 1\n');
     assert.equal((await start(test.reopen())).damage, undefined, 'the quick look compares no bytes');
     const rebooted = test.reopen();
-    rebooted.ledger.write({ ...rebooted.ledger.read(), verifiedBootId: 'another boot' });
+    setLedger(rebooted.ledger, { verifiedBootId: 'another boot' });
     const { damage, repaired } = await start(rebooted);
     assert.deepEqual([damage, repaired?.result.outcome], [undefined, 'activated']);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
@@ -173,7 +174,7 @@ describe('the loaders at a start', () => {
 
   function reboot(test: TestHost): Host {
     const host = test.reopen();
-    host.ledger.write({ ...host.ledger.read(), loadedBootId: 'another', verifiedBootId: 'another' });
+    setLedger(host.ledger, { loadedBootId: 'another', verifiedBootId: 'another' });
     return test.reopen();
   }
 

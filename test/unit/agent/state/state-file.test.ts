@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { withAccepted } from '../../../../src/agent/select/accepted-releases.js';
 import { clearJournal, readJournal, writeJournal } from '../../../../src/agent/state/journal.js';
-import { openLedger, withAccepted } from '../../../../src/agent/state/ledger.js';
+import { openLedger } from '../../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { Journal } from '../../../../src/agent/state/recovery-rules.js';
 import { openRefusals } from '../../../../src/agent/state/refusals-file.js';
@@ -13,6 +14,7 @@ import type { Digest } from '../../../../src/core/names.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { ledgerWith, setLedger } from '../../../kit/host/set-ledger.js';
 
 const durable = createDurableFs();
 const digestOf = (digit: number): Digest => `sha256:${String(digit).repeat(64)}` as Digest;
@@ -31,7 +33,7 @@ describe('a state file', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     const ledger = openLedger(path, durable);
-    ledger.write({ ...ledger.read(), nextGeneration: 7 });
+    setLedger(ledger, { nextGeneration: 7 });
     assert.equal(fs.statSync(path).mode & 0o777, 0o600);
     assert.equal(openLedger(path, durable).read().nextGeneration, 7);
     assert.equal(ledger.read().nextGeneration, 7);
@@ -42,11 +44,11 @@ describe('a state file', () => {
     const path = dir.join('ledger.json');
     const operations: string[] = [];
     const watched = createDurableFs({ before: ({ op }) => void operations.push(op) });
-    openLedger(path, durable).write({ ...openLedger(path, durable).read(), nextGeneration: 2 });
+    setLedger(openLedger(path, durable), { nextGeneration: 2 });
     const ledger = openLedger(path, watched);
-    ledger.write({ ...ledger.read() });
+    ledger.write(ledgerWith(ledger.read(), {}));
     assert.deepEqual(operations, []);
-    ledger.write({ ...ledger.read(), nextGeneration: 3 });
+    setLedger(ledger, { nextGeneration: 3 });
     assert.equal(operations[0], 'ledger:write');
   });
 
@@ -59,7 +61,7 @@ describe('a state file', () => {
       },
     });
     const ledger = openLedger(dir.join('ledger.json'), failing);
-    const next = { ...ledger.read(), nextGeneration: 2 };
+    const next = ledgerWith(ledger.read(), { nextGeneration: 2 });
     throwsCode('DISK_FULL', () => ledger.write(next));
     assert.equal(ledger.read().nextGeneration, 1);
     fails = false;
@@ -95,11 +97,11 @@ describe('a state file', () => {
       },
     });
     const ledger = openLedger(path, watched);
-    ledger.replace({ ...ledger.read(), nextGeneration: 9 });
+    ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 9 }));
     assert.ok(operations.includes('recover.keep-broken:rename') && operations.includes('ledger:rename'));
     assert.equal(fs.readFileSync(`${path}.damaged`, 'utf8'), '{');
     assert.equal(ledger.found(), 'whole');
-    ledger.write({ ...ledger.read(), nextGeneration: 10 });
+    setLedger(ledger, { nextGeneration: 10 });
     assert.equal(openLedger(path, durable).read().nextGeneration, 10);
   });
 
@@ -113,7 +115,7 @@ describe('a state file', () => {
       },
     });
     const ledger = openLedger(path, full);
-    throwsCode('DISK_FULL', () => ledger.replace({ ...ledger.read(), nextGeneration: 9 }));
+    throwsCode('DISK_FULL', () => ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 9 })));
     throwsCode('STATE_DAMAGED', () => ledger.write(ledger.read()));
     assert.equal(fs.readFileSync(path, 'utf8'), '{');
   });
@@ -122,7 +124,7 @@ describe('a state file', () => {
     using dir = tempDir();
     const ledger = openLedger(dir.join('ledger.json'), durable);
     assert.equal(ledger.found(), 'absent');
-    ledger.write({ ...ledger.read(), nextGeneration: 2 });
+    setLedger(ledger, { nextGeneration: 2 });
     assert.equal(openLedger(dir.join('ledger.json'), durable).found(), 'whole');
   });
 
@@ -150,7 +152,12 @@ describe('the ledger', () => {
     using dir = tempDir();
     let ledger = openLedger(dir.join('ledger.json'), durable).read();
     for (const serial of [3, 1, 2, 3]) {
-      ledger = withAccepted(ledger, 'access/stable', { serial, manifestDigest: digestOf(serial) });
+      ledger = withAccepted(ledger, {
+        bundle: 'access',
+        channel: 'stable',
+        serial,
+        manifest: { digest: digestOf(serial), length: 1 },
+      });
     }
     assert.deepEqual(
       ledger.accepted['access/stable']?.map((one) => one.serial),

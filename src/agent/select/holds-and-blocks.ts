@@ -1,0 +1,55 @@
+// What keeps releases out until a newer one, or a person, ends it: the holds of a rollback, and a candidate that did not
+// come to its end, counted and then blocked. Owns these members of the ledger; why-not-now-rules asks them.
+import type { NewRelease } from '../../core/release/release.js';
+import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
+import { type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
+
+const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
+
+const maxReasonCharacters = 1000;
+
+/** @returns the ledger with these holds; one for the same bundle that they cover goes */
+export function withHolds(ledger: Ledger, holds: readonly Hold[]): Ledger {
+  const others = ledger.holds.filter(
+    (one) => !holds.some((hold) => hold.bundle === one.bundle && hold.serial >= one.serial),
+  );
+  return changeRestrictions(ledger, { holds: [...others, ...holds] });
+}
+
+/** @returns the ledger without the holds that this release ends by its serial */
+export function withoutHoldsUpTo(ledger: Ledger, { bundle, serial }: NewRelease): Ledger {
+  const holds = ledger.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
+  return changeRestrictions(ledger, { holds });
+}
+
+/** A candidate that a person lets in again begins anew: its next crash is the first. */
+export function withoutRestrictions(ledger: Ledger): Ledger {
+  return changeRestrictions(ledger, { holds: [], crashes: undefined, blocked: undefined });
+}
+
+export function withCrashes(ledger: Ledger, crashes: CrashCount | undefined): Ledger {
+  return changeRestrictions(ledger, { crashes });
+}
+
+/** @param releases that no poll tries again */
+export function withBlock(
+  ledger: Ledger,
+  { reason, atMs, releases }: Pick<Block, 'reason' | 'atMs'> & { readonly releases: ReleaseDigests },
+): Ledger {
+  const text = reason.slice(0, maxReasonCharacters);
+  const manifestDigests = [...new Set(Object.values(releases))];
+  return changeRestrictions(ledger, { blocked: { reason: text, atMs, manifestDigests, releases } });
+}
+
+/** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
+export function withoutCommitted(ledger: Ledger, commit: Commit): Ledger {
+  const { crashes, blocked } = ledger;
+  const counted = crashes && stillSuspect(crashes.manifestDigests, commit);
+  // Ledgers of older versions do not say for which bundles they block: those blocks end here.
+  const kept = blocked?.releases && stillSuspect(blocked.releases, commit);
+  const next = changeRestrictions(ledger, {
+    crashes: crashes && counted && { ...crashes, manifestDigests: counted },
+    blocked: undefined,
+  });
+  return blocked && kept ? withBlock(next, { ...blocked, releases: kept }) : next;
+}
