@@ -10,9 +10,11 @@ import { pointCurrentAt } from '../generations/generations.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
+import { readSets } from '../notify/membership.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { judgeProof, resetWorkers, runLoaders, whoIsMissing } from '../notify/notify-steps.js';
+import { provenBy, resetWorkers, runLoaders } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
+import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
@@ -48,6 +50,8 @@ export async function finishActivation(host: Host, story: CycleStory, move: Move
 }
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
+  // Who is gone by now is not waited for, and who has come is told.
+  await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
   return { alive: await aliveWorkers(groups), before, verbOf: verbsTo(host, verbs) };
@@ -105,7 +109,7 @@ async function tellAndCommit(
     return {
       value: report,
       text: resetText(report.results, move.to),
-      verdict: report.problems.length > 0 ? 'warn' : 'ok',
+      verdict: areAllTold(host) ? 'ok' : 'warn',
     };
   });
   const probed = await story.step('probe', async () => {
@@ -120,20 +124,24 @@ async function tellAndCommit(
       verdict: okOrSkip(groups.size),
     };
   });
-  const proof = judgeProof(move.groups, probed.results, probed.groups);
-  const replaced = probed.results.filter((one, index) => one !== reset.results[index]);
-  const problems = [...reset.problems, ...whoIsMissing([], replaced).problems, ...proof.problems];
-  const told = { workers: proof.results, problems, warnings: reset.warnings };
+  const workers = provenBy(probed.groups, probed.results);
   try {
-    await story.step('commit', () => commit(host, story, { move, workers: proof.results }));
+    await story.step('commit', () => commit(host, story, { move, workers }));
   } catch (error) {
-    return uncommitted(story, told, error);
+    return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
-  return {
-    ...told,
-    outcome: problems.length > 0 ? 'degraded' : 'activated',
-    confirmed: proof.confirmed && problems.length === 0,
-  };
+  const judged = judgedNow(host);
+  return { workers, ...judged, outcome: judged.problems.length > 0 ? 'degraded' : 'activated' };
+}
+
+function judgedNow(host: Host): Pick<MoveResult, 'problems' | 'warnings'> {
+  const findings = workerFindings(host);
+  return { problems: problemsIn(findings), warnings: warningsIn(findings) };
+}
+
+/** What only a probe can show is not asked yet. */
+function areAllTold(host: Host): boolean {
+  return problemsIn(workerFindings(host)).every((one) => one.code === 'WORKER_UNCONFIRMED');
 }
 
 /**
@@ -146,7 +154,7 @@ function uncommitted(
   error: unknown,
 ): MoveResult {
   story.note({ type: 'stopped', outcome: 'failed' });
-  return { ...told, outcome: 'failed', confirmed: false, problems: [problemOf(error), ...told.problems] };
+  return { ...told, outcome: 'failed', problems: [problemOf(error), ...told.problems] };
 }
 
 function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {

@@ -8,8 +8,9 @@ import type { CycleStory } from '../job/progress.js';
 import { noteLoadDue, withLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { judgeProof, notifyWorkers, runLoaders, unreadOf, whoIsMissing } from '../notify/notify-steps.js';
+import { notifyWorkers, provenBy, runLoaders, unreadOf } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
+import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
 import { groupsIn } from '../notify/refusal.js';
@@ -49,10 +50,10 @@ export async function tellBack(
   const living = await lookAfter(groups, told, { clock, signal: context.signal });
   noteWorkers(host, living);
   const revived = await revive(living, { groups, target: context.target, clock });
-  const proof = await proveBack(host, context, revived);
-  noteWorkers(host, proof.results);
-  const { problems, warnings } = whoIsMissing(tellings, proof.results);
-  return { workers: proof.results, problems: [...problems, ...proof.problems], warnings };
+  const workers = await proveBack(host, context, revived);
+  noteWorkers(host, workers);
+  const findings = workerFindings(host);
+  return { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
 }
 
 /** Of whom the probe says no here stays due: the block that follows is over some day. */
@@ -60,9 +61,9 @@ async function proveBack(
   host: Host,
   context: NotifyContext,
   results: readonly WorkerResult[],
-): Promise<ReturnType<typeof judgeProof>> {
+): Promise<WorkerResult[]> {
   try {
-    return judgeProof(context.groups, results, await runProbes(host, context, results));
+    return provenBy(await runProbes(host, context, results), results);
   } catch (error) {
     const known = toWritError(error);
     const groups = groupsIn(known);

@@ -42,7 +42,7 @@ export async function restorePrevious(
       });
     }
     const back = await story.restore(() => restoreLink(host, story, move, { tell: 'yes', progress }));
-    return { ...back, outcome, confirmed: false, problems: [problemOf(error), ...back.problems], blamed };
+    return { ...back, outcome, problems: [problemOf(error), ...back.problems], blamed };
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
@@ -123,5 +123,5 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
   const releases = digestsOf(move.releases);
   host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases }));
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
-  return { outcome: 'blocked', confirmed: false, workers: [], problems, warnings: [] };
+  return { outcome: 'blocked', workers: [], problems, warnings: [] };
 }

@@ -1,14 +1,21 @@
 // What a cycle does that brings nothing new: workers that could not be notified are notified now, and a generation that one
 // of them refuses is left within the cycle that learns of it. Never fetches and never stages.
 import type { Job } from '../job/job.js';
+import { awaitEnough } from '../notify/membership.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
+
+/** A person is told how it is with workers that are on their way; nobody else waits for them. */
+export function isAsked(trigger: CycleRequest['trigger']): boolean {
+  return trigger === 'pull' || trigger === 'force';
+}
 
 /** @throws WritError DISK_*, STATE_DAMAGED */
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
   const { host, story, record, area } = job;
   let left: Left | undefined;
+  if (isAsked(trigger)) await awaitEnough(host, signal);
   const pending = await reconcileWorkers(host, {
     ...{ staging: () => area.path(), signal, nextTell: story.nextTell },
     // A person is told how it is now; a poll leaves each worker its time.

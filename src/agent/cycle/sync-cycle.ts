@@ -13,6 +13,7 @@ import { damageProblems } from '../integrity/scrub.js';
 import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
+import { awaitEnough } from '../notify/membership.js';
 import { holdBackPaced } from '../select/pace.js';
 import { rememberRefusedBundles } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
@@ -33,7 +34,7 @@ import {
 import type { CycleRequest } from './cycle-request.js';
 import type { RunOptions } from './cycle-runner.js';
 import { planSwap, type SwapPlan } from './plan-swap.js';
-import { reconcileInCycle } from './reconcile-in-cycle.js';
+import { isAsked, reconcileInCycle } from './reconcile-in-cycle.js';
 import { refreshTrust } from './refresh-trust.js';
 
 /** One cycle under a new id, as the agent and a command without an agent run it. */
@@ -92,6 +93,7 @@ async function tryCandidate(
     keepRecords(host, plan.records, draft.staging);
     return reconcileInCycle(job, request);
   }
+  if (isAsked(request.trigger)) await awaitEnough(host, request.signal);
   await place(job, plan, draft);
   const moved = await activate(host, story, plan.move);
   const changed = noteMoved(job, selections, moved);

@@ -79,7 +79,7 @@ export function finishCycle(
     outcome,
     exitCode: exitCodeOf(outcome, problems),
     // As the status says it: a group that this cycle did not concern may not have proved what it uses.
-    confirmed: (outcome === 'unchanged' || (last?.confirmed ?? false)) && isProven(host),
+    confirmed: (outcome === 'unchanged' || last !== undefined) && isProven(host),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),
@@ -137,7 +137,6 @@ export interface MoveResult {
     Outcome,
     'activated' | 'degraded' | 'rolled-back' | 'deferred' | 'failed' | 'blocked'
   >;
-  readonly confirmed: boolean;
   readonly workers: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];

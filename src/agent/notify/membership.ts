@@ -62,7 +62,8 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     }
     delete unread[name];
     const mayCome = (driver?.mayComeForMs?.() ?? 0) > 0;
-    const look = { active, nowMs, mayCome, mayReplace: driver?.keepsProcess !== 'yes' };
+    const mayForget = members.length >= (config.reset?.min ?? 0);
+    const look = { active, nowMs, mayCome, mayForget, mayReplace: driver?.keepsProcess !== 'yes' };
     layOver(workers, { group: name, members, look });
     for (const key of longestGone(name, workers)) delete workers[key];
   }
@@ -100,6 +101,8 @@ interface Look {
   readonly mayReplace: boolean;
   /** Who is not there may come yet. */
   readonly mayCome: boolean;
+  /** As many are there as must be: where they are not, that somebody was up is known until it is back. */
+  readonly mayForget: boolean;
 }
 
 type Workers = Record<string, WorkerLedger>;
@@ -131,11 +134,11 @@ function longestGone(group: string, workers: Ledger['workers']): readonly string
   return newestFirst.slice(maxGone).map(({ key }) => key);
 }
 
-function gone(entry: WorkerLedger, { nowMs, mayCome }: Look): WorkerLedger | undefined {
+function gone(entry: WorkerLedger, { nowMs, mayCome, mayForget }: Look): WorkerLedger | undefined {
   // It may live with what it was told before: that it uses nothing, nobody knows yet.
-  if (mayCome && isPending(entry)) return entry;
+  if (mayCome) return entry;
   const { goneAtMs = nowMs } = entry;
-  return nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
+  return mayForget && nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }
 
 function present(entry: WorkerLedger | undefined, process: string, look: Look): WorkerLedger {
@@ -190,6 +193,32 @@ export async function awaitWorkers(
     while (clock.monotonicMs() < endMs && !signal.aborted && (await isSomebodyMissing(host, group)))
       await clock.sleep(lookAgainMs, signal);
   }
+}
+
+/** A person waits this long at most for workers that are on their way. */
+const maxGraceMs = 30_000;
+
+/**
+ * For who asked a pull: waits until each group has as many workers as its `min`, or its grace is over, the shorter of its
+ * `timeout` and 30 s. Where no policy is active yet nobody is waited for: workers may wait for it.
+ */
+export async function awaitEnough(
+  { groups, clock, paths }: Pick<Host, 'groups' | 'clock' | 'paths'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (orUndefined(() => activeGenerationNumber(paths)) === undefined) return;
+  const begunMs = clock.monotonicMs();
+  const isOver = ({ reset }: WorkerGroup['config']): boolean =>
+    clock.monotonicMs() >= begunMs + Math.min(reset?.timeoutMs ?? 0, maxGraceMs);
+  for (const group of groups) {
+    while (!isOver(group.config) && !signal.aborted && (await isBelowMin(group)))
+      await clock.sleep(lookAgainMs, signal);
+  }
+}
+
+async function isBelowMin(group: WorkerGroup): Promise<boolean> {
+  const members = await readMembers(group);
+  return !(members instanceof WritError) && members.length < (group.config.reset?.min ?? 0);
 }
 
 async function isSomebodyMissing({ ledger }: Pick<Host, 'ledger'>, group: WorkerGroup): Promise<boolean> {

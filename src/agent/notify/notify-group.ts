@@ -76,10 +76,10 @@ interface OneGroup {
 async function notifyGroup(group: WorkerGroup, options: Telling): Promise<NotifiedGroup> {
   const { driver, config } = group;
   const silent = { group, members: [], results: [], noes: [] };
-  if (driver === undefined || config.reset === undefined) return silent;
+  if (driver === undefined) return silent;
   const members = await readMembers(group);
   if (members instanceof WritError) return { ...silent, unlisted: members };
-  const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset;
+  const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset ?? {};
   const endMs = options.clock.monotonicMs() + deadlineMs;
   const told = await notifyInSteps(
     { group, driver, options, endMs },
@@ -189,6 +189,8 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
 }
 
 const retryMs = 500;
+/** For the worker that stands for a loader or a probe: it answers at once. */
+const answerMs = 1000;
 
 /** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
 async function ask(
@@ -200,7 +202,7 @@ async function ask(
   const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
   if (isDown && options.restartDead !== 'yes')
     return { answer: unreachable('does not run: it is not restarted'), verb: 'none' };
-  const { timeoutMs = 0, retry = 0 } = group.config.reset ?? {};
+  const { timeoutMs = answerMs, retry = 0 } = group.config.reset ?? {};
   options.onNotify?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
     const leftMs = Math.min(timeoutMs, endMs - clock.monotonicMs());

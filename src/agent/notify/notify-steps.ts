@@ -1,13 +1,11 @@
 // The steps load and reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds:
 // what says no throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
-import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
-import { problemOf } from '../../core/cycle/problem.js';
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import { retryHook } from '../hooks/run-hook.js';
-import type { Host, WorkerGroup } from '../state/host.js';
+import type { Host } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
 import { type NotifiedGroup, notifyGroups } from './notify-group.js';
-import { tooFew, unreachable, workerUnconfirmed } from './pending-problems.js';
 import { asksEach, groupHook, probeEach, requireNoNo } from './probe-workers.js';
 import { refusal } from './refusal.js';
 import { readMembers } from './worker-groups.js';
@@ -21,19 +19,18 @@ import { workerKey } from './worker-ledger.js';
 export async function runLoaders(host: Host, context: NotifyContext): Promise<string[]> {
   const lines: string[] = [];
   const retries = { clock: host.clock, signal: context.signal };
-  for (const { config } of context.groups) {
+  for (const { config, noteLoaded } of context.groups) {
     if (config.load === undefined) continue;
     const report = await retryHook(config.load, retries, (load) => groupHook(host, config, load, context));
     lines.push(`${config.name}: ${report.verdict.kind}`);
     requireNoNo('loader', config.name, report);
+    noteLoaded?.(context.target.generation);
   }
   return lines;
 }
 
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
   /** Names of the groups of which nobody could say who is in them, with the reason. */
   readonly unread: ReadonlyMap<string, string>;
 }
@@ -51,7 +48,7 @@ export async function resetWorkers(host: Host, context: NotifyContext): Promise<
     requireNobodySaysNo(tellings);
   }
   const results = tellings.flatMap((one) => one.results);
-  return { results, ...whoIsMissing(tellings, results), unread: unreadOf(tellings) };
+  return { results, unread: unreadOf(tellings) };
 }
 
 /** @returns names of the groups whose sets nobody could read, with the reason */
@@ -117,49 +114,13 @@ function requireNobodySaysNo(tellings: readonly NotifiedGroup[]): void {
   });
 }
 
-/** @returns what the answers leave open: who could not be reached, and who is not there */
-export function whoIsMissing(
-  tellings: readonly NotifiedGroup[],
-  results: readonly WorkerResult[],
-): Pick<ResetReport, 'problems' | 'warnings'> {
-  const problems = results
-    .filter((one) => one.state === 'unreachable')
-    .map(({ group, worker, text, generation }) => {
-      return unreachable(`${workerKey(group, worker)}: ${text}`, { group, worker, generation });
-    });
-  const warnings: Problem[] = [];
-  for (const { group, members, unlisted } of tellings) {
-    if (unlisted !== undefined) problems.push(problemOf(unlisted));
-    else {
-      const { problem, warning } = tooFew(group.config, members.length);
-      problems.push(...problem);
-      warnings.push(...warning);
-    }
-  }
-  return { problems, warnings };
-}
-
 function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): boolean {
   return probed.has(group) || probed.has(workerKey(group, worker));
 }
 
-/**
- * What the answers prove. A probe that saw the generation confirms the workers of its group that were told.
- * @returns the results, and a problem for each group with `confirm: required` that nobody confirmed
- */
-export function judgeProof(
-  groups: readonly WorkerGroup[],
-  results: readonly WorkerResult[],
-  probed: ReadonlySet<string>,
-): { results: WorkerResult[]; problems: Problem[]; confirmed: boolean } {
-  const proven = results.map((one): WorkerResult => {
-    return one.state === 'told' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one;
-  });
-  const unproven = proven.filter((one) => one.state === 'told');
-  const problems = groups
-    .filter(
-      ({ config }) => config.confirm === 'required' && unproven.some((one) => one.group === config.name),
-    )
-    .map(({ config }) => workerUnconfirmed(config.name));
-  return { results: proven, problems, confirmed: proven.every((one) => one.state === 'confirmed') };
+/** @returns the results, where a probe that saw the generation confirms the workers of its group that were told */
+export function provenBy(probed: ReadonlySet<string>, results: readonly WorkerResult[]): WorkerResult[] {
+  return results.map((one) =>
+    one.state === 'told' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one,
+  );
 }

@@ -1,71 +1,34 @@
-// What is wrong with the workers just now, read from the ledger: who was not told, whose set nobody could read, and
-// where somebody is missing. Reads only; a cycle and the status say the same by it.
-import type { WorkerGroupConfig } from '../../core/config/config.js';
+// What the ledger and the configuration say of the workers just now, put to the rule of core/status/worker-rules. Reads only;
+// a cycle and the status say the same by it.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { type ErrorCode, type ErrorFacts, WritError } from '../../core/errors.js';
+import { WritError } from '../../core/errors.js';
+import { judgeWorkers, type WorkerFinding } from '../../core/status/worker-rules.js';
 import type { Host } from '../state/host.js';
-import type { WorkerLedger } from '../state/ledger.js';
-import { groupOf, isPending, nextTellAtMs, workerOf } from './worker-ledger.js';
+import { groupFacts } from '../state/proven.js';
 
-/** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING as they are now; none when all is well */
-export function pendingProblems({ ledger, config }: Pick<Host, 'ledger' | 'config'>): Problem[] {
-  const { workers, unreadSets = {} } = ledger.read();
-  const there = Object.entries(workers).filter(([, one]) => one.goneAtMs === undefined);
-  const membersOf = (name: string): WorkerLedger[] =>
-    there.filter(([key]) => groupOf(key) === name).map(([, one]) => one);
-  const factsOf = (key: string, { wanted: generation }: WorkerLedger): ErrorFacts => {
-    return { group: groupOf(key), worker: workerOf(key), generation };
-  };
-  // Where proof is required, a worker that was only told stays a problem: the next poll proves nothing.
-  const lacksProof = ({ name, confirm }: WorkerGroupConfig): boolean =>
-    confirm === 'required' && membersOf(name).some(({ state }) => state === 'told');
-  return [
-    ...Object.entries(unreadSets).map(([group, { text, sinceMs }]) => unreachable(text, { group, sinceMs })),
-    ...there
-      .filter(([, one]) => isPending(one))
-      .map(([key, one]) => {
-        const when = { tries: one.tries, nextTellAtMs: nextTellAtMs(one) };
-        return unreachable(`${key}: ${one.text}`, { ...factsOf(key, one), ...when });
-      }),
-    // Whoever says no to what is active, and could not be helped by going back.
-    ...there
-      .filter(([, { state }]) => state === 'refused')
-      .map(([key, one]) => problem('WORKER_REFUSED', `${key}: ${one.text}`, factsOf(key, one))),
-    ...config.workers.filter(lacksProof).map(({ name }) => workerUnconfirmed(name)),
-    // A set that nobody could read is another problem than one with too few workers.
-    ...config.workers
-      .filter(({ name }) => unreadSets[name] === undefined)
-      .flatMap((group) => tooFew(group, membersOf(group.name).length).problem),
-  ];
+type WorkersView = Pick<Host, 'ledger' | 'config'>;
+
+/** @returns what is wrong with the workers just now; none when all is well */
+export function workerFindings({ ledger, config }: WorkersView): WorkerFinding[] {
+  return judgeWorkers(groupFacts(ledger.read(), config));
 }
 
-function problem(code: ErrorCode, text: string, facts: ErrorFacts): Problem {
+/** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING that make an outcome `degraded` */
+export function pendingProblems(host: WorkersView): Problem[] {
+  return problemsIn(workerFindings(host));
+}
+
+/** @returns those that make an outcome `degraded` */
+export function problemsIn(findings: readonly WorkerFinding[]): Problem[] {
+  return findings.filter(({ effect }) => effect === 'degraded').map(problemIn);
+}
+
+/** @returns those that leave an outcome as it is */
+export function warningsIn(findings: readonly WorkerFinding[]): Problem[] {
+  return findings.filter(({ effect }) => effect === 'warning').map(problemIn);
+}
+
+function problemIn({ code, text, facts }: WorkerFinding): Problem {
   return problemOf(new WritError(code, text, { facts }));
-}
-
-/** A worker that was not told, or a set that nobody could read. */
-export function unreachable(text: string, facts: ErrorFacts): Problem {
-  return problem('WORKER_UNREACHABLE', text, facts);
-}
-
-/** A group with `confirm: required` of which nobody proved the generation. */
-export function workerUnconfirmed(group: string): Problem {
-  const text = `group ${group}: workers were told, none proved that it uses the generation`;
-  return problem('WORKER_UNCONFIRMED', text, { group });
-}
-
-/** A problem for a group with fewer workers than its `min`, a warning for one with none where nobody must be there. */
-export function tooFew(
-  { name: group, reset }: WorkerGroupConfig,
-  actual: number,
-): { readonly problem: readonly Problem[]; readonly warning: readonly Problem[] } {
-  if (reset === undefined || actual >= Math.max(reset.min, 1)) return { problem: [], warning: [] };
-  const { min: expected } = reset;
-  const text =
-    expected === 0
-      ? `group ${group} has no worker just now`
-      : `group ${group} has ${actual} workers just now, ${expected} must be there`;
-  const said = [problem('WORKERS_MISSING', text, { group, expected, actual })];
-  return expected === 0 ? { problem: [], warning: said } : { problem: said, warning: [] };
 }

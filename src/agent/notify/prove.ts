@@ -6,7 +6,7 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
-import { judgeProof } from './notify-steps.js';
+import { provenBy } from './notify-steps.js';
 import { askProbe, asksEach, runProbes } from './probe-workers.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
@@ -72,13 +72,10 @@ export async function proveTold(
       for (const one of told) failed.set(workerKey(one.group, one.worker), known);
     }
   }
-  const judged = judgeProof(context.groups, results, seen);
-  const { problems, refusal } = problemsOf([...new Set(failed.values())]);
-  return {
-    results: judged.results.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker)))),
-    problems: [...problems, ...judged.problems],
-    refusal,
-  };
+  const proven = provenBy(seen, results).map((one) =>
+    unproven(one, failed.get(workerKey(one.group, one.worker))),
+  );
+  return { results: proven, ...problemsOf([...new Set(failed.values())]) };
 }
 
 /** One answer is worth as much as it asks about: one worker, or all of them. */

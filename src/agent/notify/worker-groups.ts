@@ -6,6 +6,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
 import type { WorkerGroup } from '../state/host.js';
+import { createHookDriver } from './hook-driver.js';
 
 export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
@@ -23,7 +24,10 @@ export function createWorkerGroups(
 ): WorkerGroup[] {
   return configs.map((config): WorkerGroup => {
     const { reset, name: group } = config;
-    if (reset === undefined) return { config };
+    if (reset === undefined) {
+      const driver = createHookDriver(config);
+      return driver === undefined ? { config } : { config, driver, noteLoaded: driver.noteLoaded };
+    }
     const kind = kinds.find((one) => one.name === reset.driver);
     if (kind === undefined)
       throw new WritError('CONFIG_INVALID', `group ${group}: no driver ${reset.driver}`);

@@ -3,7 +3,7 @@
 
 import { errorCodes } from '../../core/error-codes.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
-import type { HeldStatus } from '../../core/status/status.js';
+import type { GroupStatus, HeldStatus } from '../../core/status/status.js';
 import { statusNews } from '../../core/status/status-news.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Host } from '../state/host.js';
@@ -27,6 +27,7 @@ function publicPart(report: StatusReport): StatusReport {
   return {
     ...report,
     workers: report.workers.map((one) => ({ ...one, text: '' })),
+    ...(report.groups === undefined ? {} : { groups: report.groups.map(publicGroup) }),
     refusals: report.refusals.map((one) => ({ ...one, reason: '' })),
     holds: report.holds.map((one) => ({ ...one, reason: '' })),
     ...(report.pause === undefined ? {} : { pause: { ...report.pause, reason: '' } }),
@@ -40,6 +41,10 @@ function publicPart(report: StatusReport): StatusReport {
       facts: {},
     })),
   };
+}
+
+function publicGroup({ findings, ...group }: GroupStatus): GroupStatus {
+  return { ...group, findings: findings.map((one) => ({ ...one, text: errorCodes[one.code].meaning })) };
 }
 
 function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStatus): HeldStatus {

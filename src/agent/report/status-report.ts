@@ -11,10 +11,12 @@ import { staleError } from '../../core/status/freshness.js';
 import type {
   AgentState,
   BundleStatus,
+  GroupStatus,
   HeldStatus,
   StatusReport,
   WorkerStatus,
 } from '../../core/status/status.js';
+import { judgeWorkers } from '../../core/status/worker-rules.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
@@ -26,7 +28,7 @@ import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
-import { isProven } from '../state/proven.js';
+import { groupFacts, isProven } from '../state/proven.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -67,6 +69,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     activeSinceMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
     workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
+    groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,
     clock: facts.clock,
     nextPollAtMs: agent.nextPollAtMs,
@@ -233,6 +236,21 @@ function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
     nextTellAtMs: nextTellAtMs(entry),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
+  });
+}
+
+/** Before the first policy nobody has anything to prove. */
+function groupStatus(host: HostView, active: ActiveReleases | undefined): GroupStatus[] {
+  const facts = groupFacts(host.ledger.read(), host.config);
+  const found = active === undefined ? [] : judgeWorkers(facts);
+  return facts.map(({ group, min, workers }) => {
+    const there = workers.filter((one) => one.goneAtMs === undefined);
+    const own = found.filter((one) => one.group === group);
+    return {
+      ...{ group, min, workers: there.length },
+      confirmed: there.filter((one) => one.state === 'confirmed').length,
+      findings: own.map(({ level, code, text }) => ({ level, code, text })),
+    };
   });
 }
 

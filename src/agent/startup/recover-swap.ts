@@ -92,13 +92,11 @@ function isToldAgain({ journal, back }: Undo): boolean {
 
 function toldAgain(host: Host, told: Restored): MoveResult {
   host.ledger.write(withCrashes(host.ledger.read(), undefined));
-  const isWell = told.problems.length === 0;
-  const confirmed = isWell && told.workers.every((one) => one.state === 'confirmed');
-  return { ...told, outcome: isWell ? 'activated' : 'degraded', confirmed };
+  return { ...told, outcome: told.problems.length === 0 ? 'activated' : 'degraded' };
 }
 
-function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome' | 'confirmed'> {
-  return { outcome: block === 'yes' ? 'blocked' : 'failed', confirmed: false };
+function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome'> {
+  return { outcome: block === 'yes' ? 'blocked' : 'failed' };
 }
 
 function moveOf(host: Host, { journal, back, signal }: InterruptedSwap, staging: string): Move {

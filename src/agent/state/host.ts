@@ -52,8 +52,10 @@ export interface Sandbox {
 
 export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
-  /** Absent for a group that only has a loader. */
+  /** Absent for a group that nobody judges. */
   readonly driver?: Driver;
+  /** Of a group without `reset`: told when its loader has taken a generation in. */
+  readonly noteLoaded?: (generation: number) => void;
 }
 
 export interface HostOptions {

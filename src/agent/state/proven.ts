@@ -1,13 +1,14 @@
-// Whether everybody is known to use what is active: by the ledger, and not while a move is on its way, for workers that it
-// has not told yet may be in no ledger. Reads only.
+// What is known of the workers, and whether everybody is known to use what is active: by the ledger, and not while a move is
+// on its way, for workers that it has not told yet may be in no ledger. Reads only.
 import { isWritError } from '../../core/errors.js';
+import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
 import type { Host } from './host.js';
 import { readJournal } from './journal.js';
 import type { Ledger } from './ledger.js';
 
-/** @returns true when everybody who is there proved what it is to use */
-export function isProven({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): boolean {
-  return isConfirmed(ledger.read()) && !isOnItsWay(paths);
+/** @returns true when somebody is there, and everybody who must be proved what it is to use */
+export function isProven({ paths, ledger, config }: Pick<Host, 'paths' | 'ledger' | 'config'>): boolean {
+  return isConfirmed(groupFacts(ledger.read(), config)) && !isOnItsWay(paths);
 }
 
 /** Behind its swap and before its commit; of a move that ended on its way back the ledger knows all. */
@@ -20,8 +21,29 @@ function isOnItsWay(paths: Host['paths']): boolean {
   }
 }
 
-/** True when everybody who is there proved what it is to use. Who is gone uses nothing; of a set that nobody can read nothing is known. */
-export function isConfirmed({ workers, unreadSets = {} }: Ledger): boolean {
-  const there = Object.values(workers).filter((one) => one.goneAtMs === undefined);
-  return there.every((one) => one.state === 'confirmed') && Object.keys(unreadSets).length === 0;
+/** @returns what the ledger knows of the workers of each group that has any */
+export function groupFacts(
+  { workers, unreadSets = {} }: Pick<Ledger, 'workers' | 'unreadSets'>,
+  { workers: groups }: Pick<Host['config'], 'workers'>,
+): GroupFacts[] {
+  return groups.flatMap((config): GroupFacts[] => {
+    const { name, reset, load, probe, confirm } = config;
+    if (reset === undefined && load === undefined && probe === undefined) return [];
+    const own = Object.entries(workers).filter(([key]) => key.startsWith(`${name}/`));
+    return [
+      {
+        ...{ group: name, confirm, unread: unreadSets[name] },
+        // The one worker that stands for a loader or a probe is always there.
+        min: reset?.min ?? 1,
+        hasProbe: probe === undefined ? 'no' : 'yes',
+        workers: own.map(([key, { wanted, state, text, goneAtMs, tries }]): WorkerFacts => {
+          return {
+            ...{ state, text, goneAtMs, tries },
+            worker: key.slice(name.length + 1),
+            generation: wanted,
+          };
+        }),
+      },
+    ];
+  });
 }

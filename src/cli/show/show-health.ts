@@ -15,6 +15,6 @@ export function healthLine(report: StatusReport, { level, findings }: HostHealth
 function wellText({ generation, freshness, confirmed, workers }: StatusReport): string {
   const { ageMs } = freshness;
   const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
-  const unconfirmed = confirmed || workers.length === 0 ? '' : ' (unconfirmed)';
+  const unconfirmed = confirmed ? '' : workers.length === 0 ? ', nothing to confirm' : ' (unconfirmed)';
   return `generation ${generation} is active${unconfirmed}${proven}`;
 }

@@ -41,16 +41,19 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
 
 function showUnchanged(result: CycleResult): Block {
   const { generation, confirmed, problems } = result;
-  const word = generation === undefined || confirmed ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
+  const isPlain = generation === undefined || confirmed || hasNobodyToAsk(result);
+  const word = isPlain ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
   return { lines: [`${word} ${activeText(result)}`, ...problems.map(problemLine)] };
 }
 
 function showActivated(result: CycleResult): Block {
   if (result.type === 'rollback.result') return showBack(result);
   const { generation, durationMs, confirmed } = result;
-  const word = confirmed ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const isNobody = hasNobodyToAsk(result);
+  const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
+  if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
   const told = result.workers.filter((worker) => worker.state === 'told').length;
   const who =
     told === 0 ? 'Workers that had nothing new were only told before' : `${counted(told, 'worker')} told`;
@@ -58,6 +61,22 @@ function showActivated(result: CycleResult): Block {
     lines: [first, `  ${who}; a probe would prove which generation they use.`],
     next: 'writ status',
   };
+}
+
+const workerCodes: ReadonlySet<string> = new Set([
+  'WORKER_UNREACHABLE',
+  'WORKER_REFUSED',
+  'WORKER_UNCONFIRMED',
+  'WORKERS_MISSING',
+]);
+
+/** A host without groups: any group that is not confirmed has something to say. */
+function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult): boolean {
+  return (
+    !confirmed &&
+    workers.length === 0 &&
+    ![...problems, ...warnings].some(({ code }) => workerCodes.has(code))
+  );
 }
 
 function showBack(result: CycleResult): Block {

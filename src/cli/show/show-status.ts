@@ -22,6 +22,14 @@ export type StatusWord =
   | 'empty'
   | 'stopped';
 
+/** What the rule of the workers says; a finding that is only a warning is no problem. */
+const workerCodes: ReadonlySet<string> = new Set([
+  'WORKER_UNREACHABLE',
+  'WORKER_REFUSED',
+  'WORKER_UNCONFIRMED',
+  'WORKERS_MISSING',
+]);
+
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): StatusWord {
   if (report.agent === 'stop') return 'stopped';
@@ -33,8 +41,8 @@ export function statusWord(report: StatusReport): StatusWord {
   if (report.generation === undefined) return 'empty';
   // Who was missed by the last cycle may have been told since.
   const isMended = report.problems.length === 0;
-  const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
-  if (missed) return 'degraded';
+  const missed = report.last?.outcome === 'degraded' && !isMended;
+  if (missed || report.problems.some(({ code }) => workerCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 

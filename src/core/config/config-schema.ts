@@ -127,7 +127,7 @@ const worker = key.object(
     canary: key.object({ ...judgeKeys, start: key.command, probe: key.command }),
     load: key.object(groupHookKeys, ['run']),
     reset,
-    confirm: key.oneOf(['required', 'optional'], 'required or optional'),
+    confirm: key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
     settle: key.durationFrom(0, dayMs),
     minInterval: key.durationFrom(0, 30 * dayMs),
     probe: key.object({ ...groupHookKeys, deadline: timeout }, ['run']),

@@ -178,7 +178,7 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
     name,
     uses,
     ...buildWhen(when),
-    confirm: confirm ?? 'optional',
+    confirm: confirm === undefined || confirm === 'optional' ? 'warn' : confirm,
     ...given({
       settleMs: milliseconds(worker.settle),
       minIntervalMs: milliseconds(worker.minInterval),
@@ -210,7 +210,7 @@ function buildReset(
     driver: driversOf(reset, drivers)[0]?.name ?? '',
     options: reset,
     timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
-    min: reset.min ?? 0,
+    min: reset.min ?? 1,
     ...given({ retry: reset.retry, deadlineMs: milliseconds(reset.deadline) }),
   };
 }

@@ -59,6 +59,9 @@ export type CanaryConfig =
       readonly timeoutMs: number;
     };
 
+/** What it means that a worker was told and proved nothing: the outcome is `degraded`, health warns, or it is accepted. */
+export type ConfirmMode = 'required' | 'warn' | 'accept';
+
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
@@ -85,7 +88,7 @@ export interface WorkerGroupConfig {
     /** For all workers of the group together; left out: as long as they take. */
     readonly deadlineMs?: number;
   };
-  readonly confirm: 'required' | 'optional';
+  readonly confirm: ConfirmMode;
   /** Quiet time after the last change, before the group is moved; left out: none. */
   readonly settleMs?: number;
   /** Least time between two moves; left out: none. */

@@ -141,6 +141,19 @@ function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
 }
 
 function warningsOf(file: ConfigFile): Finding[] {
+  return [...uncheckedBundles(file), ...oldWords(file)];
+}
+
+/** Words of an older configuration: a host that was set up with them must start. */
+function oldWords({ workers = [] }: ConfigFile): Finding[] {
+  return workers.flatMap(({ confirm }, index): Finding[] => {
+    if (confirm !== 'optional') return [];
+    const text = '`confirm: optional` is taken as `warn`: write `warn`, or `accept` to be told nothing';
+    return [{ path: ['workers', index, 'confirm'], at: 'value', text }];
+  });
+}
+
+function uncheckedBundles(file: ConfigFile): Finding[] {
   const told = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
   return file.bundles.flatMap((bundle, index): Finding[] => {
     if (bundle.checks?.length || !told.has(bundle.name)) return [];

@@ -56,6 +56,11 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',
+  // Told by the rule of the workers, with its level.
+  'WORKER_UNREACHABLE',
+  'WORKER_REFUSED',
+  'WORKER_UNCONFIRMED',
+  'WORKERS_MISSING',
   'AGENT_STOPPING',
   'INTERRUPTED',
 ]);
@@ -64,9 +69,13 @@ function problems(report: StatusReport): HealthFinding[] {
   return report.problems.flatMap(({ code, message }): HealthFinding[] => {
     // A server that did not answer once: `staleAfter` says when that is news.
     if (quietCodes.has(code) || troubleOf(code) === 'unreached') return [];
-    const [text = ''] = message.split('\n', 1);
-    return [{ level: criticalCodes.has(code) ? 'critical' : 'warning', code, text: text.slice(0, 200) }];
+    return [{ level: criticalCodes.has(code) ? 'critical' : 'warning', code, text: headOf(message) }];
   });
+}
+
+function headOf(message: string): string {
+  const [text = ''] = message.split('\n', 1);
+  return text.slice(0, 200);
 }
 
 const staleCode = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;
@@ -90,11 +99,10 @@ function refusals(report: StatusReport): HealthFinding[] {
   }));
 }
 
-function workers(report: StatusReport): HealthFinding[] {
-  const missed = report.workers.filter((one) => one.state === 'unreachable' || one.state === 'refused');
-  if (missed.length === 0) return [];
-  const text = `${missed.length} of ${report.workers.length} workers not told`;
-  return [{ level: 'warning', code: 'WORKER_UNREACHABLE', text }];
+function workers({ groups = [] }: StatusReport): HealthFinding[] {
+  return groups.flatMap(({ findings }) =>
+    findings.map(({ level, code, text }) => ({ level, code, text: headOf(text) })),
+  );
 }
 
 const dayMs = 86_400_000;

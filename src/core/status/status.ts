@@ -3,6 +3,7 @@
 import type { SandboxMode } from '../config/config.js';
 import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
+import type { ErrorCode } from '../error-codes.js';
 import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './mount-table.js';
 import type { DamageFound, ScrubCounts } from './scrub-state.js';
@@ -43,6 +44,20 @@ export interface WorkerStatus {
   readonly nextTellAtMs?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
+}
+
+/** A group of workers, and what is wrong with it. */
+export interface GroupStatus {
+  readonly group: string;
+  /** How many workers are there, how many of them proved what is active, and how many there must be. */
+  readonly workers: number;
+  readonly confirmed: number;
+  readonly min: number;
+  readonly findings: readonly {
+    readonly level: 'critical' | 'warning';
+    readonly code: ErrorCode;
+    readonly text: string;
+  }[];
 }
 
 export interface RefusalStatus {
@@ -160,13 +175,15 @@ export interface StatusReport {
     readonly outcome: Outcome;
     readonly atMs: number;
   };
-  /** Every worker that was told proved the active generation. */
+  /** Somebody is there, and everybody proved the active generation; false where there is nobody to prove it. */
   readonly confirmed: boolean;
   /** Left out when nothing is active. */
   readonly generation?: number;
   readonly activeSinceMs?: number;
   readonly bundles: readonly BundleStatus[];
   readonly workers: readonly WorkerStatus[];
+  /** In the order of the configuration; left out where there are none. */
+  readonly groups?: readonly GroupStatus[];
   readonly freshness: FreshnessReport;
   /** Left out while the clock of this host is right, or nothing signed tells. */
   readonly clock?: {

@@ -179,6 +179,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'status-news',
     'systemd-text',
     'verify-report',
+    'worker-rules',
   ],
   'core/text': ['canonical-json', 'json-scan', 'strict-json', 'text-diff', 'yaml-parse', 'yaml-places'],
   'core/tuf': [

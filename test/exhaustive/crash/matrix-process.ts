@@ -128,7 +128,7 @@ function withWorker(host: Host, { config, worker }: MatrixHost, observer: Watch)
   };
   const uses = config.bundles.map((one) => one.name);
   const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0 };
-  const group = { name: 'scripted', uses, when: [], confirm: 'optional', reset } as const;
+  const group = { name: 'scripted', uses, when: [], confirm: 'warn', reset } as const;
   const { durable } = host;
   return {
     ...host,

@@ -33,6 +33,7 @@ import { openRepositoryClient } from '../../../src/trust/repository-client.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
+import { createHookDriver } from '../../../src/agent/notify/hook-driver.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
 import { memory, tempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
@@ -163,6 +164,8 @@ function makeHost(
     sandbox: createSandbox({ mode: config.sandbox, log: silentLog() }),
     groups: config.workers.map((one) => {
       const driver = options.groups?.[one.name]?.driver;
+      const hooks = one.reset === undefined ? createHookDriver(one) : undefined;
+      if (hooks !== undefined) return { config: one, driver: hooks, noteLoaded: hooks.noteLoaded };
       return { config: one, ...(driver ? { driver } : {}) };
     }),
     ledger: openLedger(paths.ledger, durable),
@@ -202,5 +205,5 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
 
 function testGroup(name: string, uses: readonly string[], group: TestGroup): WorkerGroupConfig {
   const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0 };
-  return { name, uses, when: [], confirm: 'optional', ...(group.driver ? { reset } : {}), ...group.config };
+  return { name, uses, when: [], confirm: 'warn', ...(group.driver ? { reset } : {}), ...group.config };
 }

@@ -25,7 +25,7 @@ describe('writ pull without an agent', () => {
     using host = copyHost(installed);
     const run = await host.writ('pull');
     assert.equal(run.exitCode, 0, run.stderr);
-    assert.match(run.stdout, /^ACTIVATED generation 2 \(dns-edge 2, r2\) in [\d.]+ s\n$/);
+    assert.match(run.stdout, /^ACTIVATED generation 2 \(dns-edge 2, r2\) in [\d.]+ s\n  No worker is configured: nothing to confirm.\n$/);
     const steps = run.stderr
       .trimEnd()
       .split('\n')

@@ -69,7 +69,7 @@ describe('a worker that was not told of what is active, and may come yet', () =>
     assert.deepEqual([early.exitCode, early.confirmed], [4, false]);
     await test.clock.advance(6000);
     const late = await test.pull();
-    assert.deepEqual([late.exitCode, late.confirmed], [0, true]);
+    assert.deepEqual([late.exitCode, late.confirmed], [0, false], 'nobody is there to prove anything');
   });
 });
 

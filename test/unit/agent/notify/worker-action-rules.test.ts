@@ -16,7 +16,7 @@ function decide(
     config: {
       name: 'app',
       uses: ['access'],
-      confirm: 'optional',
+      confirm: 'warn',
       when: [],
       ...(probe === undefined ? {} : { probe: { run: ['true'], timeoutMs: 1 } }),
     } as WorkerGroup['config'],

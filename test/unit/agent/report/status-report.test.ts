@@ -9,6 +9,7 @@ import type { Host } from '../../../../src/agent/state/host.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
+import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
@@ -127,13 +128,17 @@ describe('the workers of a host', () => {
     assert.deepEqual(codesOf(test, last), []);
   });
 
-  it('that are gone are waited for, and keep nobody from being confirmed; too few are a problem', async () => {
+  it('that are gone are waited for, and too few confirm nothing: a problem of health', async () => {
     const { test, driver, last } = await world(2);
     using _ = test;
     driver.workers.delete('b');
     await test.pull();
     const report = statusReport(test.host, { ...facts, last });
-    assert.deepEqual([report.confirmed, report.workers[1]?.state], [true, 'waiting']);
+    assert.deepEqual([report.confirmed, report.workers[1]?.state], [false, 'waiting']);
+    assert.deepEqual(
+      judgeHealth(report).findings.map(({ level, code }) => [level, code]),
+      [['warning', 'WORKERS_MISSING']],
+    );
     assert.equal(report.workers[1]?.goneAtMs, test.clock.nowMs());
     assert.deepEqual(codesOf(test, last), ['WORKERS_MISSING']);
   });

@@ -11,7 +11,7 @@ const group: WorkerGroupConfig = {
   name: 'resolver',
   uses: ['dns-edge'],
   when: [],
-  confirm: 'optional',
+  confirm: 'warn',
   load: { run: ['load'], timeoutMs: hour },
   reset: { driver: 'kresd', options: {}, timeoutMs: 5000, min: 0 },
   probe: { run: ['probe'], timeoutMs: 1000, retry: 3 },

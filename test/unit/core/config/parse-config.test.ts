@@ -129,7 +129,7 @@ describe('a configuration', () => {
       driver: 'native',
       options: { native: 'portal' },
       timeoutMs: 5000,
-      min: 0,
+      min: 1,
     });
     assert.deepEqual(config.together, [['dns-edge', 'access']]);
     assert.deepEqual(config.keep, { generations: 5, graceMs: 60_000 });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
-import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';
+import { statusReport } from '../../../kit/cli/status-reports.js';
 
 const dayMs = 86_400_000;
 const atMs = statusReport().atMs;
@@ -17,6 +17,13 @@ function without(key: keyof StatusReport, report = statusReport()): StatusReport
 function trust(role: string, leftMs: number, lifeMs?: number): Partial<StatusReport> {
   const signed = lifeMs === undefined ? {} : { signedAtMs: atMs + leftMs - lifeMs };
   return { trust: [{ role, version: 1, expiresAtMs: atMs + leftMs, ...signed }] };
+}
+
+function groupWith(
+  code: 'WORKER_UNREACHABLE' | 'WORKER_REFUSED' | 'WORKERS_MISSING',
+  level: 'warning' | 'critical' = 'warning',
+): NonNullable<StatusReport['groups']>[number] {
+  return { group: 'resolver', workers: 2, confirmed: 1, min: 1, findings: [{ level, code, text: 'a line' }] };
 }
 
 type Row = readonly [name: string, report: StatusReport, level: string, codes: readonly string[]];
@@ -131,15 +138,21 @@ const rows: readonly Row[] = [
   ],
   [
     'workers that were not told',
-    statusReport({ workers: [workerStatus('a', 'unreachable'), workerStatus('b', 'confirmed')] }),
+    statusReport({ groups: [groupWith('WORKER_UNREACHABLE')] }),
     'warning',
     ['WORKER_UNREACHABLE'],
   ],
   [
     'workers that refused',
-    statusReport({ workers: [workerStatus('a', 'refused'), workerStatus('b', 'confirmed')] }),
+    statusReport({ groups: [groupWith('WORKER_REFUSED')] }),
     'warning',
-    ['WORKER_UNREACHABLE'],
+    ['WORKER_REFUSED'],
+  ],
+  [
+    'a group of which nobody is left',
+    statusReport({ groups: [groupWith('WORKERS_MISSING', 'critical')] }),
+    'critical',
+    ['WORKERS_MISSING'],
   ],
   ['a full disk', statusReport({ problems: [problem('DISK_FULL', 'x')] }), 'warning', ['DISK_FULL']],
   ['what somebody wished', statusReport({ problems: [problem('RELEASE_HELD', 'x')] }), 'ok', []],

@@ -41,9 +41,11 @@ describe('the line of status', () => {
 
   it('says what is wrong, with its level and code', () => {
     const workers = [workerStatus('kresd@1', 'confirmed'), workerStatus('kresd@2', 'unreachable')];
+    const finding = { level: 'warning', code: 'WORKER_UNREACHABLE', text: 'kresd@2 did not answer' } as const;
+    const groups = [{ group: 'resolver', workers: 2, confirmed: 1, min: 1, findings: [finding] }];
     assert.equal(
-      statusLine(statusReport({ workers, bundles: [] })),
-      'generation 18 is active, 1 of 2 workers confirmed; warning: 1 of 2 workers not told [WORKER_UNREACHABLE]',
+      statusLine(statusReport({ workers, groups, bundles: [] })),
+      'generation 18 is active, 1 of 2 workers confirmed; warning: kresd@2 did not answer [WORKER_UNREACHABLE]',
     );
   });
 

@@ -1,0 +1,145 @@
+// The one rule for what may be said of workers: from what is known of each, its group's `min` and `confirm`, to
+// `confirmed`, problems and the level of health. Pure; pull, status, health, metrics and systemd say what it says. No word
+// of it is better than what is known: over an empty set nothing is confirmed.
+import type { ConfirmMode } from '../config/config.js';
+import type { ErrorCode, ErrorFacts } from '../errors.js';
+
+/** What is known of one worker. */
+export interface WorkerFacts {
+  readonly worker: string;
+  readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
+  readonly text: string;
+  readonly generation: number;
+  /** Epoch milliseconds: since when its set does not list it. */
+  readonly goneAtMs?: number | undefined;
+  readonly tries?: number | undefined;
+  readonly nextTellAtMs?: number | undefined;
+}
+
+export interface GroupFacts {
+  readonly group: string;
+  /** So many must be there; 0: it may be empty. */
+  readonly min: number;
+  readonly confirm: ConfirmMode;
+  /** `no`: nothing but an answer of the worker itself could prove what it uses. */
+  readonly hasProbe: 'yes' | 'no';
+  readonly workers: readonly WorkerFacts[];
+  /** Nobody could say who the workers are. */
+  readonly unread?: { readonly text: string; readonly sinceMs: number } | undefined;
+}
+
+/** `degraded`: a pull ends with 4; `warning`: it ends as well as it did, and says so; both are news of health. */
+export type FindingEffect = 'degraded' | 'warning';
+
+export interface WorkerFinding {
+  readonly code: Extract<
+    ErrorCode,
+    'WORKER_UNREACHABLE' | 'WORKER_REFUSED' | 'WORKER_UNCONFIRMED' | 'WORKERS_MISSING'
+  >;
+  readonly group: string;
+  readonly effect: FindingEffect;
+  readonly level: 'critical' | 'warning';
+  readonly text: string;
+  readonly facts: ErrorFacts;
+}
+
+/** @returns true when somebody is there, and everybody who must be proved what is active */
+export function isConfirmed(groups: readonly GroupFacts[]): boolean {
+  const there = groups.flatMap(living);
+  return (
+    there.length > 0 &&
+    there.every(({ state }) => state === 'confirmed') &&
+    groups.every((group) => group.unread === undefined && living(group).length >= group.min)
+  );
+}
+
+type Rule = (group: GroupFacts) => readonly WorkerFinding[];
+
+const rules: readonly Rule[] = [unread, pending, refused, unproven, missing];
+
+/** @returns everything that is wrong with the workers of the groups, in their order */
+export function judgeWorkers(groups: readonly GroupFacts[]): WorkerFinding[] {
+  return rules.flatMap((rule) => groups.flatMap((group) => rule(group)));
+}
+
+function living({ workers }: GroupFacts): readonly WorkerFacts[] {
+  return workers.filter((one) => one.goneAtMs === undefined);
+}
+
+function unread({ group, unread: set }: GroupFacts): WorkerFinding[] {
+  if (set === undefined) return [];
+  const { text, sinceMs } = set;
+  return [degraded('WORKER_UNREACHABLE', group, text, { group, sinceMs })];
+}
+
+/** It could not be told what it is to use, or has just appeared. */
+function pending(facts: GroupFacts): WorkerFinding[] {
+  const { group } = facts;
+  return living(facts)
+    .filter(({ state }) => state === 'unreachable' || state === 'waiting')
+    .map(({ worker, text, generation, tries, nextTellAtMs }) =>
+      degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, {
+        ...{ group, worker, generation, tries, nextTellAtMs },
+      }),
+    );
+}
+
+/** Whoever says no to what is active, and could not be helped by going back. */
+function refused(facts: GroupFacts): WorkerFinding[] {
+  const { group } = facts;
+  return living(facts)
+    .filter(({ state }) => state === 'refused')
+    .map(({ worker, text, generation }) =>
+      degraded('WORKER_REFUSED', group, `${group}/${worker}: ${text}`, { group, worker, generation }),
+    );
+}
+
+/** The next poll proves nothing: it stays so until a probe, an answer, or `confirm: accept`. */
+function unproven(facts: GroupFacts): WorkerFinding[] {
+  const { group, confirm, hasProbe } = facts;
+  const there = living(facts);
+  const told = there.filter(({ state }) => state === 'told').length;
+  if (told === 0 || confirm === 'accept') return [];
+  const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, told, there.length, hasProbe), {
+    group,
+  });
+  return [confirm === 'required' ? found : { ...found, effect: 'warning' }];
+}
+
+function unprovenText(group: string, told: number, all: number, hasProbe: 'yes' | 'no'): string {
+  const who = `${told} of ${all} workers of group ${group} had the news and proved nothing`;
+  return hasProbe === 'yes'
+    ? `${who}; its probe did not show it`
+    : `${who}: a \`probe\` would show what they use`;
+}
+
+/** A set that nobody could read is another finding than one with too few workers. */
+function missing(facts: GroupFacts): WorkerFinding[] {
+  const { group, min, workers, unread: set } = facts;
+  const actual = living(facts).length;
+  const gone = workers.length - actual;
+  if (set !== undefined || (actual >= min && gone === 0)) return [];
+  const counts = { group, expected: min, actual };
+  if (actual >= min) {
+    const text = `${gone} of ${workers.length} workers of group ${group} ended; ${actual} are there`;
+    return min === 0 && actual === 0
+      ? []
+      : [{ ...degraded('WORKERS_MISSING', group, text, counts), effect: 'warning' }];
+  }
+  const text =
+    actual === 0
+      ? `group ${group} has no worker${gone === 0 ? '' : ' any more'}: ${min} must be there`
+      : `group ${group} has ${actual} workers, ${min} must be there`;
+  const found = degraded('WORKERS_MISSING', group, text, counts);
+  // All of it was up, and is gone: nobody serves.
+  return [actual === 0 && gone > 0 ? { ...found, level: 'critical' } : found];
+}
+
+function degraded(
+  code: WorkerFinding['code'],
+  group: string,
+  text: string,
+  facts: ErrorFacts,
+): WorkerFinding {
+  return { code, group, effect: 'degraded', level: 'warning', text, facts };
+}
