@@ -170,7 +170,8 @@ export type Ledger = LedgerMembers & Sealed;
 /** Of a host that has none yet. */
 export function emptyLedger(): Ledger {
   const none = { accepted: {}, channels: {}, holds: [], workers: {} };
-  return seal({ writ: 1, nextGeneration: 1, lastMtimeSeconds: 0, ...none });
+  const members: LedgerMembers = { writ: 1, nextGeneration: 1, lastMtimeSeconds: 0, ...none };
+  return seal(members);
 }
 
 /** A member that is undefined is taken out, where it may be; one that is left out stays as it is. */
@@ -186,15 +187,12 @@ export function ledgerSection<Name extends keyof LedgerMembers>(
   ...names: readonly Name[]
 ): (ledger: Ledger, patch: SectionPatch<Name>) => Ledger {
   return (ledger, patch) => {
-    const next: Record<string, unknown> = { ...ledger };
-    for (const name of names.filter((one) => one in patch)) {
-      if (patch[name] === undefined) delete next[name];
-      else next[name] = patch[name];
-    }
-    return seal(next as unknown as LedgerMembers);
+    const own = Object.entries(patch).filter(([name]) => names.some((one) => one === name));
+    const next = Object.entries({ ...ledger, ...Object.fromEntries(own) });
+    return seal(Object.fromEntries(next.filter(([, value]) => value !== undefined)));
   };
 }
 
-function seal(members: LedgerMembers): Ledger {
+function seal(members: object): Ledger {
   return members as Ledger;
 }
