@@ -32,9 +32,10 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
   stage.screen.output(configuration);
   const configFlags = ['--config', configFile] as const;
   await stage.writ(['pull', ...configFlags], {
-    exitCode: 0,
-    says: ['ACTIVATED', 'generation 1 (dns-edge 1, first)'],
+    exitCode: 4,
+    says: ['DEGRADED', 'generation 1 is active (dns-edge 1)', 'WORKERS_MISSING'],
   });
+  stage.screen.say('No resolver runs yet: the policy is there, nobody uses it, and the exit code says so.');
   mkdirSync(stage.path('kresd', 'control'), { recursive: true });
   const port = await freePort();
   const workers: Child[] = [];

@@ -21,6 +21,7 @@ const effectOfKind = {
     'The previous generation is active again (at a first activation: none), and every worker has been told so. ' +
     'The release is remembered as refused.',
   blocked: 'The active policy stays, untouched.',
+  busy: 'None by this command: somebody else is at work.',
   deferred: 'The active policy stays, untouched. The release waits.',
 };
 
@@ -55,7 +56,8 @@ The kind says what has to happen next, and gives the exit code:
 | rejected | ${exitCodeOfKind.rejected} | a verdict on authentic bytes: the release has to be mended |
 | degraded | ${exitCodeOfKind.degraded} | the policy is active, but not proved everywhere |
 | rolled-back | ${exitCodeOfKind['rolled-back']} | a loader, a worker or a probe refused the generation behind the swap |
-| blocked | ${exitCodeOfKind.blocked} | somebody else is at work, or a person is needed |
+| blocked | ${exitCodeOfKind.blocked} | a person is needed |
+| busy | ${exitCodeOfKind.busy} | somebody else is at work: try again in a moment |
 | deferred | ${exitCodeOfKind.deferred} | not now |
 
 `;

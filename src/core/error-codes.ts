@@ -17,6 +17,7 @@ export const exitCodeOfKind = {
   degraded: 4,
   'rolled-back': 5,
   blocked: 6,
+  busy: 7,
   deferred: 8,
 } as const;
 
@@ -39,6 +40,7 @@ const rejected = rowOf('rejected');
 const degraded = rowOf('degraded');
 const rolledBack = rowOf('rolled-back');
 const blocked = rowOf('blocked');
+const busy = rowOf('busy');
 const deferred = rowOf('deferred');
 
 export const errorCodes = {
@@ -277,8 +279,8 @@ export const errorCodes = {
   ),
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
-    '`confirm: required`, and the worker did not prove that it uses the generation.',
-    'Add a probe to this group.',
+    'Workers were told, and none of them proved that it uses the generation.',
+    'Add a probe to this group, or say `confirm: accept`.',
   ),
   ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures; the last good policy stays.',
@@ -318,7 +320,7 @@ export const errorCodes = {
     'Something is mounted inside a directory that Writ is to remove, and would be removed with it.',
     'Unmount what is named; what is left there is removed at the next start.',
   ),
-  LOCK_HELD: blocked(
+  LOCK_HELD: busy(
     'Another process has the lock of this state directory.',
     'Wait for the process that is named, or end it.',
   ),
@@ -340,7 +342,7 @@ export const errorCodes = {
   ),
   AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),
-  AGENT_BUSY: blocked('Too many watch the agent already.', 'End a `writ status --watch`.'),
+  AGENT_BUSY: busy('Too many watch the agent already.', 'End a `writ status --watch`.'),
   INTERRUPTED: failed('The command was interrupted.', 'Run it again.'),
 
   // publisher
@@ -363,7 +365,7 @@ export const errorCodes = {
     'The repository does not verify as a client would verify it; nothing went live.',
     'Run `writ repo check`; restore what it names from another copy of the repository.',
   ),
-  REPOSITORY_LOCKED: blocked('Another process writes this repository.', 'Wait for it to end.'),
+  REPOSITORY_LOCKED: busy('Another process writes this repository.', 'Wait for it to end.'),
   SOURCE_REFUSED: usage(
     'SOURCE holds something that cannot be published.',
     'Remove it, or publish another directory.',
@@ -427,7 +429,7 @@ export const errorCodes = {
     'Use the same version of Writ on both ends.',
   ),
 
-  SOCKET_IN_USE: blocked(
+  SOCKET_IN_USE: busy(
     'Another process listens on this socket, or something that is no socket lies in its place.',
     'End the other process, or configure another socket path.',
   ),

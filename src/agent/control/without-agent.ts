@@ -23,7 +23,7 @@ import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
-import type { CycleEnd } from '../job/cycle-result.js';
+import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
@@ -135,7 +135,7 @@ export function rollbackAlone(
     const end = await rollBack(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
-    return { answer: end.result, last: end.result };
+    return { answer: end.result, last: isMistyped(end.result) ? undefined : end.result };
   });
 }
 

@@ -30,6 +30,7 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   }
   record.workers.push(...pending.results);
   record.problems.push(...pending.problems);
+  record.warnings.push(...pending.warnings);
   story.note({ type: 'nothing', outcome: 'unchanged' });
   return 'ended';
 }

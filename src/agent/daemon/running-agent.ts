@@ -10,7 +10,7 @@ import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Look } from '../integrity/scrub.js';
-import type { CycleEnd } from '../job/cycle-result.js';
+import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { writeStatusFile } from '../report/status-file.js';
@@ -93,7 +93,7 @@ export class RunningAgent {
 
   /** Every end of a cycle or a rollback comes by here: log, history, status. */
   #note(end: CycleEnd, asked: Asked): void {
-    this.#last = end.result;
+    if (!isMistyped(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
     this.#parts.observers.onCycle(end);

@@ -96,7 +96,7 @@ export function finishCycle(
 function exitCodeOf(outcome: Outcome, problems: readonly Problem[]): number {
   const [first] = problems;
   const kind = first === undefined ? undefined : errorCodes[first.code].kind;
-  const isAsked = kind === 'config' || kind === 'usage';
+  const isAsked = kind === 'config' || kind === 'usage' || kind === 'busy';
   return outcome === 'failed' && isAsked ? exitCodeOfKind[kind] : exitCodeOfOutcome[outcome];
 }
 
@@ -142,6 +142,11 @@ export interface MoveResult {
   readonly warnings: readonly Problem[];
   /** Bundles that a worker's refusal falls on; left out where nobody refused. */
   readonly blamed?: readonly string[];
+}
+
+/** A mistake of whoever typed the command is no trouble of the host. */
+export function isMistyped({ outcome, problems: [first] }: CycleResult): boolean {
+  return outcome === 'failed' && first !== undefined && errorCodes[first.code].kind === 'usage';
 }
 
 export interface CycleEnd {

@@ -136,7 +136,7 @@ function longestGone(group: string, workers: Ledger['workers']): readonly string
 
 function gone(entry: WorkerLedger, { nowMs, mayCome, mayForget }: Look): WorkerLedger | undefined {
   // It may live with what it was told before: that it uses nothing, nobody knows yet.
-  if (mayCome) return entry;
+  if (mayCome && isPending(entry)) return entry;
   const { goneAtMs = nowMs } = entry;
   return mayForget && nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }

@@ -9,7 +9,7 @@ import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { resetWorkers } from './notify-steps.js';
 import { verbsTo } from './notify-verbs.js';
-import { pendingProblems } from './pending-problems.js';
+import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
@@ -20,11 +20,13 @@ export interface ReconcileResult {
   readonly results: readonly WorkerResult[];
   /** What is wrong still; none when every worker there is was told. */
   readonly problems: readonly Problem[];
+  /** What is no more than a warning, as a worker that proved nothing. */
+  readonly warnings: readonly Problem[];
   /** How long it took to read each set, in milliseconds by the names of the groups. */
   readonly readMs: ReadonlyMap<string, number>;
 }
 
-const nothing: ReconcileResult = { results: [], problems: [], readMs: new Map() };
+const nothing: ReconcileResult = { results: [], problems: [], warnings: [], readMs: new Map() };
 
 /**
  * Reads the sets again, decides, asks probes, decides for whom they said no, and tells those; what each has found is
@@ -49,10 +51,11 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   noteWorkers(host, told.results);
   // The ledger names each worker that refuses.
   const others = told.problems.filter((one) => one.code !== 'WORKER_REFUSED');
-  const problems = [...others, ...pendingProblems(host)];
+  const findings = workerFindings(host);
+  const problems = [...others, ...problemsIn(findings)];
   const refusal = told.refusal ?? standingRefusal(host, active.number);
   if (refusal !== undefined) await onRefused?.(refusal);
-  return { results: [...proven, ...told.results], problems, readMs };
+  return { results: [...proven, ...told.results], problems, warnings: warningsIn(findings), readMs };
 }
 
 type Actions = ReturnType<typeof nextWorkerActions>;

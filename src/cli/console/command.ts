@@ -81,6 +81,8 @@ export interface Answer {
   readonly lines: readonly string[];
   /** The one line to paste next. */
   readonly next?: string;
+  /** The one line that takes back what was done: nobody pastes it by mistake. */
+  readonly undo?: string;
 }
 
 export interface CommandDefinition<Flags extends object = object> {

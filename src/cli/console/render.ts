@@ -1,9 +1,11 @@
 // The only place that writes to stdout and stderr: answers, errors, narration, colours and JSON.
 // Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
+
 import { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { exitCodeOfKind, type WritError } from '../../core/errors.js';
+import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
@@ -78,8 +80,8 @@ function exitCodeOf({ code, kind }: WritError): number {
   return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
 }
 
-function jsonOfAnswer({ type, outcome, exitCode = 0, details, next }: Answer): object {
-  const last = next === undefined ? {} : { next };
+function jsonOfAnswer({ type, outcome, exitCode = 0, details, next, undo }: Answer): object {
+  const last = withoutUndefined<Pick<Answer, 'next' | 'undo'>>({ next, undo });
   return { schema: jsonSchemaVersion, type, outcome, exitCode, ...details, ...last };
 }
 
@@ -113,7 +115,12 @@ function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[]
   const lines = answer.lines.map((line) => fit(printable(line), columns));
   const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
-  return answer.next === undefined ? block : [...block, fit(`Next: ${printable(answer.next)}`, columns)];
+  const { next, undo } = answer;
+  const ends = [
+    ...(undo === undefined ? [] : [`Undo: ${undo}`]),
+    ...(next === undefined ? [] : [`Next: ${next}`]),
+  ];
+  return [...block, ...ends.map((line) => fit(printable(line), columns))];
 }
 
 function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {

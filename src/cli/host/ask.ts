@@ -19,8 +19,16 @@ export function addConfigFlag(command: Command): Command {
 }
 
 /** @returns the answer with a `Next:` line that names the same configuration, so that it can be pasted */
-export function withConfig<T extends { readonly next?: string }>(answer: T, { config }: ConfigFlags): T {
-  return answer.next === undefined ? answer : { ...answer, next: pasteable(answer.next, config) };
+export function withConfig<T extends { readonly next?: string; readonly undo?: string }>(
+  answer: T,
+  { config }: ConfigFlags,
+): T {
+  const { next, undo } = answer;
+  return {
+    ...answer,
+    ...(next === undefined ? {} : { next: pasteable(next, config) }),
+    ...(undo === undefined ? {} : { undo: pasteable(undo, config) }),
+  };
 }
 
 /** @returns a command of ours with the configuration that was asked about; other texts as they are */

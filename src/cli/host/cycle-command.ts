@@ -46,7 +46,7 @@ export async function askForCycle(
 export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
   if (result === 'interrupted') return interruptedAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
-  const { lines, next } = showResult(result);
+  const { lines, next, undo } = showResult(result);
   const worst = exitCode === 0 ? undefined : result.problems[0];
   return {
     outcome,
@@ -54,6 +54,7 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
     details: { ...(worst === undefined ? {} : { code: worst.code, hint: worst.hint }), ...details },
     lines,
     ...(next === undefined ? {} : { next }),
+    ...(undo === undefined ? {} : { undo }),
   };
 }
 

@@ -11,6 +11,8 @@ export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
   readonly next?: string;
+  /** The command that takes it back. */
+  readonly undo?: string;
 }
 
 const maxDetailLines = 20;
@@ -34,9 +36,7 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
     const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
     return showStopped(result, 'DEFERRED', isHeld ? 'writ resume' : 'writ status');
   },
-  blocked: (result) => {
-    return showStopped(result, 'BLOCKED', hasProblem(result, 'LOCK_HELD') ? 'writ status' : 'writ resume');
-  },
+  blocked: (result) => showStopped(result, 'BLOCKED', 'writ resume'),
 };
 
 function showUnchanged(result: CycleResult): Block {
@@ -91,7 +91,7 @@ function showBack(result: CycleResult): Block {
       `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
       ...(held === '' ? [] : [`  ${held} held: no poll activates it until a newer serial comes.`]),
     ],
-    next: 'writ resume',
+    undo: 'writ resume',
   };
 }
 
@@ -134,12 +134,13 @@ function showRolledBack(result: CycleResult): Block {
   const refused = withOutcome(result, 'rolled-back');
   const { generation, durationMs } = result;
   const back =
-    generation === undefined ? 'no policy is active again' : `generation ${generation} is active again`;
+    generation === undefined ? 'no policy is active, as before' : `generation ${generation} is active again`;
   const now = result.changed ? activeText(result) : back;
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
+  const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
   return {
     lines: [
-      `ROLLED BACK  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
+      `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
       ...said.flatMap((one) => indented(problemText(one, maxOutputLines), '  ', maxDetailLines)),
       ...(refused.length === 0 ? [] : [`  ${offered(refused)} is remembered as refused.`]),
       ...retryText(refused),

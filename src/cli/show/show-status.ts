@@ -41,7 +41,7 @@ export function statusWord(report: StatusReport): StatusWord {
   if (report.generation === undefined) return 'empty';
   // Who was missed by the last cycle may have been told since.
   const isMended = report.problems.length === 0;
-  const missed = report.last?.outcome === 'degraded' && !isMended;
+  const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
   if (missed || report.problems.some(({ code }) => workerCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
@@ -50,7 +50,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
   // What is remembered as refused has its own lines.
   const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const report = { ...given, problems };
-  const next = report.problems[0] === undefined ? nextStep(report) : undefined;
+  const next = report.problems[0] === undefined ? nextStep(report) : {};
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -77,7 +77,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...problemLines(report),
       ...truncatedLines(report),
     ],
-    ...(next === undefined ? {} : { next }),
+    ...next,
   };
 }
 
@@ -255,8 +255,8 @@ function problemLines(report: StatusReport): string[] {
   ];
 }
 
-function nextStep(report: StatusReport): string | undefined {
-  if (report.agent === 'stop') return 'sudo systemctl start writ-agent';
-  if (report.generation === undefined) return 'writ pull';
-  return report.holds.length > 0 || report.pause !== undefined ? 'writ resume' : undefined;
+function nextStep(report: StatusReport): Pick<Block, 'next' | 'undo'> {
+  if (report.agent === 'stop') return { next: 'sudo systemctl start writ-agent' };
+  if (report.generation === undefined) return { next: 'writ pull' };
+  return report.holds.length > 0 || report.pause !== undefined ? { undo: 'writ resume' } : {};
 }

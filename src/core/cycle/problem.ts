@@ -16,6 +16,7 @@ export const outcomeOfKind = {
   degraded: 'degraded',
   deferred: 'deferred',
   blocked: 'blocked',
+  busy: 'failed',
   failed: 'failed',
   usage: 'failed',
   config: 'failed',

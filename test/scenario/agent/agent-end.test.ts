@@ -141,7 +141,7 @@ describe('a reload', () => {
 
   it('that cannot open its sockets leaves the old ones open', async () => {
     using dir = tempDir();
-    const workers = (name: string) => [{ name, uses: ['dns-edge'], reset: { native: name } }];
+    const workers = (name: string) => [{ name, uses: ['dns-edge'], reset: { native: name, min: 0 } }];
     const site = await siteWithRelease(dir, { workers: workers('app') });
     await using agent = site.start();
     await agent.hasEnded(1);

@@ -43,7 +43,7 @@ describe('writ agent', () => {
     await using agent = await site.agent();
     await until(() => site.active() === 'version 1\n');
     const second = await runWritProcess(['agent', '--config', dir.join('agent.yaml')]);
-    assert.equal(second.exitCode, 6);
+    assert.equal(second.exitCode, 7);
     assert.match(second.stderr, new RegExp(`held by agent \\(pid ${agent.child.pid}\\)`));
     await site.repository.publish(zone(2));
     const pull = await site.writ('pull');

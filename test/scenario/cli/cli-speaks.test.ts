@@ -25,7 +25,10 @@ describe('writ pull without an agent', () => {
     using host = copyHost(installed);
     const run = await host.writ('pull');
     assert.equal(run.exitCode, 0, run.stderr);
-    assert.match(run.stdout, /^ACTIVATED generation 2 \(dns-edge 2, r2\) in [\d.]+ s\n  No worker is configured: nothing to confirm.\n$/);
+    assert.match(
+      run.stdout,
+      /^ACTIVATED generation 2 \(dns-edge 2, r2\) in [\d.]+ s\n {2}No worker is configured: nothing to confirm.\n$/,
+    );
     const steps = run.stderr
       .trimEnd()
       .split('\n')

@@ -57,7 +57,7 @@ describe('writ status --watch', () => {
         outcome: 'active',
         health: 'ok',
         generation: 1,
-        confirmed: true,
+        confirmed: false,
       },
     );
     assert.deepEqual(all.at(-1), {

@@ -166,7 +166,11 @@ describe('a group', () => {
     using none = testHost({ groups: { app: { driver: scriptedDriver({}) } } });
     await none.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     const empty = await none.pull();
-    assert.deepEqual([empty.exitCode, empty.confirmed, empty.problems], [0, false, []], 'min: 0 is a fair use');
+    assert.deepEqual(
+      [empty.exitCode, empty.confirmed, empty.problems],
+      [0, false, []],
+      'min: 0 is a fair use',
+    );
   });
 
   it('is told only when a path that it watches has changed', async () => {

@@ -50,7 +50,7 @@ export const command: CommandDefinition<PauseFlags> = {
         `PAUSED    ${end}`,
         '  What is active stays, and its workers are told of it; new releases wait.',
       ],
-      next: 'writ resume',
+      undo: 'writ resume',
     };
     return withConfig(answer, flags);
   },

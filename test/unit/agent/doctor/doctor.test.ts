@@ -179,7 +179,7 @@ describe('writ doctor', () => {
     rmSync(tree, { recursive: true });
     writeFileSync(tree, 'no directory');
     const findings = await examine(host);
-    assert.match(of(findings, 'workers')[0] ?? '', /^warn ns: nobody is there/);
+    assert.match(of(findings, 'workers')[0] ?? '', /^FAIL ns: nobody is there/);
     assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be looked at/);
   });
 

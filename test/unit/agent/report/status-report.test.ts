@@ -7,9 +7,9 @@ import { readStatusFile, writeStatusFile } from '../../../../src/agent/report/st
 import { type AgentFacts, statusReport } from '../../../../src/agent/report/status-report.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { WritError } from '../../../../src/core/errors.js';
+import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';

@@ -25,6 +25,7 @@ const cases: Readonly<Record<string, CycleResult>> = {
     bundles: [bundleResult('unchanged', { fromSerial: 42 })],
     generation: 18,
     confirmed: false,
+    warnings: [problem('WORKER_UNCONFIRMED', '1 of 1 workers of group ns proved nothing')],
   }),
   'unchanged-empty': (() => {
     const { generation: _none, fromGeneration: _before, ...rest } = cycleResult('unchanged', { bundles: [] });
