@@ -50,9 +50,8 @@ export async function finishActivation(host: Host, story: CycleStory, move: Move
 }
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
-  // Who is gone by now is not waited for, and who has come is told. Who comes by himself may be on his way.
-  const found = groups.filter(({ driver }) => (driver?.mayComeForMs?.() ?? 0) === 0);
-  await readSets(host, { active: from ?? to, groups: found, doubt: 'the-gone' });
+  // Who is gone by now is not waited for, and who has come is told.
+  await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
   return { alive: await aliveWorkers(groups), before, verbOf: verbsTo(host, verbs) };

@@ -12,7 +12,6 @@ import { type Member, readMembers } from './worker-groups.js';
 import {
   groupOf,
   hasAnswered,
-  isPending,
   waiting,
   withSets,
   withWorkers,
@@ -135,8 +134,8 @@ function longestGone(group: string, workers: Ledger['workers']): readonly string
 }
 
 function gone(entry: WorkerLedger, { nowMs, mayCome, mayForget }: Look): WorkerLedger | undefined {
-  // It may live with what it was told before: that it uses nothing, nobody knows yet.
-  if (mayCome && isPending(entry)) return entry;
+  // It may live, and be on its way: that it is gone, nobody knows yet.
+  if (mayCome && entry.goneAtMs === undefined) return entry;
   const { goneAtMs = nowMs } = entry;
   return mayForget && nowMs - goneAtMs > keepGoneMs ? undefined : { ...entry, goneAtMs };
 }

@@ -4,6 +4,7 @@
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
+import { errorCodes } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
 
@@ -31,7 +32,11 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
   degraded: showDegraded,
   rejected: showRejected,
   'rolled-back': showRolledBack,
-  failed: (result) => showStopped(result, 'FAILED', 'writ status'),
+  failed: (result) => {
+    const [first] = result.problems;
+    const isBusy = first !== undefined && errorCodes[first.code].kind === 'busy';
+    return showStopped(result, isBusy ? 'BUSY' : 'FAILED', 'writ status');
+  },
   deferred: (result) => {
     const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
     return showStopped(result, 'DEFERRED', isHeld ? 'writ resume' : 'writ status');
@@ -134,7 +139,7 @@ function showRolledBack(result: CycleResult): Block {
   const refused = withOutcome(result, 'rolled-back');
   const { generation, durationMs } = result;
   const back =
-    generation === undefined ? 'no policy is active, as before' : `generation ${generation} is active again`;
+    generation === undefined ? 'no policy is active, as before,' : `generation ${generation} is active again`;
   const now = result.changed ? activeText(result) : back;
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;

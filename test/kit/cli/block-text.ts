@@ -1,6 +1,11 @@
 // A command's block as a terminal shows it.
 
-export function blockText(block: { readonly lines: readonly string[]; readonly next?: string }): string {
+export function blockText(block: {
+  readonly lines: readonly string[];
+  readonly next?: string;
+  readonly undo?: string;
+}): string {
+  const undo = block.undo === undefined ? [] : [`Undo: ${block.undo}`];
   const next = block.next === undefined ? [] : [`Next: ${block.next}`];
-  return [...block.lines, ...next].map((line) => `${line}\n`).join('');
+  return [...block.lines, ...undo, ...next].map((line) => `${line}\n`).join('');
 }

@@ -226,7 +226,7 @@ table('a host that is not as it should be', [
   {
     name: 'another process holds the lock for longer than anybody waits',
     code: 'LOCK_HELD',
-    exit: 6,
+    exit: 7,
     begins: 'no',
     together: 'yes',
     harm: async ({ paths }) => {

@@ -35,6 +35,7 @@ describe('the catalogue', () => {
       degraded: 4,
       'rolled-back': 5,
       blocked: 6,
+      busy: 7,
       deferred: 8,
     });
   });

@@ -140,7 +140,7 @@ const cases: Readonly<Record<string, CycleResult>> = {
     ],
     problems: [problem('ACTIVATION_BLOCKED', '3 starts behind generation 18 did not reach its end')],
   }),
-  busy: cycleResult('blocked', {
+  busy: cycleResult('failed', {
     bundles: [],
     problems: [problem('LOCK_HELD', 'process 4711 has held /var/lib/writ/lock for 10 s')],
   }),
