@@ -120,7 +120,7 @@ async function runCommand(
   const type = `${command.replace(' ', '-')}.result`;
   const renderer = createRenderer(flags, surroundings, type);
   const signal = listenForSignals(definition.onSignal, renderer, surroundings);
-  const canAsk = flags.input && stdin.isTTY === true && stderr.isTTY === true;
+  const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
     const { answer: announce, redraw } = renderer;

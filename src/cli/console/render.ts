@@ -7,19 +7,13 @@ import { exitCodeOfKind, type WritError } from '../../core/errors.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
+import type { CommonFlags } from './flags.js';
 import { cutToColumns, printable, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;
 
-type ColorChoice = 'auto' | 'always' | 'never';
-
-export interface RenderOptions {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-  readonly color: ColorChoice;
-}
+export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
 export interface Renderer {
   answer(answer: Answer): void;
@@ -253,7 +247,7 @@ function seconds(durationMs: number | undefined): string {
   return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
 }
 
-function painter(choice: ColorChoice, stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
+function painter(choice: CommonFlags['color'], stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
   const isPainted = choice === 'always' || (choice === 'auto' && takesColors(stream, env));
   return isPainted
     ? (style, text) => styleText(style, text, { validateStream: false })

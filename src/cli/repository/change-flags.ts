@@ -1,32 +1,26 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
 // the answers that say what is signed and what waits. Owns no change.
 
-import type { Command } from 'commander';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { SignedRole, SignedVersions } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
-import { durationFlag } from '../console/flag-values.js';
+import { type FlagValues, required } from '../console/flags.js';
 import { shellWord } from '../show/show-repository.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from './signer-flags.js';
+import { passphraseFlags, passphrasesFor } from './passphrase.js';
+import { lockWaitFlag, repositoryFlag } from './repository-flags.js';
+import { externalCommands, signerFlags } from './signer-flags.js';
 
-export interface ChangeFlags extends PassphraseFlags, SignerFlags {
-  readonly dryRun?: boolean;
-  readonly repository: string;
-  readonly keys: string;
-  readonly lockWait: number;
-}
+export const changeFlags = {
+  repository: repositoryFlag,
+  keys: required('--keys <dir>', 'directory with the keys'),
+  lockWait: lockWaitFlag,
+  ...passphraseFlags,
+  ...signerFlags,
+};
 
-/** Adds --repository, --keys, --lock-wait, --passphrase-file and --signer. */
-export function addChangeFlags(command: Command, keys = 'directory with the keys'): Command {
-  command
-    .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-    .requiredOption('--keys <dir>', keys)
-    .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-  return addSignerFlags(addPassphraseFlag(command));
-}
+export type ChangeFlags = FlagValues<typeof changeFlags>;
 
 /**
  * @param holder for whoever finds the lock held, as `withdraw`

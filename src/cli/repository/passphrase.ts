@@ -3,22 +3,21 @@
 // prompts is loaded only when it must.
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import type { PassphraseSource } from '../../publisher/keys/key-directory.js';
 import type { CommandContext } from '../console/command.js';
+import { type FlagValues, optional } from '../console/flags.js';
 
-export interface PassphraseFlags {
-  readonly passphraseFile?: string;
-  readonly passphraseCommand?: string;
-}
+export const passphraseFlags = {
+  passphraseFile: optional('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin'),
+  passphraseCommand: optional(
+    '--passphrase-command <cmd>',
+    'command that writes the passphrase, as of a password manager',
+  ),
+};
 
-export function addPassphraseFlag(command: Command): Command {
-  return command
-    .option('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin')
-    .option('--passphrase-command <cmd>', 'command that writes the passphrase, as of a password manager');
-}
+export type PassphraseFlags = FlagValues<typeof passphraseFlags>;
 
 const maxAttempts = 3;
 
@@ -39,12 +38,6 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
       return typed;
     },
   };
-}
-
-/** Flags of commands that make or lock keys. */
-export interface NewPassphraseFlags extends PassphraseFlags {
-  /** False with --no-passphrase. */
-  readonly passphrase: boolean;
 }
 
 export interface NewPassphrase {

@@ -2,16 +2,18 @@
 import { WritError } from '../../../core/errors.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf } from '../../console/flag-values.js';
+import { type FlagValues, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
+import { configFlag } from '../../host/ask.js';
 import { showDiff } from '../../show/show-diff.js';
 
-interface DiffFlags extends ConfigFlags {
-  readonly server?: boolean;
-  readonly stat?: boolean;
-}
+const flags = {
+  ...configFlag,
+  server: toggle('--server', 'the active generation and the newest releases that the server lists'),
+  stat: toggle('--stat', 'files and sizes, no texts'),
+};
 
-export const command: CommandDefinition<DiffFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: ['writ diff', 'writ diff 17 18 --stat', 'writ diff --server'],
   exitCodes: [
     '0  the same',
@@ -20,13 +22,11 @@ export const command: CommandDefinition<DiffFlags> = {
   ],
   onSignal: 'drain',
   failureExitCode: 2,
-  configure: (command) => {
-    addConfigFlag(command)
-      .argument('[A]', 'a kept generation; without any: the previous one')
-      .argument('[B]', 'the one to compare it with; by default the active one')
-      .option('--server', 'the active generation and the newest releases that the server lists')
-      .option('--stat', 'files and sizes, no texts');
-  },
+  args: [
+    ['[A]', 'a kept generation; without any: the previous one'],
+    ['[B]', 'the one to compare it with; by default the active one'],
+  ],
+  flags,
   run: async ([a, b], flags, { at, version, signal }) => {
     if (flags.server && a !== undefined)
       throw new WritError('USAGE', '--server compares with the active generation; name no other');

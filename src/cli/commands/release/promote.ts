@@ -7,22 +7,25 @@ import {
 } from '../../../publisher/release/promote.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag } from '../../console/flag-values.js';
+import { type FlagValues, required, toggle } from '../../console/flags.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
   changeExitCodes,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
 
-interface PromoteFlags extends ChangeFlags {
-  readonly bundle: string;
-  readonly from: string;
-  readonly to: string;
-}
+const flags = {
+  ...changeFlags,
+  bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
+  from: required('--from <channel>', 'whose release is taken', nameFlag),
+  to: required('--to <channel>', 'who gets it', nameFlag),
+  dryRun: toggle('--dry-run', 'say what would be promoted, and write nothing'),
+};
+type PromoteFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PromoteFlags> = {
   examples: [
@@ -30,13 +33,7 @@ export const command: CommandDefinition<PromoteFlags> = {
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
   ],
   exitCodes: ['0  promoted, nothing new, or signed and waiting for the online keys', ...changeExitCodes],
-  configure: (promote) => {
-    addChangeFlags(promote)
-      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .requiredOption('--from <channel>', 'whose release is taken', nameFlag)
-      .requiredOption('--to <channel>', 'who gets it', nameFlag)
-      .option('--dry-run', 'say what would be promoted, and write nothing');
-  },
+  flags,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'promote');
     const { bundle, from, to } = flags;

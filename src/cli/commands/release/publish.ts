@@ -14,10 +14,10 @@ import {
 import type { SignedRole } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
 import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
@@ -26,12 +26,19 @@ import {
 import { shortDigest } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
-interface PublishFlags extends ChangeFlags {
-  readonly bundle: string;
-  readonly channel: string;
-  readonly revision: string;
-  readonly afterSerial?: number;
-}
+const flags = {
+  ...changeFlags,
+  bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
+  channel: preset('--channel <name>', 'who gets it', 'stable', nameFlag),
+  revision: preset('--revision <text>', 'for people, as a git commit', ''),
+  afterSerial: optional(
+    '--after-serial <n>',
+    'go on above this serial of a lost repository',
+    numberFlag(1, 1e12),
+  ),
+  dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
+};
+type PublishFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PublishFlags> = {
   examples: [
@@ -45,14 +52,8 @@ export const command: CommandDefinition<PublishFlags> = {
     '2  usage, or SOURCE cannot be published',
     '6  another process writes the repository',
   ],
-  configure: (publish) => {
-    addChangeFlags(publish.argument('<source>', 'directory with the policy'))
-      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .option('--channel <name>', 'who gets it', nameFlag, 'stable')
-      .option('--revision <text>', 'for people, as a git commit', '')
-      .option('--after-serial <n>', 'go on above this serial of a lost repository', numberFlag(1, 1e12))
-      .option('--dry-run', 'say what would be published, and write nothing');
-  },
+  args: [['<source>', 'directory with the policy']],
+  flags,
   run: async ([source = ''], flags, context) => {
     const options = publishOptions(source, flags, context);
     if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);

@@ -14,13 +14,22 @@ import {
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag } from '../../console/flag-values.js';
+import { type FlagValues, preset } from '../../console/flags.js';
+import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
 
-interface RepoStatusFlags {
-  readonly repository: string;
-  readonly keys?: string;
-  readonly failWithin: number;
-}
+const monthMs = 30 * 86_400_000;
+const flags = {
+  repository: repositoryFlag,
+  keys: ownRootFlag,
+  failWithin: preset(
+    '--fail-within <duration>',
+    'warn about roles that expire within',
+    monthMs,
+    durationFlag,
+  ),
+};
+type RepoStatusFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<RepoStatusFlags> = {
   examples: ['writ repo status --repository repo', 'writ repo status --repository repo --fail-within 45d -q'],
@@ -29,17 +38,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     '1  a role expires soon, or something waits to be signed',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
-  configure: (status) => {
-    status
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from")
-      .option(
-        '--fail-within <duration>',
-        'warn about roles that expire within',
-        durationFlag,
-        30 * 86_400_000,
-      );
-  },
+  flags,
   run: async (_args, flags, { clock, at }) => {
     const state = stateOrError(flags, at);
     if (isWritError(state)) return invalidAnswer(state);

@@ -14,23 +14,30 @@ import {
 } from '../../../publisher/root/proposal-file.js';
 import { compareRoots } from '../../../publisher/root/root-difference.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { durationFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import { shellWord, shortDigest } from '../../show/show-repository.js';
 
 const maxReleasesShown = 50;
 
-interface CommitFlags extends PassphraseFlags, SignerFlags {
-  readonly repository: string;
-  readonly keys?: string;
-  readonly confirm?: string;
-  readonly leaveUnsigned?: boolean;
-  readonly dryRun?: boolean;
-  readonly lockWait: number;
-}
+const flags = {
+  repository: repositoryFlag,
+  keys: optional('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes'),
+  confirm: optional('--confirm <code>', 'the code that was told by voice'),
+  leaveUnsigned: toggle(
+    '--leave-unsigned',
+    'commit although new keys are not here: hosts wait until they have signed',
+  ),
+  dryRun: toggle('--dry-run', 'say what would happen, and write nothing'),
+  lockWait: lockWaitFlag,
+  ...passphraseFlags,
+  ...signerFlags,
+};
+type CommitFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<CommitFlags> = {
   examples: [
@@ -43,18 +50,8 @@ export const command: CommandDefinition<CommitFlags> = {
     '2  usage, or the change would be a mistake',
     '6  another process writes the repository',
   ],
-  configure: (commit) => {
-    commit
-      .argument('<files...>', 'the signed proposal, or copies of it that people signed side by side')
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes')
-      .option('--confirm <code>', 'the code that was told by voice')
-      .option('--leave-unsigned', 'commit although new keys are not here: hosts wait until they have signed')
-      .option('--dry-run', 'say what would happen, and write nothing')
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-    addPassphraseFlag(commit);
-    addSignerFlags(commit);
-  },
+  args: [['<files...>', 'the signed proposal, or copies of it that people signed side by side']],
+  flags,
   run: async (args, flags, context) => {
     // commander gives the files of a variadic argument as one list.
     const [first = '', ...others] = args.flat() as string[];

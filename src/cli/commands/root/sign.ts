@@ -26,11 +26,12 @@ import { nameIn } from '../../../publisher/root/root-difference.js';
 import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import type { ChangeFlags } from '../../repository/change-flags.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { signRoleAgain } from '../../repository/sign-role.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import {
   controlLines,
   describeProposal,
@@ -42,17 +43,24 @@ import {
 } from '../../show/show-proposal.js';
 import { shellWord } from '../../show/show-repository.js';
 
-interface SignFlags extends PassphraseFlags, SignerFlags {
-  readonly key?: readonly string[];
-  readonly keys?: string;
-  readonly root?: string;
-  readonly repository?: string;
-  readonly merge?: readonly string[];
-  readonly confirm?: string;
-  readonly out?: string;
-  readonly role?: string;
-  readonly dryRun?: boolean;
-}
+const flags = {
+  key: optional('--key <file>', 'your key; may be repeated', repeatedText),
+  keys: optional('--keys <dir>', 'directory with your keys and your copy of the root'),
+  root: optional('--root <file>', 'the root that you trust; root.json beside your key by default'),
+  repository: optional('--repository <dir>', 'where to take the root from when you have no copy'),
+  merge: optional(
+    '--merge <file>',
+    'another copy of the same proposal, for its signatures; may be repeated',
+    repeatedText,
+  ),
+  confirm: optional('--confirm <code>', 'the code that you were told by voice'),
+  role: optional('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life'),
+  out: optional('-o, --out <file>', 'where to write the signed proposal; over FILE by default'),
+  dryRun: toggle('--dry-run', 'show what would be signed; ask nothing, and write nothing'),
+  ...passphraseFlags,
+  ...signerFlags,
+};
+type SignFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<SignFlags> = {
   examples: [
@@ -67,25 +75,8 @@ export const command: CommandDefinition<SignFlags> = {
     '1  the file or its code is not what you were told, or stands on another root; the key cannot be opened',
     '2  usage, or the change would be a mistake',
   ],
-  configure: (sign) => {
-    sign
-      .argument('[file]', 'the proposal that you were mailed')
-      .option('--key <file>', 'your key; may be repeated', repeatedText)
-      .option('--keys <dir>', 'directory with your keys and your copy of the root')
-      .option('--root <file>', 'the root that you trust; root.json beside your key by default')
-      .option('--repository <dir>', 'where to take the root from when you have no copy')
-      .option(
-        '--merge <file>',
-        'another copy of the same proposal, for its signatures; may be repeated',
-        repeatedText,
-      )
-      .option('--confirm <code>', 'the code that you were told by voice')
-      .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')
-      .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default')
-      .option('--dry-run', 'show what would be signed; ask nothing, and write nothing');
-    addPassphraseFlag(sign);
-    addSignerFlags(sign);
-  },
+  args: [['[file]', 'the proposal that you were mailed']],
+  flags,
   run: async ([file], flags, context) => {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined)
