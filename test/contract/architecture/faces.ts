@@ -240,7 +240,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'signer',
     'signer-names',
   ],
-  'publisher/release': ['preview', 'promote', 'publish', 'withdraw'],
+  'publisher/release': ['promote', 'publish', 'withdraw'],
   'publisher/repository': [
     'delegated-files',
     'listing',

@@ -5,14 +5,13 @@ import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
-import { type PreviewResult, previewPublish } from '../../../publisher/release/preview.js';
 import {
-  type PublishOptions,
+  type PreviewResult,
   type PublishResult,
+  previewPublish,
   publishBundle,
 } from '../../../publisher/release/publish.js';
-import type { SignedRole } from '../../../publisher/signing/online-signing.js';
-import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
+import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
 import { nameFlag, numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
@@ -55,25 +54,18 @@ export const command: CommandDefinition<PublishFlags> = {
   args: [['<source>', 'directory with the policy']],
   flags,
   run: async ([source = ''], flags, context) => {
-    const options = publishOptions(source, flags, context);
+    const options = {
+      ...flags,
+      ...changeOptions(flags, context, 'publish'),
+      source: context.at(source),
+      limits: defaultArchiveLimits,
+    };
     if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
     const result = await publishBundle(options);
     narrate(result, context.reporter);
     return answer(result, flags);
   },
 };
-
-function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
-  return {
-    ...changeOptions(flags, context, 'publish'),
-    source: context.at(source),
-    bundle: flags.bundle,
-    channel: flags.channel,
-    revision: flags.revision,
-    ...(flags.afterSerial === undefined ? {} : { afterSerial: flags.afterSerial }),
-    limits: defaultArchiveLimits,
-  };
-}
 
 function narrate(result: PublishResult, reporter: Reporter): void {
   sayDropped(result.tree, reporter);
@@ -83,13 +75,13 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   }
   const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
-  narrateSigned({ ...result, signed: [signedOf(result)] }, reporter);
+  narrateSigned({ ...result, signed: signedOf(result) }, reporter);
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
 
-function signedOf({ role, version }: NewResult): SignedRole {
-  return { role, version };
+function signedOf({ role, version }: NewResult) {
+  return [{ role, version }];
 }
 
 function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
@@ -112,7 +104,7 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
   const name = `${release.bundle} ${release.channel}`;
   if (result.kind === 'nothing-new')
     return nothingNew(`${name} is serial ${release.serial} with this content`, releaseDetails(release));
-  const waits = result.kind === 'waiting' ? { signed: [signedOf(result)] } : {};
+  const waits = result.kind === 'waiting' ? { signed: signedOf(result) } : {};
   const details = { ...newDetails(result), ...waits };
   return changeAnswer(
     result,
@@ -122,9 +114,12 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
 }
 
 function serialText({ release, previous }: NewResult): string {
-  const from = previous === undefined ? '' : `${previous.serial} -> `;
   const revision = release.revision === '' ? '' : ` (${release.revision})`;
-  return `serial ${from}${release.serial}${revision}`;
+  return `serial ${fromText(previous)}${release.serial}${revision}`;
+}
+
+function fromText(previous: ReleaseInfo | undefined): string {
+  return previous === undefined ? '' : `${previous.serial} -> `;
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
@@ -151,19 +146,18 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
     const { serial } = result.release;
     return previewOf('publish', nothingNew(`${name} is serial ${serial} with this content`, { serial }));
   }
-  const { serial, previousSerial, tree, archiveBytes, difference } = result;
-  const from = previousSerial === undefined ? '' : `${previousSerial} -> `;
+  const { release, previous, tree, archiveBytes, difference } = result;
   return previewOf('publish', {
     outcome: 'would-publish',
     details: {
-      serial,
-      previousSerial: previousSerial ?? null,
+      serial: release.serial,
+      previousSerial: previous?.serial ?? null,
       manifestDigest: tree.manifestDigest,
       archiveBytes,
       difference: difference ?? null,
     },
     lines: [
-      `WOULD PUBLISH ${name} serial ${from}${serial}`,
+      `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
     ],
   });
