@@ -13,18 +13,11 @@ import { type ManifestFile, manifestName } from '../../core/release/manifest.js'
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { changedSource, openSourceFile, readBytes, type SourceTree } from './source-tree.js';
 
-export interface PackedBundle {
-  readonly archivePath: string;
-  readonly archiveBytes: number;
-  readonly archiveDigest: Digest;
-}
-
 interface PackOptions {
   /** Where the archive is written; nothing may be there. */
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -33,7 +26,7 @@ interface PackOptions {
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
  *   that hosts hold to (size, ratio); DISK_*
  */
-export async function packBundle(tree: SourceTree, options: PackOptions): Promise<PackedBundle> {
+export async function packBundle(tree: SourceTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
   const descriptor = openArchive(archivePath);
   try {
@@ -48,8 +41,7 @@ export async function packBundle(tree: SourceTree, options: PackOptions): Promis
         writeAll(descriptor, archivePath, chunk);
       }
     };
-    const { signal } = options;
-    await pipeline(tarBlocks(tree), compressor(tree), write, signal === undefined ? {} : { signal });
+    await pipeline(tarBlocks(tree), compressor(tree), write);
     requireRatio(tree, archiveBytes, limits);
     durableFs.flushDescriptor(writeOp, descriptor, archivePath);
     return { archivePath, archiveBytes, archiveDigest: digestFromHex(digest.digest('hex')) as Digest };

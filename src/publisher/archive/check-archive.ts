@@ -18,7 +18,6 @@ interface ArchiveCheck {
   readonly limits: ArchiveLimits;
   /** Digests of archives that were found whole inside already: a second name of one is not unpacked again. */
   readonly unpacked: Set<string>;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -53,7 +52,7 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   return release;
 }
 
-async function requireBytes(archive: string, { path, file, signal }: ArchiveCheck): Promise<void> {
+async function requireBytes(archive: string, { path, file }: ArchiveCheck): Promise<void> {
   const size = sizeOf(archive);
   const facts = { target: path, expected: file.length, actual: size ?? 0 };
   if (size === undefined)
@@ -64,7 +63,6 @@ async function requireBytes(archive: string, { path, file, signal }: ArchiveChec
   }
   const digest = createHash('sha256');
   for await (const chunk of fs.createReadStream(archive)) {
-    if (signal?.aborted) throw new WritError('INTERRUPTED', 'the check was interrupted');
     digest.update(chunk as Buffer);
   }
   const hashes = { expected: file.hashes['sha256'] ?? '', actual: digest.digest('hex') };

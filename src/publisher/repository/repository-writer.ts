@@ -47,7 +47,6 @@ export interface WriterOptions {
   readonly lockWaitMs: number;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -67,7 +66,6 @@ export async function withRepository<T>(
     clock: options.clock,
     durable: options.durableFs,
     code: 'REPOSITORY_LOCKED',
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   try {
     removeLeftovers(layout);

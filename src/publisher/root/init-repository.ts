@@ -40,26 +40,10 @@ export interface InitOptions {
   readonly durableFs: DurableFs;
 }
 
-export interface InitResult {
-  readonly roles: readonly InitRole[];
-  /** Path of the first root, which every host is given. */
-  readonly rootPath: string;
-  /** SHA-256 of the first root in hex; its first 16 digits are compared by voice. */
-  readonly rootDigestHex: string;
-}
-
-export interface InitRole {
-  readonly role: TopLevelRole;
-  readonly keys: number;
-  readonly threshold: number;
-  readonly expiresMs: number;
-  readonly keyFiles: readonly string[];
-  /** Names of who holds them, in the same order. */
-  readonly signers: readonly string[];
-}
+export type InitResult = ReturnType<typeof initRepository>;
 
 /** @throws WritError USAGE, REPOSITORY_EXISTS, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
-export function initRepository(options: InitOptions): InitResult {
+export function initRepository(options: InitOptions) {
   requireThresholdOf(options);
   requireNames(options);
   const layout = layoutOf(options.repository);
@@ -78,9 +62,12 @@ export function initRepository(options: InitOptions): InitResult {
       threshold,
       expiresMs: options.clock.nowMs() + options.lives[role],
       keyFiles: keys.map(({ path }) => path),
+      /** Names of who holds them, in the same order. */
       signers: keys.map(({ name }) => name),
     })),
+    /** Of the first root, which every host is given. */
     rootPath: join(layout.metadata, metadataName('root', 1)),
+    /** Its first 16 digits are compared by voice. */
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
 }

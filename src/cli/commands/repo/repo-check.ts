@@ -19,14 +19,13 @@ export const command: CommandDefinition<RepoCheckFlags> = {
     '2  usage',
   ],
   flags,
-  run: async (_args, flags, { clock, reporter, signal, at }) => {
+  run: async (_args, flags, { clock, reporter, at }) => {
     const { repository, keys } = flags;
     const report = await checkRepository({
       repository: at(repository),
       limits: defaultArchiveLimits,
       clock,
       report: reporter,
-      signal,
       ...(keys === undefined ? {} : { keysDirectory: at(keys) }),
     });
     narrate(report, reporter);

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { defaultLives } from '../../../publisher/repository/metadata-content.js';
-import { type InitResult, type InitRole, initRepository } from '../../../publisher/root/init-repository.js';
+import { type InitResult, initRepository } from '../../../publisher/root/init-repository.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
@@ -109,7 +109,7 @@ function answer(
   };
 }
 
-function keyNames({ keyFiles }: InitRole): string {
+function keyNames({ keyFiles }: InitResult['roles'][number]): string {
   const first = basename(keyFiles[0] ?? '');
   return keyFiles.length === 1 ? first : first.replace('1.key', `1..${keyFiles.length}.key`);
 }
