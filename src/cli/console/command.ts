@@ -57,8 +57,8 @@ export interface CommandContext {
   readonly version: string;
   readonly surroundings: Surroundings;
   readonly env: Surroundings['env'];
-  /** @returns the path to open for one that was typed; people are shown the typed one */
-  at(path: string): string;
+  /** @returns the path to open for one that was typed, if one was; people are shown the typed one */
+  at<Path extends string | undefined>(path: Path): Path;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** False without a terminal and with --no-input: then nothing may be asked. */
@@ -80,7 +80,7 @@ export interface Answer {
   /** The block for people, without its `Next:` line. Control characters in it are shown escaped. */
   readonly lines: readonly string[];
   /** The one line to paste next. */
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 export interface CommandDefinition<Flags extends object = object> {

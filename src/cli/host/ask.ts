@@ -17,7 +17,10 @@ export const configFlag = {
 export type ConfigFlags = FlagValues<typeof configFlag>;
 
 /** @returns the answer with a `Next:` line that names the same configuration, so that it can be pasted */
-export function withConfig<T extends { readonly next?: string }>(answer: T, { config }: ConfigFlags): T {
+export function withConfig<T extends { readonly next?: string | undefined }>(
+  answer: T,
+  { config }: ConfigFlags,
+): T {
   return answer.next === undefined ? answer : { ...answer, next: pasteable(answer.next, config) };
 }
 

@@ -50,7 +50,7 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
     exitCode,
     details: { ...(worst === undefined ? {} : { code: worst.code, hint: worst.hint }), ...details },
     lines,
-    ...(next === undefined ? {} : { next }),
+    next,
   };
 }
 

@@ -46,11 +46,6 @@ export interface NewPassphrase {
   readonly madeUp: boolean;
 }
 
-/** @returns the option of a key that is encrypted; none with --no-passphrase */
-export function secretOf(chosen: NewPassphrase | undefined): { readonly passphrase?: string } {
-  return chosen === undefined ? {} : { passphrase: chosen.passphrase };
-}
-
 export function madeUpLines(title: string, chosen: NewPassphrase | undefined): string[] {
   return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
 }

@@ -58,7 +58,7 @@ function propose(change: Change, flags: ProposeFlags, context: CommandContext): 
     change: { ...noChange, ...change, lives: livesOf(flags) },
     danger: flags.yes ? 'accepted' : 'refused',
     clock,
-    ...(flags.keys === undefined ? {} : { keysDirectory: at(flags.keys) }),
+    keysDirectory: at(flags.keys),
   });
   const path = flags.out ?? `root-${trusted.proposal.root.signed.version}.proposal`;
   const { difference, dangers, tallies } = describeProposal(trusted);

@@ -26,6 +26,12 @@ export function describeProposal({ base, proposal }: TrustedProposal) {
   return { difference: compareRoots(base.signed, next), dangers, tallies };
 }
 
+/** @returns all that a signer has to be shown, but for the dangers */
+export function proposalLines(trusted: TrustedProposal): string[] {
+  const { difference, tallies } = describeProposal(trusted);
+  return [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
+}
+
 /** @returns what changes, one line a role that changes */
 export function differenceLines(difference: RootDifference): string[] {
   const { version, expires, roles, lives, renamed } = difference;
@@ -67,7 +73,7 @@ function thresholdText({ threshold, kept, removed, added }: RoleDifference): str
 }
 
 /** @returns who controls what once the root is committed; new keys are marked */
-export function controlLines({ roles }: RootDifference): string[] {
+function controlLines({ roles }: RootDifference): string[] {
   const rows = roles.map(({ role, kept, added, threshold }) => {
     const names = [...kept.map(keyText), ...added.map((key) => `${keyText(key)} NEW`)];
     return [role, `${threshold.after} of ${names.length}`, names.join(', ')];

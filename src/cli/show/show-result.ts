@@ -10,7 +10,7 @@ import { counted, indented, minuteTime, seconds, truncatedLines } from './show-t
 export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
-  readonly next?: string;
+  readonly next?: string | undefined;
 }
 
 const maxDetailLines = 20;

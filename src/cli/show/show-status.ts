@@ -42,7 +42,6 @@ export function showStatus(given: Bounded<StatusReport>): Block {
   // What is remembered as refused has its own lines.
   const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const report = { ...given, problems };
-  const next = report.problems[0] === undefined ? nextStep(report) : undefined;
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -69,7 +68,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...problemLines(report),
       ...truncatedLines(report),
     ],
-    ...(next === undefined ? {} : { next }),
+    next: report.problems.length === 0 ? nextStep(report) : undefined,
   };
 }
 

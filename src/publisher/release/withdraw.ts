@@ -22,9 +22,9 @@ export interface WithdrawRequest {
   /** At least one. */
   readonly serials: readonly number[];
   /** Where the channel goes; by default the newest release that is not withdrawn. */
-  readonly to?: number;
+  readonly to?: number | undefined;
   /** By default every channel of the bundle. */
-  readonly channel?: string;
+  readonly channel?: string | undefined;
   /** For people; may be empty. */
   readonly reason: string;
 }

@@ -45,7 +45,7 @@ export interface PlanOptions {
    * The committer's keys, also those of roles that the root changes, and copy of the root; without it, the repository's
    * first root is believed.
    */
-  readonly keys?: KeyDirectory;
+  readonly keys?: KeyDirectory | undefined;
   readonly proposal: Proposal;
   readonly clock: Clock;
 }

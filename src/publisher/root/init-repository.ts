@@ -35,7 +35,7 @@ export interface InitOptions {
   readonly spareRootKey: 'required' | 'waived';
   readonly lives: RoleLives;
   /** Absent: the key files are not encrypted. */
-  readonly passphrase?: string;
+  readonly passphrase?: string | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
 }

@@ -43,7 +43,7 @@ export interface Findings {
 export interface CheckOptions {
   readonly repository: string;
   /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
-  readonly keysDirectory?: string;
+  readonly keysDirectory?: string | undefined;
   readonly limits: ArchiveLimits;
   readonly clock: Clock;
   readonly report: { begin(step: string, text?: string): void };

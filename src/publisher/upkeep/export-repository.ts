@@ -30,7 +30,7 @@ export interface ExportOptions {
   /** Where to: new, empty, or an export of this repository. */
   readonly directory: string;
   /** Whose archives are taken: by default those of all. The metadata is always whole. */
-  readonly bundles?: readonly string[];
+  readonly bundles?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;

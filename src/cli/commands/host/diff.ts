@@ -1,5 +1,6 @@
 // `writ diff`: what two generations differ in, or what the server would change. Nothing is activated.
 import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf } from '../../console/flag-values.js';
 import { type FlagValues, toggle } from '../../console/flags.js';
@@ -38,8 +39,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       signal,
       against: flags.server ? 'server' : 'generations',
       texts: flags.stat ? 'no' : 'yes',
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      ...given({ from, to }),
     });
     const same = difference.bundles.length === 0;
     return {

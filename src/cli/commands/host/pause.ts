@@ -1,6 +1,7 @@
 // `writ pause`: nothing is activated until an end, or until `writ resume`; what is active stays and is watched.
 
 import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { durationFlag, reasonFlag, timeFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, required } from '../../console/flags.js';
@@ -32,7 +33,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     if (until !== undefined && forMs !== undefined)
       throw new WritError('USAGE', '--for and --until both say when it ends: only one can hold');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;
-    const wanted = { reason, ...(untilMs === undefined ? {} : { untilMs }) };
+    const wanted = { reason, ...given({ untilMs }) };
     const request = { type: 'pause', by: whoAsks(context.env), ...wanted } as const;
     const { pause } = await askOrAct({ request, flags, context }, only('pause.result'), async (options) =>
       (await agentDoors.withoutAgent()).pauseAlone({ ...options, ...wanted }),

@@ -20,7 +20,7 @@ export const command: CommandDefinition<ConfigFlags> = {
       lines: nothing
         ? ['UNCHANGED nothing was paused, held or blocked']
         : ['RESUMED', ...ended.map((one) => `  ${one.kind} has ended: ${one.what}`)],
-      ...(nothing ? {} : { next: 'writ pull' }),
+      next: nothing ? undefined : 'writ pull',
     };
     return withConfig(answer, flags);
   },

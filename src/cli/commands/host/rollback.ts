@@ -1,5 +1,6 @@
 // `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
 
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf, reasonFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
@@ -28,13 +29,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   args: [['[generation]', 'number of a kept generation; left out: the previous one']],
   flags,
   run: async ([text], flags, context) => {
-    const generation = generationOf(text);
-    const { reason } = flags;
-    const wanted = {
-      ...(generation === undefined ? {} : { generation }),
-      ...(reason === undefined ? {} : { reason }),
-      ...(flags.force === true ? { force: true } : {}),
-    };
+    const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });
     const request = { type: 'rollback', by: whoAsks(context.env), ...wanted } as const;
     const result = await askForCycle({ request, flags, context }, async (options) =>
       (await agentDoors.withoutAgent()).rollbackAlone({ ...options, ...wanted }),

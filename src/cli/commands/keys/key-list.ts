@@ -17,8 +17,7 @@ export const command: CommandDefinition<KeyListFlags> = {
   exitCodes: ['0  listed', '1  the directory or the repository cannot be read', '2  usage'],
   flags,
   run: async (_args, flags, { reporter, at }) => {
-    const repository = flags.repository === undefined ? undefined : at(flags.repository);
-    const description = describeKeys(at(flags.keys), repository);
+    const description = describeKeys(at(flags.keys), at(flags.repository));
     for (const file of description.unreadable) reporter.warn(`${file} cannot be read`);
     return answer(description, flags);
   },

@@ -12,7 +12,6 @@ import {
   type NewPassphrase,
   newPassphrase,
   passphraseFlags,
-  secretOf,
 } from '../../repository/passphrase.js';
 import { shellWord } from '../../show/show-repository.js';
 
@@ -36,7 +35,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
       path: context.at(path),
       name,
       durableFs: createDurableFs(),
-      ...secretOf(chosen),
+      passphrase: chosen?.passphrase,
     });
     return answer({ path, name, keyId: signer.keyId }, chosen);
   },

@@ -11,7 +11,6 @@ import {
   newPassphrase,
   passphraseFlags,
   passphrasesFor,
-  secretOf,
 } from '../../repository/passphrase.js';
 
 const flags = {
@@ -40,8 +39,14 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
       throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));
     const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
-    const named = file.name === undefined ? {} : { name: file.name };
-    replaceKeyFile({ path: file.path, seed, durableFs: createDurableFs(), ...secretOf(chosen), ...named });
+    const { path: opened, name } = file;
+    replaceKeyFile({
+      path: opened,
+      seed,
+      name,
+      durableFs: createDurableFs(),
+      passphrase: chosen?.passphrase,
+    });
     return answer(path, chosen);
   },
 };

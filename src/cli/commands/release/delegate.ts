@@ -85,16 +85,8 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
     if (given) throw new WritError('USAGE', '--remove takes no paths, keys, threshold or life');
     return { role, handOver };
   }
-  return {
-    role,
-    handOver,
-    change: {
-      ...(paths === undefined ? {} : { paths }),
-      ...(key === undefined ? {} : { keys: key.map((path) => readPublicKey(at(path))) }),
-      ...(threshold === undefined ? {} : { threshold }),
-      ...(life === undefined ? {} : { lifeMs: life }),
-    },
-  };
+  const keys = key?.map((path) => readPublicKey(at(path)));
+  return { role, handOver, change: { paths, keys, threshold, lifeMs: life } };
 }
 
 function planLines({ role, kind, before, after, names, moved }: DelegationPlan): string[] {
@@ -147,12 +139,11 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
   ];
   const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);
   const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
-  const next = waitsForRole ? signLine(plan, role, flags) : refresh;
   return {
     ...change,
     outcome,
     lines: [`${outcome.toUpperCase()} ${role}${waiting}`, ...lines],
-    ...(next === undefined ? {} : { next }),
+    next: waitsForRole ? signLine(plan, role, flags) : refresh,
   };
 }
 

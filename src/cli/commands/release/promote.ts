@@ -36,9 +36,8 @@ export const command: CommandDefinition<PromoteFlags> = {
   flags,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'promote');
-    const { bundle, from, to } = flags;
-    if (flags.dryRun) return previewAnswer(previewPromotion({ bundle, from, to }, options), flags);
-    const result = await promoteRelease({ bundle, from, to }, options);
+    if (flags.dryRun) return previewAnswer(previewPromotion(flags, options), flags);
+    const result = await promoteRelease(flags, options);
     if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
     return answer(result, flags);
   },

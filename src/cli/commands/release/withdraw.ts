@@ -2,7 +2,6 @@
 import {
   type ChannelMove,
   previewWithdrawal,
-  type WithdrawRequest,
   type WithdrawResult,
   withdrawRelease,
 } from '../../../publisher/release/withdraw.js';
@@ -45,24 +44,13 @@ export const command: CommandDefinition<WithdrawFlags> = {
   flags,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'withdraw');
-    const request = requestOf(flags);
+    const request = { ...flags, serials: serialsOf(flags) };
     if (flags.dryRun) return previewAnswer(previewWithdrawal(request, options), flags);
     const result = await withdrawRelease(request, options);
     if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
 };
-
-function requestOf(flags: WithdrawFlags): WithdrawRequest {
-  const { bundle, to, channel, reason } = flags;
-  return {
-    bundle,
-    serials: serialsOf(flags),
-    reason,
-    ...(to === undefined ? {} : { to }),
-    ...(channel === undefined ? {} : { channel }),
-  };
-}
 
 function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   const name = nameOf(flags);

@@ -20,13 +20,12 @@ export const command: CommandDefinition<RepoCheckFlags> = {
   ],
   flags,
   run: async (_args, flags, { clock, reporter, at }) => {
-    const { repository, keys } = flags;
     const report = await checkRepository({
-      repository: at(repository),
+      repository: at(flags.repository),
+      keysDirectory: at(flags.keys),
       limits: defaultArchiveLimits,
       clock,
       report: reporter,
-      ...(keys === undefined ? {} : { keysDirectory: at(keys) }),
     });
     narrate(report, reporter);
     for (const note of report.notes) reporter.warn(note);

@@ -43,7 +43,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       durableFs: createDurableFs(),
       lockWaitMs: flags.lockWait,
       report: reporter,
-      ...(flags.bundle === undefined ? {} : { bundles: flags.bundle }),
+      bundles: flags.bundle,
     });
     const { releases, copied } = result;
     reporter.finish(

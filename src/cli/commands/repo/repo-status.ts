@@ -53,7 +53,7 @@ function stateOrError(
   at: CommandContext['at'],
 ): RepositoryState | WritError {
   try {
-    return readRepositoryState(layoutOf(at(repository)), keys === undefined ? undefined : at(keys));
+    return readRepositoryState(layoutOf(at(repository)), at(keys));
   } catch (error) {
     if (isWritError(error) && error.code === 'REPOSITORY_INVALID') return error;
     throw error;
@@ -71,9 +71,7 @@ function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
 
 const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
 
-function verdictOf({ condition }: RoleReport): 'ok' | 'warn' | 'FAIL' {
-  return verdicts[condition];
-}
+const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
 
 function answer(
   state: RepositoryState,
@@ -86,7 +84,6 @@ function answer(
   const waiting = isWaiting(state);
   const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
-  const next = nextLine(worst, waiting, flags);
   return {
     outcome,
     exitCode,
@@ -105,7 +102,7 @@ function answer(
       ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
       ...releaseLines(state),
     ],
-    ...(next === undefined ? {} : { next }),
+    next: nextLine(worst, waiting, flags),
   };
 }
 
@@ -196,7 +193,7 @@ function details(
     roles: roles.map(({ expiresMs, ...row }) => {
       const expires = expiresMs === undefined ? null : new Date(expiresMs).toISOString();
       const leftMs = expiresMs === undefined ? null : expiresMs - nowMs;
-      return { ...row, expires, leftMs, verdict: verdictOf({ ...row }) };
+      return { ...row, expires, leftMs, verdict: verdictOf(row) };
     }),
     keys: Object.values(root.signed.keys).map((key) => ({ keyId: keyId(key), ...key })),
     releases: liveReleasesOf(state).map(({ path, role, release }) => {

@@ -11,7 +11,6 @@ import {
   type NewPassphrase,
   newPassphrase,
   passphraseFlags,
-  secretOf,
 } from '../../repository/passphrase.js';
 import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
 
@@ -60,7 +59,7 @@ export const command: CommandDefinition<InitFlags> = {
         snapshot: flags.snapshotLife,
         timestamp: flags.timestampLife,
       },
-      ...secretOf(chosen),
+      passphrase: chosen?.passphrase,
       clock: context.clock,
       durableFs: createDurableFs(),
     });

@@ -3,6 +3,7 @@
 import { WritError } from '../../../core/errors.js';
 import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
@@ -57,17 +58,14 @@ export const command: CommandDefinition<CommitFlags> = {
     const [first = '', ...others] = args.flat() as string[];
     const read = (file: string): Proposal => readProposal(context.at(file));
     const proposal = mergeProposals([read(first), ...others.map(read)]);
-    const options = {
-      proposal,
-      repository: context.at(flags.repository),
-      clock: context.clock,
-      ...keysOf(flags, context),
-    };
+    const { clock } = context;
+    const keys = keysOf(flags, context);
+    const options = { proposal, repository: context.at(flags.repository), clock, keys };
     const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
     const plan = planCommit(options);
     if (flags.dryRun) return preview(plan);
     requireCommittable(plan, unsignedRoles);
-    show(plan, context);
+    for (const line of planLines(plan)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
     const result = await commitRoot({ ...options, unsignedRoles, durableFs, lockWaitMs: flags.lockWait });
@@ -75,17 +73,13 @@ export const command: CommandDefinition<CommitFlags> = {
   },
 };
 
-function keysOf(flags: CommitFlags, context: CommandContext) {
+function keysOf(flags: CommitFlags, context: CommandContext): KeyDirectory | undefined {
   if (flags.keys === undefined) {
-    if (flags.signer === undefined) return {};
+    if (flags.signer === undefined) return undefined;
     throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
   }
   const external = externalCommands(flags, context, (role) => role !== 'root');
-  return { keys: { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external } };
-}
-
-function show(plan: CommitPlan, { reporter }: CommandContext): void {
-  for (const line of planLines(plan)) reporter.note(line);
+  return { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
 }
 
 function planLines(plan: CommitPlan): string[] {
@@ -147,7 +141,6 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
     removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
   );
   const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
-  const next = nextOf(result, flags, file);
   const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
   return {
     outcome: kind,
@@ -162,7 +155,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
         : [`  ${expired} has expired: hosts take nothing new until it is signed`]),
       ...(gone.length > 0 ? [`Destroy what is left of the old keys: ${gone.join(', ')}.`] : []),
     ],
-    ...(next === undefined ? {} : { next }),
+    next: nextOf(result, flags, file),
   };
 }
 

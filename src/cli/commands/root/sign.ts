@@ -33,12 +33,10 @@ import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js'
 import { signRoleAgain } from '../../repository/sign-role.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import {
-  controlLines,
   describeProposal,
-  differenceLines,
   missingText,
-  needText,
   proposalDetails,
+  proposalLines,
   tallyText,
 } from '../../show/show-proposal.js';
 import { shellWord } from '../../show/show-repository.js';
@@ -87,12 +85,7 @@ export const command: CommandDefinition<SignFlags> = {
     const { at } = context;
     const read = (path: string): Proposal => readProposal(at(path));
     const received = mergeProposals([read(file), ...(flags.merge ?? []).map(read)]);
-    const { root, repository } = flags;
-    const anchor = findAnchor({
-      ...hand,
-      ...(root === undefined ? {} : { root: at(root) }),
-      ...(repository === undefined ? {} : { repository: at(repository) }),
-    });
+    const anchor = findAnchor(hand, { root: at(flags.root), repository: at(flags.repository) });
     const trusted = { proposal: received, base: trustBase(received, anchor) };
     const next = received.root.signed;
     requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
@@ -121,7 +114,7 @@ function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
 function handOf(flags: SignFlags, context: CommandContext): SigningHand {
   return {
     keyFiles: (flags.key ?? []).map(context.at),
-    ...(flags.keys === undefined ? {} : { keysDirectory: context.at(flags.keys) }),
+    keysDirectory: context.at(flags.keys),
     external: externalCommands(flags, context, () => true),
     passphrases: passphrasesFor(flags, context),
   };
@@ -142,9 +135,7 @@ function preview(trusted: TrustedProposal, file: string): Answer {
     },
     lines: [
       `WOULD SIGN ${file}, which changes who controls every host:`,
-      ...differenceLines(difference),
-      ...controlLines(difference),
-      `  ${needText(tallies)}`,
+      ...proposalLines(trusted),
       ...dangers.map((danger) => `  DANGER ${danger}`),
       'Nothing was written',
     ],
@@ -153,11 +144,9 @@ function preview(trusted: TrustedProposal, file: string): Answer {
 
 /** On stderr, before anything is asked: nobody signs what they have not been shown. */
 function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
-  const { difference, dangers, tallies } = describeProposal(trusted);
   reporter.warn('You are about to change who controls every host:');
-  const lines = [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
-  for (const line of lines) reporter.note(line);
-  for (const danger of dangers) reporter.warn(danger);
+  for (const line of proposalLines(trusted)) reporter.note(line);
+  for (const danger of describeProposal(trusted).dangers) reporter.warn(danger);
 }
 
 interface SignedProposal {
