@@ -3,7 +3,7 @@
 
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import type { SignedRole, SignedVersions } from '../../publisher/signing/online-signing.js';
+import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { type FlagValues, required } from '../console/flags.js';
@@ -51,21 +51,17 @@ export const changeExitCodes: readonly string[] = [
   '6  another process writes the repository',
 ];
 
-export interface Signed {
-  readonly signed: readonly SignedRole[];
-  /** When everything went live. */
-  readonly versions?: SignedVersions;
-  /** When it waits for these roles. */
-  readonly missing?: readonly OnlineRole[];
-}
-
 /** Ends the step `sign`, and `verify` where it went that far. */
-export function narrateSigned({ signed, versions, missing }: Signed, reporter: Reporter): void {
-  const own = signed.map(({ role, version }) => `${role} v${version}`);
-  if (versions === undefined) {
-    reporter.finish('sign', `${own.join(', ')}; no keys for ${(missing ?? []).join(', ')}`);
+export function narrateSigned(
+  result: SignedChange<{ readonly signed: readonly SignedRole[] }>,
+  reporter: Reporter,
+): void {
+  const own = result.signed.map(({ role, version }) => `${role} v${version}`);
+  if (result.kind === 'waiting') {
+    reporter.finish('sign', `${own.join(', ')}; no keys for ${result.missing.join(', ')}`);
     return;
   }
+  const { versions } = result;
   const online = [`snapshot v${versions.snapshot}`, `timestamp v${versions.timestamp}`];
   reporter.finish('sign', [...own, ...online].join(', '));
   reporter.finish('verify', 'with our own client, from the first root');

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { isSystemError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import type { PassphraseSource } from '../../publisher/keys/key-directory.js';
 import type { CommandContext } from '../console/command.js';
@@ -29,8 +30,8 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   return {
     ask: async (path, attempt) => {
       asked ??= givenPassphrase(flags, context);
-      const given = await asked;
-      if (given !== undefined) return attempt === 1 ? given : undefined;
+      const passphrase = await asked;
+      if (passphrase !== undefined) return attempt === 1 ? passphrase : undefined;
       if (attempt === 1 && typed !== undefined) return typed;
       if (!context.canAsk || attempt > maxAttempts) return undefined;
       const again = attempt > 1 ? 'That was not it. ' : '';
@@ -60,8 +61,8 @@ export async function newPassphrase(
   context: CommandContext,
   what = 'the new keys',
 ): Promise<NewPassphrase> {
-  const given = await givenPassphrase(flags, context);
-  if (given !== undefined) return { passphrase: given, madeUp: false };
+  const passphrase = await givenPassphrase(flags, context);
+  if (passphrase !== undefined) return { passphrase, madeUp: false };
   if (!context.canAsk) {
     throw new WritError('PASSPHRASE_NEEDED', `a passphrase is needed for ${what}, and nobody can be asked`, {
       hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
@@ -93,11 +94,10 @@ async function passphraseOf(
   command: string,
   { env, signal, surroundings: { directory } }: CommandContext,
 ): Promise<string> {
-  const given = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const result = await runCommand({
     argv: ['/bin/sh', '-c', command],
-    env: Object.fromEntries(given),
-    ...(directory === undefined ? {} : { cwd: directory }),
+    env: given(env) as Record<string, string>,
+    ...given({ cwd: directory }),
     timeoutMs: passphraseCommandMs,
     maxOutputBytes: maxPassphraseBytes + 2,
     signal,

@@ -40,7 +40,7 @@ export function externalCommands(
       serves: only === undefined ? serves : servesOnly,
       env,
       timeoutMs: signerTimeout,
-      ...(directory === undefined ? {} : { directory }),
+      directory,
       onStderr,
       signal,
     };

@@ -10,7 +10,8 @@ import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
-import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { openNewFile } from './archive-bytes.js';
 import { changedSource, openSourceFile, readBytes, type SourceTree } from './source-tree.js';
 
 interface PackOptions {
@@ -28,7 +29,7 @@ interface PackOptions {
  */
 export async function packBundle(tree: SourceTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
-  const descriptor = openArchive(archivePath);
+  const { descriptor, write: writeChunk } = openNewFile(archivePath, writeOp);
   try {
     fs.fchmodSync(descriptor, 0o644);
     const digest = createHash('sha256');
@@ -38,7 +39,7 @@ export async function packBundle(tree: SourceTree, options: PackOptions) {
         archiveBytes += chunk.length;
         if (archiveBytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, archiveBytes);
         digest.update(chunk);
-        writeAll(descriptor, archivePath, chunk);
+        writeChunk(chunk);
       }
     };
     await pipeline(tarBlocks(tree), compressor(tree), write);
@@ -67,22 +68,6 @@ function compressor(tree: SourceTree): BrotliCompress {
 }
 
 const writeOp = 'repo.archive:write';
-
-function openArchive(path: string): number {
-  try {
-    return fs.openSync(path, 'wx', 0o644);
-  } catch (error) {
-    throw diskError(error, { op: writeOp, path });
-  }
-}
-
-function writeAll(descriptor: number, path: string, chunk: Buffer): void {
-  try {
-    for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
-  } catch (error) {
-    throw diskError(error, { op: writeOp, path });
-  }
-}
 
 const blockBytes = 512;
 

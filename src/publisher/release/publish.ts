@@ -5,8 +5,8 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArchiveLimits } from '../../core/limits.js';
-import { type Digest, targetPath } from '../../core/names.js';
-import { diffManifests, type ManifestDifference } from '../../core/release/manifest.js';
+import { targetPath } from '../../core/names.js';
+import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
@@ -23,8 +23,7 @@ import {
 import { entryOf, requireText } from '../repository/metadata-content.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, changeRepository, readSeen, type SignedChange } from '../signing/sign-change.js';
+import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
@@ -39,28 +38,15 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly limits: ArchiveLimits;
 }
 
-export type PublishResult =
-  | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo; readonly tree: SourceTree }
-  | SignedChange<NewRelease>;
-
-/** With the role that lists the path, and its version that does. */
-interface NewRelease extends SignedRole {
-  readonly release: ReleaseInfo;
-  /** The head of the channel before; absent for its first release. */
-  readonly previous: ReleaseInfo | undefined;
-  readonly tree: SourceTree;
-  readonly archiveBytes: number;
-  readonly archiveDigest: Digest;
-  /** Absent for a first release, or when the archive before it cannot be read. */
-  readonly difference: ManifestDifference | undefined;
-}
+export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 
 /**
  * Publishes a directory as the next release of a bundle on a channel.
+ * @returns the release, and the role that lists it with its version
  * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
  *   REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
-export async function publishBundle(given: PublishOptions): Promise<PublishResult> {
+export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
   const { keys, report, clock } = options;
   requireText(options.revision, 'the revision');
@@ -69,7 +55,7 @@ export async function publishBundle(given: PublishOptions): Promise<PublishResul
   const seen = readSeen(options);
   const known = sameRelease(seen, tree, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
-  if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree };
+  if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before) => {
@@ -120,7 +106,7 @@ async function placeArchive(writer: RepositoryWriter, tree: SourceTree, options:
   return { archiveBytes, archiveDigest };
 }
 
-/** @returns the release before, and what becomes different; nothing for a first release */
+/** @returns nothing for a first release; no difference where the archive before it cannot be read */
 async function compareToHead(
   { layout }: RepositoryState,
   head: ListedRelease | undefined,

@@ -118,17 +118,10 @@ function rootName(index: number, names: readonly string[]): string {
   return names[index] ?? `root-${index + 1}`;
 }
 
-interface InitPlan {
-  readonly roles: readonly {
-    readonly role: TopLevelRole;
-    readonly threshold: number;
-    readonly keys: readonly { readonly path: string; readonly name: string }[];
-  }[];
-  /** Of everything that is made beside the keys' directory: keys, public keys, the copy of the root. */
-  readonly paths: readonly string[];
-}
+type InitPlan = ReturnType<typeof planRoles>;
 
-function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions): InitPlan {
+/** @returns the roles, and the paths of all that is made in the keys' directory: keys, public keys, the copy of the root */
+function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions) {
   const key = (file: string, name: string) => ({ path: join(keysDirectory, `${file}.key`), name });
   const ofRoot = Array.from({ length: rootKeys }, (_, index) => {
     return key(`root-${index + 1}`, rootName(index, rootNames));

@@ -138,7 +138,7 @@ function readTeam(
   role: DelegatedRole,
   meta: MetaFile,
 ): ParsedFile<'targets'> {
-  const file = readDelegatedFile(layout, { delegator, role, version: meta.version });
+  const file = readDelegatedFile(layout, delegator, role, meta.version);
   requireDigests(role.name, meta, file.bytes);
   requireVersion(role.name, meta, file.signed.version);
   return file;
