@@ -15,18 +15,7 @@ const jsonSchemaVersion = 1;
 
 export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
-export interface Renderer {
-  answer(answer: Answer): void;
-  redraw(answer: Answer, fields?: readonly string[]): void;
-  /**
-   * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
-   * @returns the exit code
-   */
-  error(error: WritError, exitCode?: number): number;
-  reporter(clock: Clock): Reporter;
-  /** Help and version texts, as they are. */
-  raw(text: string): void;
-}
+export type Renderer = ReturnType<typeof createRenderer>;
 
 type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 type Paint = (style: Style, text: string) => string;
@@ -36,7 +25,7 @@ export function createRenderer(
   options: RenderOptions,
   streams: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>,
   type: string,
-): Renderer {
+) {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout, streams.env);
   const paintErr = painter(options.color, streams.stderr, streams.env);
@@ -50,20 +39,23 @@ export function createRenderer(
   };
   return {
     answer: show,
-    redraw: (answer, fields) => {
+    redraw: (answer: Answer, fields?: readonly string[]): void => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
       if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
       else if (fields !== undefined && options.json) show(answer);
       else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
-    error: (error, exitCode = exitCodeOf(error)) => {
+    /** @param exitCode in place of the one of the error's kind, as 143 after SIGTERM. @returns the exit code */
+    error: (error: WritError, exitCode = exitCodeOf(error)): number => {
       live.clear();
       if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
       else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
       return exitCode;
     },
-    reporter: (clock) => createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
-    raw: (text) => void streams.stdout.write(text),
+    reporter: (clock: Clock) =>
+      createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
+    /** Help and version texts, as they are. */
+    raw: (text: string) => void streams.stdout.write(text),
   };
 }
 

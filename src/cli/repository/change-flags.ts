@@ -4,7 +4,7 @@
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
-import type { ChangeOptions, SignedChange } from '../../publisher/signing/sign-change.js';
+import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { type FlagValues, required } from '../console/flags.js';
 import { shellWord } from '../show/show-repository.js';
@@ -53,9 +53,10 @@ export const changeExitCodes: readonly string[] = [
 
 /** Ends the step `sign`, and `verify` where it went that far. */
 export function narrateSigned(
-  result: SignedChange<{ readonly signed: readonly SignedRole[] }>,
+  result: ChangeResult<{ readonly signed: readonly SignedRole[] }>,
   reporter: Reporter,
 ): void {
+  if (result.kind === 'nothing-new') return;
   const own = result.signed.map(({ role, version }) => `${role} v${version}`);
   if (result.kind === 'waiting') {
     reporter.finish('sign', `${own.join(', ')}; no keys for ${result.missing.join(', ')}`);

@@ -70,7 +70,7 @@ export const command: CommandDefinition<DelegateFlags> = {
       if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
     }
     const result = await delegateRole(request, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    narrateSigned(result, context.reporter);
     return answer(result, role, flags);
   },
 };

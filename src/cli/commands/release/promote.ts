@@ -38,7 +38,7 @@ export const command: CommandDefinition<PromoteFlags> = {
     const options = changeOptions(flags, context, 'promote');
     if (flags.dryRun) return previewAnswer(previewPromotion(flags, options), flags);
     const result = await promoteRelease(flags, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
 };

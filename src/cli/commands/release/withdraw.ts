@@ -47,7 +47,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
     const request = { ...flags, serials: serialsOf(flags) };
     if (flags.dryRun) return previewAnswer(previewWithdrawal(request, options), flags);
     const result = await withdrawRelease(request, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
 };
