@@ -11,19 +11,8 @@ import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
 import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
 
-export type StatusWord =
-  | 'active'
-  | 'degraded'
-  | 'blocked'
-  | 'untrusted'
-  | 'alarm'
-  | 'frozen'
-  | 'stale'
-  | 'empty'
-  | 'stopped';
-
 /** @returns the one word for the state of the host; the worst wins */
-export function statusWord(report: StatusReport): StatusWord {
+export function statusWord(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';

@@ -3,8 +3,7 @@ import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { describeKeys, type KeyDescription } from '../../../publisher/upkeep/describe-keys.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, required } from '../../console/flags.js';
-import { columns } from '../../show/show-repository.js';
-import { counted } from '../../show/show-text.js';
+import { counted, table } from '../../show/show-text.js';
 
 const flags = {
   keys: required('--keys <dir>', 'directory with key files'),
@@ -35,7 +34,7 @@ function answer({ keys, unreadable }: KeyDescription, flags: KeyListFlags): Answ
     details: { directory: flags.keys, keys, unreadable },
     lines: [
       `LISTED ${counted(keys.length, 'key')} in ${flags.keys}`,
-      ...(rows.length > 0 ? columns([titles, ...rows]) : []),
+      ...(rows.length > 0 ? table(titles, rows) : []),
     ],
   };
 }

@@ -18,8 +18,8 @@ import type { RepositorySource } from '../../../trust/sources/source.js';
 import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { columns, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
-import { counted } from '../../show/show-text.js';
+import { fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { counted, table } from '../../show/show-text.js';
 
 const flags = { root: optional('--root <file>', 'root to verify a repository from, as hosts have it') };
 type InspectFlags = FlagValues<typeof flags>;
@@ -72,7 +72,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
       `INTACT ${path}: every file matches the manifest`,
       `  archive   ${archiveDigest}  ${sizeText(archiveBytes)}`,
       `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${sizeText(unpackedBytes)}`,
-      ...columns([['mode', 'size', 'digest', 'path'], ...rows]),
+      ...table(['mode', 'size', 'digest', 'path'], rows),
       ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
       '  An archive says nothing about who made it: the signed targets of its repository do.',
     ],
@@ -153,10 +153,10 @@ function repositoryAnswer(inspected: Inspected): Answer {
     lines: [
       `VERIFIED ${url} ${anchor.kind === 'given' ? 'from the given root' : 'from its own first root only'}`,
       ...trustLines(anchor, rootDigestHex),
-      ...columns([['role', 'version', 'keys', 'need', 'expires', 'left'], ...roleRows]),
+      ...table(['role', 'version', 'keys', 'need', 'expires', 'left'], roleRows),
       ...(releases.length === 0
         ? ['  no bundle is published yet']
-        : columns([['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], ...releaseRows])),
+        : table(['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], releaseRows)),
     ],
   };
 }

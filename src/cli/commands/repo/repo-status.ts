@@ -16,7 +16,8 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
-import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;
 const flags = {
@@ -95,10 +96,10 @@ function answer(
     },
     lines: [
       verdictLine(outcome, worst, waiting, nowMs),
-      ...columns([
+      ...table(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
-        ...roles.map((row) => roleRow(row, nowMs)),
-      ]),
+        roles.map((row) => roleRow(row, nowMs)),
+      ),
       ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
       ...releaseLines(state),
     ],
@@ -180,7 +181,7 @@ function releaseLines(state: RepositoryState): string[] {
       role,
     ];
   });
-  return columns([['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], ...rows]);
+  return table(['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], rows);
 }
 
 function details(

@@ -12,7 +12,8 @@ import {
   newPassphrase,
   passphraseFlags,
 } from '../../repository/passphrase.js';
-import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+import { fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+import { table } from '../../show/show-text.js';
 
 const flags = {
   repository: required('--repository <dir>', 'directory to make the repository in'),
@@ -96,7 +97,7 @@ function answer(
     },
     lines: [
       `CREATED repository ${flags.repository} (TUF 1.0.34, consistent snapshots)`,
-      ...columns([['role', 'keys', 'need', 'expires', '', 'secret', ''], ...rows]),
+      ...table(['role', 'keys', 'need', 'expires', '', 'secret', ''], rows),
       `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
       ...secretLines(chosen),
       warning(flags),

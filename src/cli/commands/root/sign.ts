@@ -149,19 +149,13 @@ function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
   for (const danger of describeProposal(trusted).dangers) reporter.warn(danger);
 }
 
-interface SignedProposal {
-  readonly proposal: Proposal;
-  /** Key ids. */
-  readonly added: readonly string[];
-  readonly already: readonly string[];
-}
-
+/** @returns the proposal as it is now, and the ids of the keys that signed it here, or had before */
 async function signIfWanted(
   trusted: TrustedProposal,
   hand: SigningHand,
   flags: SignFlags,
   context: CommandContext,
-): Promise<SignedProposal> {
+) {
   const hasHand = hand.keyFiles.length + hand.external.length > 0 || hand.keysDirectory !== undefined;
   const mergesOnly = !hasHand && flags.merge !== undefined;
   if (mergesOnly) {
@@ -176,7 +170,9 @@ async function signIfWanted(
   return { proposal, added: added.map(({ keyid }) => keyid), already };
 }
 
-function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
+type SignedProposal = Awaited<ReturnType<typeof signIfWanted>> & TrustedProposal;
+
+function answer(signed: SignedProposal, out: string): Answer {
   const { base, proposal, added, already } = signed;
   const { difference, tallies } = describeProposal(signed);
   const nameOf = (id: string): string => nameIn(base.signed, proposal.root.signed, id);
