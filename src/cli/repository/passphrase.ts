@@ -41,11 +41,8 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   };
 }
 
-export interface NewPassphrase {
-  readonly passphrase: string;
-  /** True when it was made up here: the person must be shown it, once. */
-  readonly madeUp: boolean;
-}
+/** `madeUp` when it was made up here: the person must be shown it, once. */
+export type NewPassphrase = Awaited<ReturnType<typeof newPassphrase>>;
 
 export function madeUpLines(title: string, chosen: NewPassphrase | undefined): string[] {
   return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
@@ -56,11 +53,7 @@ export function madeUpLines(title: string, chosen: NewPassphrase | undefined): s
  * @param what as `the new keys`, for the question
  * @throws WritError PASSPHRASE_NEEDED, INTERRUPTED
  */
-export async function newPassphrase(
-  flags: PassphraseFlags,
-  context: CommandContext,
-  what = 'the new keys',
-): Promise<NewPassphrase> {
+export async function newPassphrase(flags: PassphraseFlags, context: CommandContext, what = 'the new keys') {
   const passphrase = await givenPassphrase(flags, context);
   if (passphrase !== undefined) return { passphrase, madeUp: false };
   if (!context.canAsk) {

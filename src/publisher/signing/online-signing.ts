@@ -57,11 +57,7 @@ export interface SignedRole {
   readonly version: number;
 }
 
-export interface SignedVersions {
-  readonly targets: number;
-  readonly snapshot: number;
-  readonly timestamp: number;
-}
+export type SignedVersions = Awaited<ReturnType<typeof signOnline>>;
 
 export interface OnlineSigningOptions {
   readonly writer: RepositoryWriter;
@@ -76,9 +72,10 @@ export interface OnlineSigningOptions {
 
 /**
  * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
+ * @returns the versions that hosts see now
  * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
  */
-export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
+export async function signOnline(options: OnlineSigningOptions) {
   const { writer, state, signers, roles = onlineRoles, clock, next } = options;
   const { live, targets } = state;
   const nowMs = clock.nowMs();
