@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { systemClock } from '../platform/time/clock.js';
-import type { CommandEntry, Surroundings } from './console/command.js';
+import type { CommandContext, CommandEntry, Surroundings } from './console/command.js';
 import { deniedOr } from './console/denied.js';
 import { type Invocation, parseCommandLine } from './console/program.js';
 import { createRenderer, type Renderer } from './console/render.js';
@@ -120,11 +120,14 @@ async function runCommand(
   const type = `${command.replace(' ', '-')}.result`;
   const renderer = createRenderer(flags, surroundings, type);
   const signal = listenForSignals(definition.onSignal, renderer, surroundings);
-  const canAsk = flags.input && stdin.isTTY === true && stderr.isTTY === true;
+  const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   try {
     const { answer: announce, redraw } = renderer;
-    const at = (path: string): string => (directory === undefined ? path : resolve(directory, path));
+    const at: CommandContext['at'] = (path) => {
+      const whole = directory === undefined || path === undefined ? path : resolve(directory, path);
+      return whole as typeof path;
+    };
     const say = { reporter, announce, redraw };
     const own = { command, version: readVersion(), clock: systemClock };
     const answer = await definition.run(args, flags, {

@@ -16,7 +16,7 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/status/status.js';
-import { judgeWorkers } from '../../core/status/worker-rules.js';
+import { judgeWorkers, standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
@@ -142,7 +142,7 @@ const judges: readonly Judge[] = [
   // The last cycle names the releases that were kept off by it.
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {
-    codes: ['WORKER_UNREACHABLE', 'WORKER_UNCONFIRMED', 'WORKERS_MISSING'],
+    codes: [...standingWorkerCodes],
     judge: ({ host, active }) => (active === undefined ? [] : pendingProblems(host)),
   },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },

@@ -1,8 +1,8 @@
 // What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
 // run time, so that the table of commands costs nothing. How answers look is render's.
-import type { Command } from 'commander';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
+import type { CommonFlags, FlagTable } from './flags.js';
 
 export type StepState = 'ok' | 'warn' | 'FAIL' | 'skip';
 
@@ -57,8 +57,8 @@ export interface CommandContext {
   readonly version: string;
   readonly surroundings: Surroundings;
   readonly env: Surroundings['env'];
-  /** @returns the path to open for one that was typed; people are shown the typed one */
-  at(path: string): string;
+  /** @returns the path to open for one that was typed, if one was; people are shown the typed one */
+  at<Path extends string | undefined>(path: Path): Path;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
   /** False without a terminal and with --no-input: then nothing may be asked. */
@@ -80,9 +80,9 @@ export interface Answer {
   /** The block for people, without its `Next:` line. Control characters in it are shown escaped. */
   readonly lines: readonly string[];
   /** The one line to paste next. */
-  readonly next?: string;
+  readonly next?: string | undefined;
   /** The one line that takes back what was done: nobody pastes it by mistake. */
-  readonly undo?: string;
+  readonly undo?: string | undefined;
 }
 
 export interface CommandDefinition<Flags extends object = object> {
@@ -94,13 +94,19 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly onSignal?: 'drain';
   /** In place of the exit code of the error's kind, where 1 is an answer. */
   readonly failureExitCode?: number;
-  /** Adds arguments and flags; --json, --quiet, --verbose, --color and --no-input are there already. */
-  configure(command: Command): void;
+  /** Positional arguments as commander takes them: `<source>` or `[file]`, a text for the help, and a parser. */
+  readonly args?: readonly (readonly [name: string, text: string, parse?: (text: string) => unknown])[];
+  /** --json, --quiet, --verbose, --color and --no-input are there already. */
+  readonly flags: FlagTable<Flags>;
   /**
    * @param args the positional arguments as commander gives them: a missing optional one is undefined
    * @throws WritError for every failure that has a code; anything else is reported as INTERNAL
    */
-  run(args: readonly (string | undefined)[], flags: Flags, context: CommandContext): Promise<Answer>;
+  run(
+    args: readonly (string | undefined)[],
+    flags: Flags & CommonFlags,
+    context: CommandContext,
+  ): Promise<Answer>;
 }
 
 /** A row of the table of commands: the module is imported only when its command was typed. */

@@ -1,16 +1,10 @@
 // The command line as commander sees it, built from the table of commands. A command's module is imported
 // when its name was typed and not before, so that `writ status` never loads the publisher.
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, type Option } from 'commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
-import type { RenderOptions } from './render.js';
-
-/** Flags that every command has. */
-export interface CommonFlags extends RenderOptions {
-  /** False with --no-input. */
-  readonly input: boolean;
-}
+import { type CommonFlags, commonFlags } from './flags.js';
 
 /** What was typed, understood: a command with its values, or a text to show. */
 export type Invocation =
@@ -114,7 +108,6 @@ function addEntry(program: Command, entry: CommandEntry, found: (invocation: Inv
   parent.hook('preSubcommand', async (_parent, chosen) => {
     if (chosen !== sub) return;
     const { command: definition } = await entry.load();
-    definition.configure(sub);
     completeCommand(sub, definition);
     sub.action(() => {
       const flags = sub.opts<CommonFlags>();
@@ -128,12 +121,12 @@ function groupOf(program: Command, name: string): Command {
 }
 
 function completeCommand(sub: Command, definition: CommandDefinition): void {
-  sub
-    .option('--json', 'print one JSON object on stdout, also on failure')
-    .option('-q, --quiet', 'no narration')
-    .option('-v, --verbose', 'all steps with their times')
-    .addOption(new Option('--color <when>', 'colours').choices(['auto', 'always', 'never']).default('auto'))
-    .option('--no-input', 'never ask; fail with the name of the flag that is missing');
+  for (const [name, text, parse] of definition.args ?? []) {
+    const argument = new Argument(name, text);
+    sub.addArgument(parse === undefined ? argument : argument.argParser(parse));
+  }
+  const options: readonly Option[] = Object.values({ ...definition.flags, ...commonFlags });
+  for (const option of options) sub.addOption(option);
   const examples = definition.examples.map((line) => `  $ ${line}\n`).join('');
   const exitCodes = definition.exitCodes.map((line) => `  ${line}`).join('\n');
   sub.addHelpText('before', `Examples:\n${examples}`);

@@ -5,17 +5,17 @@ import { WritError } from '../../core/errors.js';
 import { isSameCode } from '../../publisher/root/proposal-file.js';
 import type { CommandContext } from './command.js';
 
-export interface YesFlags {
-  readonly yes?: boolean;
-}
-
 /**
  * Anything but y is no.
  * @param question one line without the `[y/N]`
  * @returns false when the person said no
  * @throws WritError USAGE when nobody can be asked; INTERRUPTED
  */
-export async function askYes(question: string, flags: YesFlags, context: CommandContext): Promise<boolean> {
+export async function askYes(
+  question: string,
+  flags: { readonly yes?: boolean | undefined },
+  context: CommandContext,
+): Promise<boolean> {
   if (flags.yes === true) return true;
   if (!context.canAsk) {
     throw new WritError('USAGE', `${question} Nobody can be asked`, {
@@ -36,7 +36,7 @@ const maxAttempts = 3;
  */
 export async function confirmCode(
   code: string,
-  { confirm: given }: { readonly confirm?: string },
+  { confirm: given }: { readonly confirm?: string | undefined },
   context: CommandContext,
 ): Promise<void> {
   if (given !== undefined) {

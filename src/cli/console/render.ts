@@ -9,32 +9,15 @@ import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
+import type { CommonFlags } from './flags.js';
 import { cutToColumns, printable, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;
 
-type ColorChoice = 'auto' | 'always' | 'never';
+export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
-export interface RenderOptions {
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-  readonly color: ColorChoice;
-}
-
-export interface Renderer {
-  answer(answer: Answer): void;
-  redraw(answer: Answer, fields?: readonly string[]): void;
-  /**
-   * @param exitCode in place of the one of the error's kind, as 143 after SIGTERM
-   * @returns the exit code
-   */
-  error(error: WritError, exitCode?: number): number;
-  reporter(clock: Clock): Reporter;
-  /** Help and version texts, as they are. */
-  raw(text: string): void;
-}
+export type Renderer = ReturnType<typeof createRenderer>;
 
 type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
 type Paint = (style: Style, text: string) => string;
@@ -44,7 +27,7 @@ export function createRenderer(
   options: RenderOptions,
   streams: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>,
   type: string,
-): Renderer {
+) {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout, streams.env);
   const paintErr = painter(options.color, streams.stderr, streams.env);
@@ -58,20 +41,23 @@ export function createRenderer(
   };
   return {
     answer: show,
-    redraw: (answer, fields) => {
+    redraw: (answer: Answer, fields?: readonly string[]): void => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
       if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
       else if (fields !== undefined && options.json) show(answer);
       else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
-    error: (error, exitCode = exitCodeOf(error)) => {
+    /** @param exitCode in place of the one of the error's kind, as 143 after SIGTERM. @returns the exit code */
+    error: (error: WritError, exitCode = exitCodeOf(error)): number => {
       live.clear();
       if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
       else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
       return exitCode;
     },
-    reporter: (clock) => createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
-    raw: (text) => void streams.stdout.write(text),
+    reporter: (clock: Clock) =>
+      createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
+    /** Help and version texts, as they are. */
+    raw: (text: string) => void streams.stdout.write(text),
   };
 }
 
@@ -260,7 +246,7 @@ function seconds(durationMs: number | undefined): string {
   return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
 }
 
-function painter(choice: ColorChoice, stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
+function painter(choice: CommonFlags['color'], stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
   const isPainted = choice === 'always' || (choice === 'auto' && takesColors(stream, env));
   return isPainted
     ? (style, text) => styleText(style, text, { validateStream: false })

@@ -1,34 +1,25 @@
 // How commands talk to the agent: who asks, which socket, how long to wait, and how a command does without it.
 // Owns no words of any command.
 import { userInfo } from 'node:os';
-import type { Command } from 'commander';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
-import type { CommandContext } from '../console/command.js';
+import type { Answer, CommandContext } from '../console/command.js';
+import { type FlagValues, preset } from '../console/flags.js';
 import { agentDoors } from './agent-doors.js';
 
-export interface ConfigFlags {
-  readonly config: string;
-}
+/** WRIT_CONFIG gives it too. */
+export const configFlag = {
+  config: preset('--config <file>', 'configuration of the agent', defaultConfigPath),
+};
 
-/** Adds --config, which WRIT_CONFIG gives too. */
-export function addConfigFlag(command: Command): Command {
-  return command.option('--config <file>', 'configuration of the agent', defaultConfigPath);
-}
+export type ConfigFlags = FlagValues<typeof configFlag>;
 
 /** @returns the answer with a `Next:` line that names the same configuration, so that it can be pasted */
-export function withConfig<T extends { readonly next?: string; readonly undo?: string }>(
-  answer: T,
-  { config }: ConfigFlags,
-): T {
-  const { next, undo } = answer;
-  return {
-    ...answer,
-    ...(next === undefined ? {} : { next: pasteable(next, config) }),
-    ...(undo === undefined ? {} : { undo: pasteable(undo, config) }),
-  };
+export function withConfig<T extends Pick<Answer, 'next' | 'undo'>>(answer: T, { config }: ConfigFlags): T {
+  const paste = (line: string | undefined): string | undefined => line && pasteable(line, config);
+  return { ...answer, next: paste(answer.next), undo: paste(answer.undo) };
 }
 
 /** @returns a command of ours with the configuration that was asked about; other texts as they are */

@@ -6,13 +6,10 @@ import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Answer } from '../console/command.js';
+import type { CommonFlags } from '../console/flags.js';
 import { showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
-import { type aloneOptions, askOrAct, type ConfigFlags, type Question } from './ask.js';
-
-export interface CycleFlags extends ConfigFlags {
-  readonly verbose?: boolean;
-}
+import { type aloneOptions, askOrAct, type Question } from './ask.js';
 
 export interface AloneOptions extends ReturnType<typeof aloneOptions> {
   readonly onEvent: (event: CycleEventLine) => void;
@@ -23,7 +20,7 @@ export interface AloneOptions extends ReturnType<typeof aloneOptions> {
  * @returns the result, or `interrupted` when a signal ended the wait (the agent goes on)
  */
 export async function askForCycle(
-  question: Question & { readonly flags: CycleFlags },
+  question: Question & { readonly flags: CommonFlags },
   alone?: (options: AloneOptions) => Promise<CycleResult>,
 ): Promise<CycleResult | 'interrupted'> {
   const { flags, context } = question;
@@ -53,8 +50,8 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
     exitCode,
     details: { ...(worst === undefined ? {} : { code: worst.code, hint: worst.hint }), ...details },
     lines,
-    ...(next === undefined ? {} : { next }),
-    ...(undo === undefined ? {} : { undo }),
+    next,
+    undo,
   };
 }
 

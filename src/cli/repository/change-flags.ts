@@ -1,32 +1,26 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
 // the answers that say what is signed and what waits. Owns no change.
 
-import type { Command } from 'commander';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import type { SignedRole, SignedVersions } from '../../publisher/signing/online-signing.js';
-import type { ChangeOptions, SignedChange } from '../../publisher/signing/sign-change.js';
+import type { SignedRole } from '../../publisher/signing/online-signing.js';
+import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
-import { durationFlag } from '../console/flag-values.js';
+import { type FlagValues, required } from '../console/flags.js';
 import { shellWord } from '../show/show-repository.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from './passphrase.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from './signer-flags.js';
+import { passphraseFlags, passphrasesFor } from './passphrase.js';
+import { lockWaitFlag, repositoryFlag } from './repository-flags.js';
+import { externalCommands, signerFlags } from './signer-flags.js';
 
-export interface ChangeFlags extends PassphraseFlags, SignerFlags {
-  readonly dryRun?: boolean;
-  readonly repository: string;
-  readonly keys: string;
-  readonly lockWait: number;
-}
+export const changeFlags = {
+  repository: repositoryFlag,
+  keys: required('--keys <dir>', 'directory with the keys'),
+  lockWait: lockWaitFlag,
+  ...passphraseFlags,
+  ...signerFlags,
+};
 
-/** Adds --repository, --keys, --lock-wait, --passphrase-file and --signer. */
-export function addChangeFlags(command: Command, keys = 'directory with the keys'): Command {
-  command
-    .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-    .requiredOption('--keys <dir>', keys)
-    .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-  return addSignerFlags(addPassphraseFlag(command));
-}
+export type ChangeFlags = FlagValues<typeof changeFlags>;
 
 /**
  * @param holder for whoever finds the lock held, as `withdraw`
@@ -57,21 +51,18 @@ export const changeExitCodes: readonly string[] = [
   '6  another process writes the repository',
 ];
 
-export interface Signed {
-  readonly signed: readonly SignedRole[];
-  /** When everything went live. */
-  readonly versions?: SignedVersions;
-  /** When it waits for these roles. */
-  readonly missing?: readonly OnlineRole[];
-}
-
 /** Ends the step `sign`, and `verify` where it went that far. */
-export function narrateSigned({ signed, versions, missing }: Signed, reporter: Reporter): void {
-  const own = signed.map(({ role, version }) => `${role} v${version}`);
-  if (versions === undefined) {
-    reporter.finish('sign', `${own.join(', ')}; no keys for ${(missing ?? []).join(', ')}`);
+export function narrateSigned(
+  result: ChangeResult<{ readonly signed: readonly SignedRole[] }>,
+  reporter: Reporter,
+): void {
+  if (result.kind === 'nothing-new') return;
+  const own = result.signed.map(({ role, version }) => `${role} v${version}`);
+  if (result.kind === 'waiting') {
+    reporter.finish('sign', `${own.join(', ')}; no keys for ${result.missing.join(', ')}`);
     return;
   }
+  const { versions } = result;
   const online = [`snapshot v${versions.snapshot}`, `timestamp v${versions.timestamp}`];
   reporter.finish('sign', [...own, ...online].join(', '));
   reporter.finish('verify', 'with our own client, from the first root');

@@ -3,22 +3,22 @@
 // prompts is loaded only when it must.
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import { isSystemError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import type { PassphraseSource } from '../../publisher/keys/key-directory.js';
 import type { CommandContext } from '../console/command.js';
+import { type FlagValues, optional } from '../console/flags.js';
 
-export interface PassphraseFlags {
-  readonly passphraseFile?: string;
-  readonly passphraseCommand?: string;
-}
+export const passphraseFlags = {
+  passphraseFile: optional('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin'),
+  passphraseCommand: optional(
+    '--passphrase-command <cmd>',
+    'command that writes the passphrase, as of a password manager',
+  ),
+};
 
-export function addPassphraseFlag(command: Command): Command {
-  return command
-    .option('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin')
-    .option('--passphrase-command <cmd>', 'command that writes the passphrase, as of a password manager');
-}
+export type PassphraseFlags = FlagValues<typeof passphraseFlags>;
 
 const maxAttempts = 3;
 
@@ -30,8 +30,8 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   return {
     ask: async (path, attempt) => {
       asked ??= givenPassphrase(flags, context);
-      const given = await asked;
-      if (given !== undefined) return attempt === 1 ? given : undefined;
+      const passphrase = await asked;
+      if (passphrase !== undefined) return attempt === 1 ? passphrase : undefined;
       if (attempt === 1 && typed !== undefined) return typed;
       if (!context.canAsk || attempt > maxAttempts) return undefined;
       const again = attempt > 1 ? 'That was not it. ' : '';
@@ -41,22 +41,8 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
   };
 }
 
-/** Flags of commands that make or lock keys. */
-export interface NewPassphraseFlags extends PassphraseFlags {
-  /** False with --no-passphrase. */
-  readonly passphrase: boolean;
-}
-
-export interface NewPassphrase {
-  readonly passphrase: string;
-  /** True when it was made up here: the person must be shown it, once. */
-  readonly madeUp: boolean;
-}
-
-/** @returns the option of a key that is encrypted; none with --no-passphrase */
-export function secretOf(chosen: NewPassphrase | undefined): { readonly passphrase?: string } {
-  return chosen === undefined ? {} : { passphrase: chosen.passphrase };
-}
+/** `madeUp` when it was made up here: the person must be shown it, once. */
+export type NewPassphrase = Awaited<ReturnType<typeof newPassphrase>>;
 
 export function madeUpLines(title: string, chosen: NewPassphrase | undefined): string[] {
   return chosen?.madeUp ? [`${title}  ${chosen.passphrase}      shown once: write it down`] : [];
@@ -67,13 +53,9 @@ export function madeUpLines(title: string, chosen: NewPassphrase | undefined): s
  * @param what as `the new keys`, for the question
  * @throws WritError PASSPHRASE_NEEDED, INTERRUPTED
  */
-export async function newPassphrase(
-  flags: PassphraseFlags,
-  context: CommandContext,
-  what = 'the new keys',
-): Promise<NewPassphrase> {
-  const given = await givenPassphrase(flags, context);
-  if (given !== undefined) return { passphrase: given, madeUp: false };
+export async function newPassphrase(flags: PassphraseFlags, context: CommandContext, what = 'the new keys') {
+  const passphrase = await givenPassphrase(flags, context);
+  if (passphrase !== undefined) return { passphrase, madeUp: false };
   if (!context.canAsk) {
     throw new WritError('PASSPHRASE_NEEDED', `a passphrase is needed for ${what}, and nobody can be asked`, {
       hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
@@ -105,11 +87,10 @@ async function passphraseOf(
   command: string,
   { env, signal, surroundings: { directory } }: CommandContext,
 ): Promise<string> {
-  const given = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const result = await runCommand({
     argv: ['/bin/sh', '-c', command],
-    env: Object.fromEntries(given),
-    ...(directory === undefined ? {} : { cwd: directory }),
+    env: given(env) as Record<string, string>,
+    ...given({ cwd: directory }),
     timeoutMs: passphraseCommandMs,
     maxOutputBytes: maxPassphraseBytes + 2,
     signal,

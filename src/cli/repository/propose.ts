@@ -1,7 +1,5 @@
 // What the commands that propose a root have in common: their flags, and from a change to the file that is mailed,
 // its code and the people to sign it.
-import type { Command } from 'commander';
-import { Option } from 'commander';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { proposalCode } from '../../publisher/root/proposal-file.js';
@@ -9,75 +7,58 @@ import { proposeRoot, writeNewProposal } from '../../publisher/root/propose-root
 import { noChange, type RootChange } from '../../publisher/root/root-change.js';
 import type { Answer, CommandContext, CommandDefinition } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
+import { type FlagTable, type FlagValues, optional, required, toggle } from '../console/flags.js';
 import { describeProposal, differenceLines, needText, proposalDetails } from '../show/show-proposal.js';
 import { shellWord } from '../show/show-repository.js';
 
-/** As --timestamp-life: milliseconds from signing to expiry. */
-export type LifeFlags = { readonly [Role in TopLevelRole as `${Role}Life`]?: number };
+const life = (role: TopLevelRole) =>
+  optional(`--${role}-life <duration>`, `another time from signing ${role} to its expiry`, durationFlag);
 
-export interface ProposeFlags extends LifeFlags {
-  readonly repository: string;
-  readonly keys?: string;
-  readonly out?: string;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-}
+const proposeFlags = {
+  repository: required('--repository <dir>', 'the repository, or a copy of it'),
+  keys: optional('--keys <dir>', 'directory with your copy of the root, root.json'),
+  out: optional('-o, --out <file>', 'where to write the proposal; root-N.proposal by default'),
+  yes: toggle('-y, --yes', 'accept what is dangerous; the danger is said'),
+  dryRun: toggle('--dry-run', 'say what would be proposed, and write nothing'),
+  rootLife: life('root'),
+  timestampLife: life('timestamp'),
+  snapshotLife: life('snapshot'),
+  targetsLife: life('targets'),
+};
+type ProposeFlags = FlagValues<typeof proposeFlags>;
 
-/** Adds --repository, --keys, --out, --yes, --dry-run and a --ROLE-life for each role. */
-function addProposeFlags(command: Command): void {
-  command
-    .requiredOption('--repository <dir>', 'the repository, or a copy of it')
-    .option('--keys <dir>', 'directory with your copy of the root, root.json')
-    .option('-o, --out <file>', 'where to write the proposal; root-N.proposal by default')
-    .option('-y, --yes', 'accept what is dangerous; the danger is said')
-    .option('--dry-run', 'say what would be proposed, and write nothing');
-  for (const role of topLevelRoles) {
-    const life = new Option(`--${role}-life <duration>`, `another time from signing ${role} to its expiry`);
-    command.addOption(life.argParser(durationFlag));
-  }
-}
+type Change = Partial<Omit<RootChange, 'lives'>>;
 
 /** What is a command's own: its examples, arguments and flags, and the change that they ask for. */
-export interface ProposeCommand<Flags>
-  extends Pick<CommandDefinition<Flags & object>, 'examples' | 'configure'> {
-  change(
-    args: readonly (string | undefined)[],
-    flags: Flags,
-    context: CommandContext,
-  ): Partial<Omit<RootChange, 'lives'>>;
+interface ProposeCommand<Own> extends Pick<CommandDefinition, 'examples' | 'args'> {
+  readonly flags: FlagTable<Own>;
+  change(args: readonly (string | undefined)[], flags: Own, context: CommandContext): Change;
 }
 
 /** @returns the command that proposes a root with this change */
-export function proposeCommand<Flags extends ProposeFlags>(
-  own: ProposeCommand<Flags>,
-): CommandDefinition<Flags> {
+export function proposeCommand<Own extends object>(
+  own: ProposeCommand<Own>,
+): CommandDefinition<Own & ProposeFlags> {
   return {
-    examples: own.examples,
+    ...own,
     exitCodes: [
       '0  the proposal is written',
       '1  the repository does not verify, a key cannot be read, disk failure; nothing is written',
       '2  usage, or the change would be a mistake',
     ],
-    configure: (command) => {
-      own.configure(command);
-      addProposeFlags(command);
-    },
+    flags: { ...own.flags, ...proposeFlags } as FlagTable<Own & ProposeFlags>,
     run: async (args, flags, context) => propose(own.change(args, flags, context), flags, context),
   };
 }
 
-function propose(
-  change: Partial<Omit<RootChange, 'lives'>>,
-  flags: ProposeFlags,
-  context: CommandContext,
-): Answer {
+function propose(change: Change, flags: ProposeFlags, context: CommandContext): Answer {
   const { at, clock, command } = context;
   const trusted = proposeRoot({
     repository: at(flags.repository),
     change: { ...noChange, ...change, lives: livesOf(flags) },
     danger: flags.yes ? 'accepted' : 'refused',
     clock,
-    ...(flags.keys === undefined ? {} : { keysDirectory: at(flags.keys) }),
+    keysDirectory: at(flags.keys),
   });
   const path = flags.out ?? `root-${trusted.proposal.root.signed.version}.proposal`;
   const { difference, dangers, tallies } = describeProposal(trusted);
@@ -107,7 +88,7 @@ function propose(
   };
 }
 
-function livesOf(flags: LifeFlags): RootChange['lives'] {
+function livesOf(flags: ProposeFlags): RootChange['lives'] {
   const lives = topLevelRoles.map((role) => [role, flags[`${role}Life`]] as const);
   return Object.fromEntries(lives.filter(([, lifeMs]) => lifeMs !== undefined));
 }

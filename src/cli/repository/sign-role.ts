@@ -13,7 +13,7 @@ import { type ChangeFlags, changeAnswer, changeOptions, narrateSigned, previewOf
 /** @throws WritError as resignRole */
 export async function signRoleAgain(
   role: string,
-  flags: ChangeFlags,
+  flags: ChangeFlags & { readonly dryRun?: boolean | undefined },
   context: CommandContext,
 ): Promise<Answer> {
   const options = changeOptions(flags, context, 'sign');

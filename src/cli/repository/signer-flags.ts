@@ -1,26 +1,26 @@
 // The flags of external signers: `--signer 'CMD'`, or `--signer 'ROLE=CMD'` for one role, as often as there are
 // signers. What the program says to the person (touch it, enter the PIN) goes to stderr as it comes.
-import { type Command, Option } from 'commander';
 import { defaultSignerTimeoutMs, type ExternalCommand } from '../../publisher/keys/external-signer.js';
 import type { CommandContext } from '../console/command.js';
 import { durationFlag, repeatedText } from '../console/flag-values.js';
+import { type FlagValues, optional, preset } from '../console/flags.js';
 
-export interface SignerFlags {
-  readonly signer?: readonly string[];
-  readonly signerTimeout: number;
-}
+export const signerFlags = {
+  signer: optional(
+    '--signer <[role=]cmd>',
+    'command that signs stdin, as of a device; may be repeated',
+    repeatedText,
+  ),
+  signerTimeout: preset(
+    '--signer-timeout <duration>',
+    'how long a signer may take',
+    defaultSignerTimeoutMs,
+    durationFlag,
+    '5m',
+  ),
+};
 
-/** Adds --signer and --signer-timeout. */
-export function addSignerFlags(command: Command): Command {
-  const timeout = new Option('--signer-timeout <duration>', 'how long a signer may take');
-  return command
-    .option(
-      '--signer <[role=]cmd>',
-      'command that signs stdin, as of a device; may be repeated',
-      repeatedText,
-    )
-    .addOption(timeout.argParser(durationFlag).default(defaultSignerTimeoutMs, '5m'));
-}
+export type SignerFlags = FlagValues<typeof signerFlags>;
 
 /** @param serves roles that a command without ROLE= is asked for */
 export function externalCommands(
@@ -40,7 +40,7 @@ export function externalCommands(
       serves: only === undefined ? serves : servesOnly,
       env,
       timeoutMs: signerTimeout,
-      ...(directory === undefined ? {} : { directory }),
+      directory,
       onStderr,
       signal,
     };

@@ -16,7 +16,8 @@ import {
   type RootDifference,
 } from '../../publisher/root/root-difference.js';
 import { judgeRoot } from '../../publisher/root/root-rules.js';
-import { columns, timeLeft } from './show-repository.js';
+import { timeLeft } from './show-repository.js';
+import { table } from './show-text.js';
 
 /** What a proposal changes, why that may be dangerous, and who has signed it. */
 export function describeProposal({ base, proposal }: TrustedProposal) {
@@ -24,6 +25,12 @@ export function describeProposal({ base, proposal }: TrustedProposal) {
   const { dangers } = judgeRoot(base.signed, next);
   const tallies = tallySignatures({ base, proposal });
   return { difference: compareRoots(base.signed, next), dangers, tallies };
+}
+
+/** @returns all that a signer has to be shown, but for the dangers */
+export function proposalLines(trusted: TrustedProposal): string[] {
+  const { difference, tallies } = describeProposal(trusted);
+  return [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
 }
 
 /** @returns what changes, one line a role that changes */
@@ -36,10 +43,10 @@ export function differenceLines(difference: RootDifference): string[] {
   const rest = lives.length + renamed.length;
   return [
     `  root v${version.before} -> v${version.after}, expires ${expires.slice(0, 10)}`,
-    ...columns([
+    ...table(
       ['', '', ''],
-      ...changed.map((role) => [role.role, keysText(role), thresholdText(role)]),
-    ]).slice(1),
+      changed.map((role) => [role.role, keysText(role), thresholdText(role)]),
+    ).slice(1),
     ...lives.map(
       ({ role, beforeMs, afterMs }) =>
         `  ${role} lives ${timeLeft(afterMs)} in place of ${timeLeft(beforeMs)}`,
@@ -67,12 +74,12 @@ function thresholdText({ threshold, kept, removed, added }: RoleDifference): str
 }
 
 /** @returns who controls what once the root is committed; new keys are marked */
-export function controlLines({ roles }: RootDifference): string[] {
+function controlLines({ roles }: RootDifference): string[] {
   const rows = roles.map(({ role, kept, added, threshold }) => {
     const names = [...kept.map(keyText), ...added.map((key) => `${keyText(key)} NEW`)];
     return [role, `${threshold.after} of ${names.length}`, names.join(', ')];
   });
-  return columns([['after it', 'need', 'who'], ...rows]);
+  return table(['after it', 'need', 'who'], rows);
 }
 
 /** @returns as `needs 2 of 3 old keys and 2 of 3 new keys; has 0 and 0` */

@@ -1,11 +1,5 @@
 // Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
 import { type Digest, digest12 } from '../../core/names.js';
-import { table } from './show-text.js';
-
-/** @param rows the first one is the titles. @returns aligned lines */
-export function columns([titles = [], ...rows]: readonly (readonly string[])[]): string[] {
-  return table(titles, rows);
-}
 
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
 export function shortDigest(digest: Digest): string {

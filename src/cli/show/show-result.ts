@@ -6,14 +6,15 @@ import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
 import { errorCodes } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
+import { workerCodes } from '../../core/status/worker-rules.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
 
 export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
-  readonly next?: string;
+  readonly next?: string | undefined;
   /** The command that takes it back. */
-  readonly undo?: string;
+  readonly undo?: string | undefined;
 }
 
 const maxDetailLines = 20;
@@ -67,13 +68,6 @@ function showActivated(result: CycleResult): Block {
     next: 'writ status',
   };
 }
-
-const workerCodes: ReadonlySet<string> = new Set([
-  'WORKER_UNREACHABLE',
-  'WORKER_REFUSED',
-  'WORKER_UNCONFIRMED',
-  'WORKERS_MISSING',
-]);
 
 /** A host without groups: any group that is not confirmed has something to say. */
 function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult): boolean {

@@ -6,32 +6,14 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
+import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
 import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
 
-export type StatusWord =
-  | 'active'
-  | 'degraded'
-  | 'blocked'
-  | 'untrusted'
-  | 'alarm'
-  | 'frozen'
-  | 'stale'
-  | 'empty'
-  | 'stopped';
-
-/** What the rule of the workers says; a finding that is only a warning is no problem. */
-const workerCodes: ReadonlySet<string> = new Set([
-  'WORKER_UNREACHABLE',
-  'WORKER_REFUSED',
-  'WORKER_UNCONFIRMED',
-  'WORKERS_MISSING',
-]);
-
 /** @returns the one word for the state of the host; the worst wins */
-export function statusWord(report: StatusReport): StatusWord {
+export function statusWord(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';
@@ -42,7 +24,7 @@ export function statusWord(report: StatusReport): StatusWord {
   // Who was missed by the last cycle may have been told since.
   const isMended = report.problems.length === 0;
   const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
-  if (missed || report.problems.some(({ code }) => workerCodes.has(code))) return 'degraded';
+  if (missed || report.problems.some(({ code }) => standingWorkerCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 
@@ -50,7 +32,6 @@ export function showStatus(given: Bounded<StatusReport>): Block {
   // What is remembered as refused has its own lines.
   const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const report = { ...given, problems };
-  const next = report.problems[0] === undefined ? nextStep(report) : {};
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -77,7 +58,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...problemLines(report),
       ...truncatedLines(report),
     ],
-    ...next,
+    ...(report.problems.length === 0 ? nextStep(report) : {}),
   };
 }
 

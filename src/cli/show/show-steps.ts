@@ -3,6 +3,7 @@
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Reporter, StepState } from '../console/command.js';
+import type { CommonFlags } from '../console/flags.js';
 
 const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<
   string,
@@ -13,7 +14,7 @@ const maxNotes = 20;
 /** @returns a listener for the events of one cycle, and for messages that are none */
 export function stepPrinter(
   reporter: Reporter,
-  { verbose }: { readonly verbose?: boolean },
+  { verbose }: Partial<Pick<CommonFlags, 'verbose'>>,
 ): (message: CycleEventLine | ControlAnswer) => void {
   const detail = verbose === true ? 'all' : 'news';
   return (event) => {

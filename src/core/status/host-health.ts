@@ -3,6 +3,7 @@
 import type { ErrorCode } from '../errors.js';
 import { troubleOf } from './freshness.js';
 import type { StatusReport } from './status.js';
+import { workerCodes } from './worker-rules.js';
 
 export type HealthLevel = 'ok' | 'warning' | 'critical';
 
@@ -57,10 +58,7 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',
   // Told by the rule of the workers, with its level.
-  'WORKER_UNREACHABLE',
-  'WORKER_REFUSED',
-  'WORKER_UNCONFIRMED',
-  'WORKERS_MISSING',
+  ...workerCodes,
   'AGENT_STOPPING',
   'INTERRUPTED',
 ]);

@@ -31,11 +31,20 @@ export interface GroupFacts {
 /** `degraded`: a pull ends with 4; `warning`: it ends as well as it did, and says so; both are news of health. */
 export type FindingEffect = 'degraded' | 'warning';
 
+const judgedHere = [
+  'WORKER_UNREACHABLE',
+  'WORKER_UNCONFIRMED',
+  'WORKERS_MISSING',
+] as const satisfies readonly ErrorCode[];
+const codes = [...judgedHere, 'WORKER_REFUSED'] as const satisfies readonly ErrorCode[];
+
+/** The codes of this rule. */
+export const workerCodes: ReadonlySet<ErrorCode> = new Set(codes);
+/** Those that nobody else says: a refusal may also be that of a release which is gone again. */
+export const standingWorkerCodes: ReadonlySet<ErrorCode> = new Set(judgedHere);
+
 export interface WorkerFinding {
-  readonly code: Extract<
-    ErrorCode,
-    'WORKER_UNREACHABLE' | 'WORKER_REFUSED' | 'WORKER_UNCONFIRMED' | 'WORKERS_MISSING'
-  >;
+  readonly code: (typeof codes)[number];
   readonly group: string;
   readonly effect: FindingEffect;
   readonly level: 'critical' | 'warning';

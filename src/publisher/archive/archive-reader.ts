@@ -20,19 +20,13 @@ import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { tarHeader, tarPaddingBytes } from './build-bundle.js';
 
-export interface ArchiveReport {
-  readonly archiveBytes: number;
-  readonly archiveDigest: Digest;
-  readonly manifest: Manifest;
-  readonly manifestDigest: Digest;
-  readonly manifestBytes: number;
-}
+export type ArchiveReport = Awaited<ReturnType<typeof inspectArchive>>;
 
 /**
  * Reads a whole archive: every file against the manifest, and nothing but what the manifest lists.
  * @throws WritError ARCHIVE_MALFORMED, ARCHIVE_LIMIT, MANIFEST_MALFORMED, MANIFEST_MISMATCH
  */
-export async function inspectArchive(path: string, limits: ArchiveLimits): Promise<ArchiveReport> {
+export async function inspectArchive(path: string, limits: ArchiveLimits) {
   const digest = createHash('sha256');
   let archiveBytes = 0;
   const watched = async function* (): AsyncGenerator<Buffer> {

@@ -10,21 +10,15 @@ import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
-import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { openNewFile } from './archive-bytes.js';
 import { changedSource, openSourceFile, readBytes, type SourceTree } from './source-tree.js';
-
-export interface PackedBundle {
-  readonly archivePath: string;
-  readonly archiveBytes: number;
-  readonly archiveDigest: Digest;
-}
 
 interface PackOptions {
   /** Where the archive is written; nothing may be there. */
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -33,9 +27,9 @@ interface PackOptions {
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
  *   that hosts hold to (size, ratio); DISK_*
  */
-export async function packBundle(tree: SourceTree, options: PackOptions): Promise<PackedBundle> {
+export async function packBundle(tree: SourceTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
-  const descriptor = openArchive(archivePath);
+  const { descriptor, write: writeChunk } = openNewFile(archivePath, writeOp);
   try {
     fs.fchmodSync(descriptor, 0o644);
     const digest = createHash('sha256');
@@ -45,11 +39,10 @@ export async function packBundle(tree: SourceTree, options: PackOptions): Promis
         archiveBytes += chunk.length;
         if (archiveBytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, archiveBytes);
         digest.update(chunk);
-        writeAll(descriptor, archivePath, chunk);
+        writeChunk(chunk);
       }
     };
-    const { signal } = options;
-    await pipeline(tarBlocks(tree), compressor(tree), write, signal === undefined ? {} : { signal });
+    await pipeline(tarBlocks(tree), compressor(tree), write);
     requireRatio(tree, archiveBytes, limits);
     durableFs.flushDescriptor(writeOp, descriptor, archivePath);
     return { archivePath, archiveBytes, archiveDigest: digestFromHex(digest.digest('hex')) as Digest };
@@ -75,22 +68,6 @@ function compressor(tree: SourceTree): BrotliCompress {
 }
 
 const writeOp = 'repo.archive:write';
-
-function openArchive(path: string): number {
-  try {
-    return fs.openSync(path, 'wx', 0o644);
-  } catch (error) {
-    throw diskError(error, { op: writeOp, path });
-  }
-}
-
-function writeAll(descriptor: number, path: string, chunk: Buffer): void {
-  try {
-    for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
-  } catch (error) {
-    throw diskError(error, { op: writeOp, path });
-  }
-}
 
 const blockBytes = 512;
 

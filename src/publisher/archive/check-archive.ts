@@ -1,6 +1,5 @@
 // The archive half of `writ repo check`: one listed target: its entry, its bytes under the signed length and digest,
 // then every file in it against the manifest, and the manifest against the signed digest.
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -9,6 +8,7 @@ import { digestFromHex, targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { digestOfFile } from './archive-bytes.js';
 import { inspectArchive } from './archive-reader.js';
 
 interface ArchiveCheck {
@@ -18,7 +18,6 @@ interface ArchiveCheck {
   readonly limits: ArchiveLimits;
   /** Digests of archives that were found whole inside already: a second name of one is not unpacked again. */
   readonly unpacked: Set<string>;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -53,7 +52,7 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   return release;
 }
 
-async function requireBytes(archive: string, { path, file, signal }: ArchiveCheck): Promise<void> {
+async function requireBytes(archive: string, { path, file }: ArchiveCheck): Promise<void> {
   const size = sizeOf(archive);
   const facts = { target: path, expected: file.length, actual: size ?? 0 };
   if (size === undefined)
@@ -62,12 +61,7 @@ async function requireBytes(archive: string, { path, file, signal }: ArchiveChec
     const code = size < file.length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
     throw new WritError(code, `${path}: ${size} bytes, ${file.length} are signed`, { facts });
   }
-  const digest = createHash('sha256');
-  for await (const chunk of fs.createReadStream(archive)) {
-    if (signal?.aborted) throw new WritError('INTERRUPTED', 'the check was interrupted');
-    digest.update(chunk as Buffer);
-  }
-  const hashes = { expected: file.hashes['sha256'] ?? '', actual: digest.digest('hex') };
+  const hashes = { expected: file.hashes['sha256'] ?? '', actual: await digestOfFile(archive) };
   if (hashes.actual === hashes.expected) return;
   throw new WritError('DOWNLOAD_DIGEST', `${path}: the archive has not the signed digest`, {
     facts: { target: path, ...hashes },

@@ -4,7 +4,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
-import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { digestOfFile, openNewFile } from './archive-bytes.js';
 
 export interface CopyOptions {
   readonly from: string;
@@ -36,26 +37,24 @@ export async function copyArchive(options: CopyOptions): Promise<'copied' | 'the
 async function hasDigest(path: string, { length, digestHex }: CopyOptions): Promise<boolean> {
   const status = fs.lstatSync(path, { throwIfNoEntry: false });
   if (status === undefined || !status.isFile() || status.size !== length) return false;
-  const digest = createHash('sha256');
-  for await (const chunk of fs.createReadStream(path)) digest.update(chunk as Buffer);
-  return digest.digest('hex') === digestHex;
+  return (await digestOfFile(path)) === digestHex;
 }
 
 /** @returns the digest in hex */
 async function streamInto(from: string, temporary: string, length: number): Promise<string> {
   const digest = createHash('sha256');
-  const descriptor = disk(temporary, () => fs.openSync(temporary, 'wx', 0o644));
+  const file = openNewFile(temporary, 'export.archive');
   try {
     let bytes = 0;
     for await (const chunk of openArchive(from)) {
       bytes += chunk.length;
       if (bytes > length) throw invalidArchive(from, `it has more than ${length} bytes`);
       digest.update(chunk);
-      disk(temporary, () => writeAll(descriptor, chunk));
+      file.write(chunk);
     }
     return digest.digest('hex');
   } finally {
-    fs.closeSync(descriptor);
+    fs.closeSync(file.descriptor);
   }
 }
 
@@ -65,18 +64,6 @@ async function* openArchive(path: string): AsyncGenerator<Buffer> {
   } catch (error) {
     if (!isSystemError(error)) throw error;
     throw invalidArchive(path, error.code ?? '');
-  }
-}
-
-function writeAll(descriptor: number, chunk: Buffer): void {
-  for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
-}
-
-function disk<T>(path: string, act: () => T): T {
-  try {
-    return act();
-  } catch (error) {
-    throw diskError(error, { op: 'export.archive', path });
   }
 }
 

@@ -7,22 +7,10 @@ import { isSystemError, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex } from '../../core/names.js';
 import { createPathSet, entryRules, judgeEntryPath, type PathSet } from '../../core/release/entry-rules.js';
-import {
-  encodeManifest,
-  type Manifest,
-  type ManifestFile,
-  manifestDigest,
-} from '../../core/release/manifest.js';
+import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
 
 /** SOURCE as it was read: its manifest stands for it from here on. */
-export interface SourceTree {
-  readonly source: string;
-  readonly manifest: Manifest;
-  readonly manifestBytes: Buffer;
-  readonly manifestDigest: Digest;
-  /** Directories without a file in them: an archive has none. */
-  readonly droppedDirectories: readonly string[];
-}
+export type SourceTree = Readonly<ReturnType<typeof readSourceTree>>;
 
 const maxRefusalsSaid = 20;
 
@@ -30,7 +18,7 @@ const maxRefusalsSaid = 20;
  * @param source a directory, or a link to one
  * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts
  */
-export function readSourceTree(source: string, limits: ArchiveLimits): SourceTree {
+export function readSourceTree(source: string, limits: ArchiveLimits) {
   const walk = walkSource(source, limits);
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
   if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
@@ -45,6 +33,7 @@ export function readSourceTree(source: string, limits: ArchiveLimits): SourceTre
     manifest: { files },
     manifestBytes: bytes,
     manifestDigest: manifestDigest(bytes),
+    /** Directories without a file in them: an archive has none. */
     droppedDirectories: walk.emptyDirectories.sort(),
   };
 }

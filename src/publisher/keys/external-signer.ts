@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
@@ -18,7 +19,7 @@ export interface ExternalCommand {
   /** The environment of the person; such programs need HOME, sockets and tokens of theirs. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where it runs; left out: where we do. */
-  readonly directory?: string;
+  readonly directory?: string | undefined;
   /** From start to signature; people have to find and touch a device. */
   readonly timeoutMs: number;
   /** Where the program's words to the person go, as `touch your key`. */
@@ -78,13 +79,11 @@ async function runSigner(
         WRIT_SIGN_ROLE: role,
         WRIT_SIGN_KEYIDS: keys.map(keyId).join(' '),
       },
-      ...(command.directory === undefined ? {} : { cwd: command.directory }),
       input: bytes,
       timeoutMs: command.timeoutMs,
       maxOutputBytes,
       stdoutEncoding: 'latin1',
-      ...(command.onStderr === undefined ? {} : { onStderr: command.onStderr }),
-      ...(command.signal === undefined ? {} : { signal: command.signal }),
+      ...given({ cwd: command.directory, onStderr: command.onStderr, signal: command.signal }),
     });
     return outputOf(result, command);
   } finally {
@@ -94,10 +93,8 @@ async function runSigner(
 }
 
 function inherited(env: ExternalCommand['env']): Record<string, string> {
-  const given = Object.entries(env).flatMap(([name, value]) =>
-    value === undefined || withheld.has(name) ? [] : [[name, value] as const],
-  );
-  return Object.fromEntries(given);
+  const ours = Object.entries(env).filter(([name]) => !withheld.has(name));
+  return given(Object.fromEntries(ours)) as Record<string, string>;
 }
 
 function outputOf(result: CommandResult, command: ExternalCommand): Buffer {

@@ -52,7 +52,7 @@ interface CreateKeyOptions {
   readonly seed: Uint8Array;
   /** Absent: the seed is written in the clear, protected by the mode of the file alone. */
   readonly passphrase?: string | undefined;
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly durableFs: DurableFs;
 }
 

@@ -14,16 +14,11 @@ export interface Signer {
   sign(bytes: Uint8Array): Promise<MetadataSignature>;
 }
 
-/** A key of ours, unlocked. */
-export interface KeySigner extends Signer {
-  readonly keyId: string;
-  readonly key: MetadataKey;
-  /** The same without waiting: nobody has to be asked. */
-  signNow(bytes: Uint8Array): MetadataSignature;
-}
+/** A key of ours, unlocked; `signNow` signs without waiting, for nobody has to be asked. */
+export type KeySigner = ReturnType<typeof createSigner>;
 
 /** @param seed the secret of an Ed25519 key; it stays inside */
-export function createSigner(seed: Uint8Array): KeySigner {
+export function createSigner(seed: Uint8Array) {
   const pair = nacl.sign.keyPair.fromSeed(seed);
   const key = metadataKey(Buffer.from(pair.publicKey).toString('hex'));
   const id = keyId(key);
@@ -31,7 +26,7 @@ export function createSigner(seed: Uint8Array): KeySigner {
     const sig = Buffer.from(nacl.sign.detached(Uint8Array.from(bytes), pair.secretKey)).toString('hex');
     return { keyid: id, sig };
   };
-  return { key, keyId: id, keys: [key], signNow, sign: async (bytes) => signNow(bytes) };
+  return { key, keyId: id, keys: [key], signNow, sign: async (bytes: Uint8Array) => signNow(bytes) };
 }
 
 /** @param publicKey hex. @returns the key as metadata lists it */

@@ -4,10 +4,10 @@ import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import { roleOfPath } from '../repository/listing.js';
-import type { RepositoryState } from '../repository/repository-state.js';
+import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { ArchivePlace } from '../repository/repository-writer.js';
 import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, type ChangeResult, signChange } from '../signing/sign-change.js';
+import { type ChangeOptions, type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 
 export interface TargetsChange<Info> {
@@ -20,44 +20,45 @@ export interface TargetsChange<Info> {
 
 interface ChangedTargets<Info> {
   /** Absent when there was nothing to change, and what waited went live. */
-  readonly info?: Info;
+  readonly info?: Info | undefined;
   readonly signed: readonly SignedRole[];
 }
 
 export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
 
-/** @throws WritError as signChange, and what plan throws */
-export function changeTargets<Info>(
+/**
+ * @param plan asked twice: before a key is opened, and again under the lock; undefined when nothing is to be changed
+ * @throws WritError KEYS_MISSING, as changeRepository, and what plan throws
+ */
+export async function changeTargets<Info>(
   options: ChangeOptions,
   plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
 ): Promise<TargetsResult<Info>> {
-  return signChange<TargetsChange<Info>, ChangedTargets<Info>>(options, {
-    plan,
-    openSigners: async (seen, { entries }) => {
-      const signers = new Map<string, readonly Signer[]>();
-      for (const role of rolesOf(seen, entries)) {
-        signers.set(role, await requireKeysOf(options.keys, holderOfRole(seen, role)));
-      }
-      return signers;
-    },
-    apply: async ({ copies, entries: all, info }, opened, { writer, before }) => {
-      for (const { from, channel } of copies) writer.copyArchive(from, channel);
-      const signed: SignedRole[] = [];
-      let state = before;
-      for (const role of rolesOf(before, all)) {
-        options.report.begin('sign', role);
-        const own = Object.entries(all).filter(([path]) => roleOfPath(before, path) === role);
-        const entries = Object.fromEntries(own);
-        const signers = opened.get(role) ?? [];
-        state = await signRole({ writer, state, role, entries, signers, clock: options.clock });
-        signed.push(signedRole(state, role));
-      }
-      return { state, done: { info, signed } };
-    },
-    unchanged: { signed: [] },
+  const { keys, clock, report } = options;
+  const seen = readSeen(options);
+  const first = plan(seen);
+  // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
+  if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
+  const opened = new Map<string, readonly Signer[]>();
+  for (const role of rolesOf(seen, first?.entries)) {
+    opened.set(role, await requireKeysOf(keys, holderOfRole(seen, role)));
+  }
+  return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before) => {
+    const again = plan(before);
+    const signed: SignedRole[] = [];
+    let state = before;
+    for (const { from, channel } of again?.copies ?? []) writer.copyArchive(from, channel);
+    for (const role of rolesOf(before, again?.entries)) {
+      report.begin('sign', role);
+      const own = Object.entries(again?.entries ?? {}).filter(([path]) => roleOfPath(before, path) === role);
+      const entries = Object.fromEntries(own);
+      state = await signRole({ writer, state, role, entries, signers: opened.get(role) ?? [], clock });
+      signed.push(signedRole(state, role));
+    }
+    return { state, done: { info: again?.info, signed } };
   });
 }
 
-function rolesOf(state: RepositoryState, entries: TargetsChange<unknown>['entries']): ReadonlySet<string> {
+function rolesOf(state: RepositoryState, entries: object = {}): ReadonlySet<string> {
   return new Set(Object.keys(entries).map((path) => roleOfPath(state, path)));
 }

@@ -5,7 +5,7 @@ import { targetPath } from '../../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { findHead, type ListedRelease, unionOf } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { type ChangeOptions, previewChange } from '../signing/sign-change.js';
+import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { placeOf, requireArchive, requireStanding } from './withdraw.js';
 
@@ -31,7 +31,7 @@ export function promoteRelease(request: PromoteRequest, options: ChangeOptions):
 
 /** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
 export function previewPromotion(request: PromoteRequest, options: ChangeOptions): Promotion | undefined {
-  return previewChange(options, (state) => planPromotion(state, request))?.info;
+  return planPromotion(readSeen(options), request)?.info;
 }
 
 function planPromotion(

@@ -1,10 +1,12 @@
 // One publish, from a directory to a release that hosts see: read SOURCE, decide whether it is new, pack, sign
 // targets, sign snapshot and timestamp where their keys are at hand, verify, go live. publishBundle is the whole of
-// it, top to bottom.
-
+// it, top to bottom. For --dry-run the same functions say what it would do, without a key and without a write.
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ArchiveLimits } from '../../core/limits.js';
-import { type Digest, targetPath } from '../../core/names.js';
-import { diffManifests, type ManifestDifference } from '../../core/release/manifest.js';
+import { targetPath } from '../../core/names.js';
+import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
@@ -19,11 +21,9 @@ import {
   unionOf,
 } from '../repository/listing.js';
 import { entryOf, requireText } from '../repository/metadata-content.js';
-import { layoutOf } from '../repository/repository-layout.js';
-import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
-import { findOnlineSigners, type SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, readForChange, type SignedChange, takeLive } from '../signing/sign-change.js';
+import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
+import type { RepositoryWriter } from '../repository/repository-writer.js';
+import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
@@ -34,50 +34,35 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   /** Serials of this bundle to take back with this release, beside those taken back before. */
   readonly withdraw?: readonly number[];
   /** The serial will be above this one, too: hosts know it from a repository that this one replaces. */
-  readonly afterSerial?: number;
+  readonly afterSerial?: number | undefined;
   readonly limits: ArchiveLimits;
 }
 
-export type PublishResult =
-  | { readonly kind: 'nothing-new'; readonly release: ReleaseInfo; readonly tree: SourceTree }
-  | SignedChange<NewRelease>;
-
-/** With the role that lists the path, and its version that does. */
-interface NewRelease extends SignedRole {
-  readonly release: ReleaseInfo;
-  /** The head of the channel before; absent for its first release. */
-  readonly previous?: ReleaseInfo;
-  readonly tree: SourceTree;
-  readonly archiveBytes: number;
-  readonly archiveDigest: Digest;
-  /** Absent for a first release, or when the archive before it cannot be read. */
-  readonly difference?: ManifestDifference;
-}
+export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 
 /**
  * Publishes a directory as the next release of a bundle on a channel.
+ * @returns the release, and the role that lists it with its version
  * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
  *   REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
-export async function publishBundle(given: PublishOptions): Promise<PublishResult> {
+export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
   const { keys, report, clock } = options;
   requireText(options.revision, 'the revision');
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
-  const seen = readRepositoryState(layoutOf(options.repository), keys.path);
+  const seen = readSeen(options);
   const known = sameRelease(seen, tree, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
-  if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree };
+  if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
-  const online = await findOnlineSigners(keys, seen);
-  return withRepository(options, async (writer) => {
-    const before = await readForChange(writer, online, options);
+  return changeRepository(options, seen, async (writer, before) => {
     report.begin('pack', options.source);
     const archive = await placeArchive(writer, tree, options);
     const live = liveReleasesOf(before).find((entry) => entry.path === path);
-    const compared = await compareToHead(live, tree, options);
+    const compared = await compareToHead(before, live, tree, options.limits);
     // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
     const waiting = sameRelease(before, tree, options);
     const release = waiting ?? describeRelease(before, tree, options);
@@ -89,12 +74,12 @@ export async function publishBundle(given: PublishOptions): Promise<PublishResul
       state = await signRole({ writer, state, role, entries, signers, clock });
     }
     const done = { release, ...compared, tree, ...archive, ...signedRole(state, role) };
-    return takeLive({ writer, state, online, options }, done);
+    return { state, done };
   });
 }
 
 /** The head of the channel if it is this very tree, and nothing more is to be withdrawn. */
-export function sameRelease(
+function sameRelease(
   state: RepositoryState,
   tree: SourceTree,
   { bundle, channel, withdraw = [] }: PublishOptions,
@@ -104,11 +89,7 @@ export function sameRelease(
   return withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
 
-export function describeRelease(
-  before: RepositoryState,
-  tree: SourceTree,
-  options: PublishOptions,
-): ReleaseInfo {
+function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
   const { bundle, channel, revision, clock, withdraw } = options;
   const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
   const serial = nextSerial(before, bundle, options.afterSerial);
@@ -125,14 +106,41 @@ async function placeArchive(writer: RepositoryWriter, tree: SourceTree, options:
   return { archiveBytes, archiveDigest };
 }
 
-/** @returns the release before, and what becomes different; nothing for a first release */
-export async function compareToHead(
+/** @returns nothing for a first release; no difference where the archive before it cannot be read */
+async function compareToHead(
+  { layout }: RepositoryState,
   head: ListedRelease | undefined,
   tree: SourceTree,
-  { repository, limits }: PublishOptions,
-): Promise<Pick<NewRelease, 'previous' | 'difference'>> {
-  if (head === undefined) return {};
-  const manifest = await readManifestOf(layoutOf(repository), head.file, head.release, limits);
-  const difference = manifest && { difference: diffManifests(manifest, tree.manifest) };
-  return { previous: head.release, ...difference };
+  limits: ArchiveLimits,
+) {
+  const manifest = head && (await readManifestOf(layout, head.file, head.release, limits));
+  const difference = manifest && diffManifests(manifest, tree.manifest);
+  return { previous: head?.release, difference };
+}
+
+export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
+
+/** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
+export async function previewPublish(options: PublishOptions) {
+  requireText(options.revision, 'the revision');
+  const tree = readSourceTree(options.source, options.limits);
+  const state = readSeen(options);
+  const known = sameRelease(state, tree, options);
+  if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
+  const head = findHead(state, options.bundle, options.channel);
+  const compared = await compareToHead(state, head, tree, options.limits);
+  const release = describeRelease(state, tree, options);
+  const archiveBytes = await packedBytes(tree, options);
+  return { kind: 'would-publish', release, tree, archiveBytes, ...compared } as const;
+}
+
+/** Packs for real: whether hosts would take the archive shows only then. */
+async function packedBytes(tree: SourceTree, { limits, durableFs }: PublishOptions): Promise<number> {
+  const directory = fs.mkdtempSync(join(tmpdir(), 'writ-preview-'));
+  try {
+    const packed = await packBundle(tree, { archivePath: join(directory, 'archive'), limits, durableFs });
+    return packed.archiveBytes;
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
 }

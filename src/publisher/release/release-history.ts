@@ -52,7 +52,7 @@ function readVouched(
 ): ParsedFile<'targets'> | undefined {
   if (role !== 'targets') {
     const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
-    return delegated && readDelegatedFile(layout, { delegator: targets, role: delegated, version });
+    return delegated && readDelegatedFile(layout, targets, delegated, version);
   }
   const path = join(layout.metadata, metadataName(role, version));
   const bytes = readRepositoryFile(path, limits.maxTargetsBytes);

@@ -13,7 +13,7 @@ import { requireText } from '../repository/metadata-content.js';
 import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { ArchivePlace } from '../repository/repository-writer.js';
-import { type ChangeOptions, previewChange } from '../signing/sign-change.js';
+import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { releaseHistory } from './release-history.js';
 
@@ -22,9 +22,9 @@ export interface WithdrawRequest {
   /** At least one. */
   readonly serials: readonly number[];
   /** Where the channel goes; by default the newest release that is not withdrawn. */
-  readonly to?: number;
+  readonly to?: number | undefined;
   /** By default every channel of the bundle. */
-  readonly channel?: string;
+  readonly channel?: string | undefined;
   /** For people; may be empty. */
   readonly reason: string;
 }
@@ -52,8 +52,7 @@ export async function withdrawRelease(
 /** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as it does */
 export function previewWithdrawal(request: WithdrawRequest, options: ChangeOptions): readonly ChannelMove[] {
   requireText(request.reason, 'the reason');
-  const nowMs = options.clock.nowMs();
-  return previewChange(options, (state) => planWithdrawal(state, request, nowMs))?.info ?? [];
+  return planWithdrawal(readSeen(options), request, options.clock.nowMs())?.info ?? [];
 }
 
 function planWithdrawal(

@@ -38,7 +38,7 @@ export function readLiveDelegated(
   const files = new Map<string, ParsedFile<'targets'>>();
   for (const role of delegatedRolesOf(targets)) {
     const named = metaOf(meta, role.name);
-    const file = named && readVouched(layout, { delegator: targets, role, version: named.version });
+    const file = named && readVouched(layout, targets, role, named.version);
     if (named !== undefined && file !== undefined && isNamedBy(named, file)) files.set(role.name, file);
   }
   return files;
@@ -53,8 +53,8 @@ export function findNewestDelegated(
   const delegated = new Map<string, ParsedFile<'targets'>>(readLiveDelegated(layout, meta, targets));
   const ignored: string[] = [];
   for (const role of delegatedRolesOf(targets)) {
-    const live = metaOf(meta, role.name)?.version ?? 0;
-    const read = (version: number) => readVouched(layout, { delegator: targets, role, version });
+    const live = versionIn(meta, role.name);
+    const read = (version: number) => readVouched(layout, targets, role, version);
     const newest = findNewest(layout, role.name, live, read);
     if (newest.file !== undefined) delegated.set(role.name, newest.file);
     ignored.push(...newest.ignored);
@@ -88,19 +88,15 @@ function metaOf(meta: Meta, role: string): MetaFile | undefined {
   return Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
 }
 
-interface WantedFile {
-  readonly delegator: ParsedFile<'targets'>;
-  readonly role: DelegatedRole;
-  readonly version: number;
-}
-
 /**
  * Reads one file of a delegated role under the keys of its delegator.
  * @throws WritError METADATA_MISSING, METADATA_MALFORMED, SIGNATURE_*, DELEGATION_REFUSED
  */
 export function readDelegatedFile(
   layout: RepositoryLayout,
-  { delegator, role, version }: WantedFile,
+  delegator: ParsedFile<'targets'>,
+  role: DelegatedRole,
+  version: number,
 ): ParsedFile<'targets'> {
   const name = metadataName(role.name, version);
   const bytes = readRepositoryFile(join(layout.metadata, name), limits.maxTargetsBytes);
@@ -114,10 +110,15 @@ export function readDelegatedFile(
   return file;
 }
 
-function readVouched(layout: RepositoryLayout, wanted: WantedFile): ParsedFile<'targets'> | undefined {
-  const file = unlessRefused(() => readDelegatedFile(layout, wanted));
+function readVouched(
+  layout: RepositoryLayout,
+  delegator: ParsedFile<'targets'>,
+  role: DelegatedRole,
+  version: number,
+): ParsedFile<'targets'> | undefined {
+  const file = unlessRefused(() => readDelegatedFile(layout, delegator, role, version));
   // A copy of an older file under a newer name is not newer.
-  return file?.signed.version === wanted.version ? file : undefined;
+  return file?.signed.version === version ? file : undefined;
 }
 
 /** Hosts would never ask this role for such paths; a team that signs them has made a mistake, or was robbed. */

@@ -8,23 +8,17 @@ import { roleFileName } from '../../core/tuf/delegations.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 
-export interface RepositoryLayout {
-  readonly directory: string;
-  readonly metadata: string;
-  readonly targets: string;
-  readonly lock: string;
-  /** The one metadata file that changes under its name. */
-  readonly timestamp: string;
-}
+export type RepositoryLayout = Readonly<ReturnType<typeof layoutOf>>;
 
 /** @param directory of the repository; nothing has to be there yet */
-export function layoutOf(directory: string): RepositoryLayout {
+export function layoutOf(directory: string) {
   const metadata = join(directory, 'metadata');
   return {
     directory,
     metadata,
     targets: join(directory, 'targets'),
     lock: join(directory, '.lock'),
+    /** The one metadata file that changes under its name. */
     timestamp: join(metadata, 'timestamp.json'),
   };
 }

@@ -19,20 +19,7 @@ import {
   versionsOnDisk,
 } from './repository-layout.js';
 
-export interface RepositoryWriter {
-  readonly layout: RepositoryLayout;
-  /** Where an archive is packed before its digest is known; on the repository's file system. */
-  temporaryPath(): string;
-  /** Moves a packed and flushed archive to its place. */
-  placeArchive(temporaryPath: string, archive: ArchivePlace): void;
-  /** Gives an archive that is there the name that it has on another channel of its bundle. */
-  copyArchive(from: ArchivePlace, channel: string): void;
-  /** @returns a version above every one that was ever used for this role */
-  nextVersion(role: string, liveVersion: number): number;
-  writeMetadata(role: string, version: number, bytes: Uint8Array): void;
-  /** The one step that clients see. */
-  goLive(timestamp: Uint8Array): void;
-}
+export type RepositoryWriter = ReturnType<typeof createWriter>;
 
 export interface ArchivePlace {
   readonly bundle: string;
@@ -47,7 +34,6 @@ export interface WriterOptions {
   readonly lockWaitMs: number;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -67,7 +53,6 @@ export async function withRepository<T>(
     clock: options.clock,
     durable: options.durableFs,
     code: 'REPOSITORY_LOCKED',
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   try {
     removeLeftovers(layout);
@@ -81,12 +66,14 @@ export async function withRepository<T>(
 export function createWriter(
   layout: RepositoryLayout,
   { durableFs, clock }: Pick<WriterOptions, 'durableFs' | 'clock'>,
-): RepositoryWriter {
+) {
   const temporaryPath = (): string => join(layout.directory, `.writ-tmp-${randomBytes(6).toString('hex')}`);
   return {
     layout,
+    /** Where an archive is packed before its digest is known; on the repository's file system. */
     temporaryPath,
-    placeArchive: (from, { bundle, channel, digest }) => {
+    /** Moves a packed and flushed archive to its place. */
+    placeArchive: (from: string, { bundle, channel, digest }: ArchivePlace): void => {
       const directory = join(layout.targets, bundle);
       if (!fs.existsSync(directory)) {
         durableFs.makeDirectory('repo.bundle-directory', directory, 0o755);
@@ -94,13 +81,16 @@ export function createWriter(
       }
       durableFs.rename('repo.archive', from, join(directory, archiveName(channel, digest)));
     },
-    copyArchive: ({ bundle, channel: from, digest }, channel) => {
+    /** Gives an archive that is there the name that it has on another channel of its bundle. */
+    copyArchive: ({ bundle, channel: from, digest }: ArchivePlace, channel: string): void => {
       const directory = join(layout.targets, bundle);
       const [source, copy] = [from, channel].map((name) => join(directory, archiveName(name, digest)));
       if (source !== undefined && copy !== undefined) durableFs.linkFile('repo.archive-copy', source, copy);
     },
-    nextVersion: (role, liveVersion) => Math.max(liveVersion, ...versionsOnDisk(layout, role).slice(-1)) + 1,
-    writeMetadata: (role, version, bytes) => {
+    /** @returns a version above every one that was ever used for this role */
+    nextVersion: (role: string, liveVersion: number): number =>
+      Math.max(liveVersion, ...versionsOnDisk(layout, role).slice(-1)) + 1,
+    writeMetadata: (role: string, version: number, bytes: Uint8Array): void => {
       const path = join(layout.metadata, metadataName(role, version));
       // A second content under one version is what clients call an attack.
       if (fs.existsSync(path)) {
@@ -108,7 +98,8 @@ export function createWriter(
       }
       durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
     },
-    goLive: (timestamp) => {
+    /** The one step that clients see. */
+    goLive: (timestamp: Uint8Array): void => {
       const temporary = join(layout.metadata, `.writ-tmp-${randomBytes(6).toString('hex')}`);
       try {
         durableFs.createFile('repo.timestamp:write', temporary, timestamp, 0o644);

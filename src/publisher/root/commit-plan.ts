@@ -13,31 +13,10 @@ import {
   readRoots,
 } from '../repository/repository-state.js';
 import { type Proposal, rootDigest, trustBase, wrongBase } from './proposal-file.js';
-import {
-  isComplete,
-  type Tallies,
-  type TrustedProposal,
-  tallySignatures,
-  validSignatures,
-  withSignatures,
-} from './proposal-signatures.js';
+import { isComplete, tallySignatures, validSignatures, withSignatures } from './proposal-signatures.js';
 import { judgeRoot, requireSane } from './root-rules.js';
 
-export interface CommitPlan extends TrustedProposal {
-  /** The next root as it will lie in the repository. */
-  readonly root: ParsedFile<'root'>;
-  readonly tallies: Tallies;
-  /** The repository under the root of now. */
-  readonly state: RepositoryState;
-  /** True when an earlier run has written this very root. */
-  readonly written: boolean;
-  /** Roles that hosts refuse under the next root until its keys sign them, in signing order. */
-  readonly unvouched: readonly LaterRole[];
-  /** Roles that are signed now: those, and what must follow them. */
-  readonly toSign: readonly LaterRole[];
-  /** Roles whose new keys are needed and not here. */
-  readonly missing: readonly LaterRole[];
-}
+export type CommitPlan = ReturnType<typeof planCommit>;
 
 export interface PlanOptions {
   readonly repository: string;
@@ -45,16 +24,18 @@ export interface PlanOptions {
    * The committer's keys, also those of roles that the root changes, and copy of the root; without it, the repository's
    * first root is believed.
    */
-  readonly keys?: KeyDirectory;
+  readonly keys?: KeyDirectory | undefined;
   readonly proposal: Proposal;
   readonly clock: Clock;
 }
 
 /**
+ * @returns the next root as it will lie in the repository, whether an earlier run has written this very one, the
+ *   repository's state under the root of now, and what has to be signed
  * @throws WritError PROPOSAL_BASE, ROOT_CHANGE_REFUSED, SIGNATURE_THRESHOLD when signers are missing, METADATA_EXPIRED,
  *   REPOSITORY_INVALID
  */
-export function planCommit(options: PlanOptions): CommitPlan {
+export function planCommit(options: PlanOptions) {
   const { repository, keys, proposal, clock } = options;
   const layout = layoutOf(repository);
   const fromScratch = readRoots(layout).roots;
@@ -108,11 +89,8 @@ function cascade(role: LaterRole): readonly LaterRole[] {
   return signingOrder.slice(signingOrder.indexOf(role));
 }
 
-function planRoles(
-  state: RepositoryState,
-  root: RootSigned,
-  { keys, clock }: PlanOptions,
-): Pick<CommitPlan, 'unvouched' | 'toSign' | 'missing'> {
+/** @returns roles in signing order */
+function planRoles(state: RepositoryState, root: RootSigned, { keys, clock }: PlanOptions) {
   const { live } = state;
   const files = { targets: state.targets, snapshot: live.snapshot, timestamp: live.timestamp };
   const isVouched = (file: ParsedFile<LaterRole>): boolean => isVouchedByRoot(file, { signed: root });
@@ -126,5 +104,12 @@ function planRoles(
   const along = expired.map((role) => cascade(role)).filter((roles) => roles.every(isHere));
   const wanted = new Set([...needed, ...along.flat()]);
   const toSign = signingOrder.filter((role) => wanted.has(role));
-  return { unvouched, toSign, missing: toSign.filter((role) => !isHere(role)) };
+  return {
+    /** Hosts refuse them under the next root until its keys sign them. */
+    unvouched,
+    /** Signed now: those, and what must follow them. */
+    toSign,
+    /** Their new keys are needed and not here. */
+    missing: toSign.filter((role) => !isHere(role)),
+  };
 }

@@ -9,12 +9,12 @@ import { onlineRoles, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, requireKeysOf } from '../keys/key-directory.js';
-import { type Signer, signMetadata } from '../keys/signer.js';
-import { livesOf, targetsContent } from '../repository/metadata-content.js';
+import type { Signer } from '../keys/signer.js';
 import { anchorName, type LaterRole, readOwnRoot, withoutWaiting } from '../repository/repository-state.js';
 import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
 import { signOnline } from '../signing/online-signing.js';
 import { verifyAsClient } from '../signing/self-check.js';
+import { writeRole } from '../signing/sign-role.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
 
@@ -139,19 +139,15 @@ async function writeAll(
 }
 
 /** The same targets and delegations under the new keys. */
-async function signTargets(
+function signTargets(
   writer: RepositoryWriter,
   { state, root }: CommitPlan,
   signers: readonly Signer[],
   clock: Clock,
 ): Promise<ParsedFile<'targets'>> {
-  const { signed } = state.targets;
-  const version = writer.nextVersion('targets', state.live.targets.signed.version);
-  const edition = { version, nowMs: clock.nowMs(), lifeMs: livesOf(root.signed).targets };
-  const bytes = await signMetadata(targetsContent(edition, signed.targets, signed), signers);
-  const file = parseEnvelope(bytes, 'targets');
-  writer.writeMetadata('targets', version, bytes);
-  return file;
+  const { targets } = state;
+  const next = { ...state, live: { ...state.live, root } };
+  return writeRole({ writer, state: next, role: 'targets', signers, clock }, targets.signed.targets, targets);
 }
 
 /** @returns true if the committer's copy of the root was another one */

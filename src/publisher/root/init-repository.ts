@@ -35,31 +35,15 @@ export interface InitOptions {
   readonly spareRootKey: 'required' | 'waived';
   readonly lives: RoleLives;
   /** Absent: the key files are not encrypted. */
-  readonly passphrase?: string;
+  readonly passphrase?: string | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
 }
 
-export interface InitResult {
-  readonly roles: readonly InitRole[];
-  /** Path of the first root, which every host is given. */
-  readonly rootPath: string;
-  /** SHA-256 of the first root in hex; its first 16 digits are compared by voice. */
-  readonly rootDigestHex: string;
-}
-
-export interface InitRole {
-  readonly role: TopLevelRole;
-  readonly keys: number;
-  readonly threshold: number;
-  readonly expiresMs: number;
-  readonly keyFiles: readonly string[];
-  /** Names of who holds them, in the same order. */
-  readonly signers: readonly string[];
-}
+export type InitResult = ReturnType<typeof initRepository>;
 
 /** @throws WritError USAGE, REPOSITORY_EXISTS, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
-export function initRepository(options: InitOptions): InitResult {
+export function initRepository(options: InitOptions) {
   requireThresholdOf(options);
   requireNames(options);
   const layout = layoutOf(options.repository);
@@ -78,9 +62,12 @@ export function initRepository(options: InitOptions): InitResult {
       threshold,
       expiresMs: options.clock.nowMs() + options.lives[role],
       keyFiles: keys.map(({ path }) => path),
+      /** Names of who holds them, in the same order. */
       signers: keys.map(({ name }) => name),
     })),
+    /** Of the first root, which every host is given. */
     rootPath: join(layout.metadata, metadataName('root', 1)),
+    /** Its first 16 digits are compared by voice. */
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
 }
@@ -131,17 +118,10 @@ function rootName(index: number, names: readonly string[]): string {
   return names[index] ?? `root-${index + 1}`;
 }
 
-interface InitPlan {
-  readonly roles: readonly {
-    readonly role: TopLevelRole;
-    readonly threshold: number;
-    readonly keys: readonly { readonly path: string; readonly name: string }[];
-  }[];
-  /** Of everything that is made beside the keys' directory: keys, public keys, the copy of the root. */
-  readonly paths: readonly string[];
-}
+type InitPlan = ReturnType<typeof planRoles>;
 
-function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions): InitPlan {
+/** @returns the roles, and the paths of all that is made in the keys' directory: keys, public keys, the copy of the root */
+function planRoles({ keysDirectory, rootKeys, rootThreshold, rootNames = [] }: InitOptions) {
   const key = (file: string, name: string) => ({ path: join(keysDirectory, `${file}.key`), name });
   const ofRoot = Array.from({ length: rootKeys }, (_, index) => {
     return key(`root-${index + 1}`, rootName(index, rootNames));

@@ -6,17 +6,8 @@ import { checkedSignature, encodeMetadata, type Signer } from '../keys/signer.js
 import type { Proposal } from './proposal-file.js';
 import { type NamedKey, nameIn } from './root-difference.js';
 
-export interface Tally {
-  readonly threshold: number;
-  readonly keys: number;
-  readonly signed: readonly NamedKey[];
-  readonly missing: readonly NamedKey[];
-}
-
-export interface Tallies {
-  readonly old: Tally;
-  readonly next: Tally;
-}
+export type Tallies = ReturnType<typeof tallySignatures>;
+export type Tally = Tallies['old'];
 
 /** A proposal, with the root that the reader trusts as its base. */
 export interface TrustedProposal {
@@ -25,13 +16,16 @@ export interface TrustedProposal {
 }
 
 /** @returns who has signed and who has not, by the old root and by the new one; only signatures that verify count */
-export function tallySignatures(trusted: TrustedProposal): Tallies {
+export function tallySignatures(trusted: TrustedProposal) {
   const { base, proposal } = trusted;
   const next = proposal.root.signed;
   const signed = new Set(validSignatures(trusted).map(({ keyid }) => keyid));
-  const tally = ({ roles }: RootSigned): Tally => {
+  const tally = ({ roles }: RootSigned) => {
     const { keyids, threshold } = roles.root;
-    const keys = keyids.map((id) => ({ keyId: id, name: nameIn(base.signed, next, id) }));
+    const keys: readonly NamedKey[] = keyids.map((id) => ({
+      keyId: id,
+      name: nameIn(base.signed, next, id),
+    }));
     return {
       threshold,
       keys: keyids.length,

@@ -22,7 +22,7 @@ import { judgeRoot, requireSane } from './root-rules.js';
 export interface ProposeOptions {
   readonly repository: string;
   /** Where the proposer's copy of the root lies. */
-  readonly keysDirectory?: string;
+  readonly keysDirectory?: string | undefined;
   readonly change: RootChange;
   /** Whether what is only dangerous was said on purpose. */
   readonly danger: 'refused' | 'accepted';
@@ -66,7 +66,7 @@ export function replaceProposal(path: string, proposal: Proposal, durableFs: Dur
 /** What a signer brings: files of keys, a directory of them, or commands. */
 export interface SigningHand {
   readonly keyFiles: readonly string[];
-  readonly keysDirectory?: string;
+  readonly keysDirectory?: string | undefined;
   readonly external: readonly ExternalCommand[];
   readonly passphrases: PassphraseSource;
 }
@@ -117,18 +117,15 @@ function noSigner(trusted: TrustedProposal): WritError {
   });
 }
 
-interface AnchorPlaces extends Pick<SigningHand, 'keyFiles' | 'keysDirectory'> {
-  /** A root file that the person trusts. */
-  readonly root?: string;
-  readonly repository?: string;
-}
-
 /**
  * Finds the root that a signer trusts by itself: the file named, else the copy beside the keys, else that of a
  * repository at hand.
  * @throws WritError USAGE when there is none, REPOSITORY_INVALID
  */
-export function findAnchor({ root, keysDirectory, keyFiles, repository }: AnchorPlaces): Uint8Array {
+export function findAnchor(
+  { keysDirectory, keyFiles }: Pick<SigningHand, 'keyFiles' | 'keysDirectory'>,
+  { root, repository }: { readonly root?: string | undefined; readonly repository?: string | undefined },
+): Uint8Array {
   const beside = keysDirectory ?? (keyFiles[0] === undefined ? undefined : dirname(keyFiles[0]));
   const paths = root !== undefined ? [root] : beside === undefined ? [] : [join(beside, anchorName)];
   for (const path of paths) {

@@ -9,29 +9,11 @@ export interface NamedKey {
   readonly name: string;
 }
 
-export interface RoleDifference {
-  readonly role: TopLevelRole;
-  readonly added: readonly NamedKey[];
-  readonly removed: readonly NamedKey[];
-  readonly kept: readonly NamedKey[];
-  readonly threshold: { readonly before: number; readonly after: number };
-}
-
-export interface RootDifference {
-  readonly version: { readonly before: number; readonly after: number };
-  readonly expires: string;
-  readonly roles: readonly RoleDifference[];
-  readonly lives: readonly {
-    readonly role: TopLevelRole;
-    readonly beforeMs: number;
-    readonly afterMs: number;
-  }[];
-  /** The new root gives a known key another name; it is shown under its old one. */
-  readonly renamed: readonly { readonly keyId: string; readonly before: string; readonly after: string }[];
-}
+export type RootDifference = ReturnType<typeof compareRoots>;
+export type RoleDifference = ReturnType<typeof compareRole>;
 
 /** @returns what a person has to know before signing `next`: versions, keys, thresholds, lives, names */
-export function compareRoots(base: RootSigned, next: RootSigned): RootDifference {
+export function compareRoots(base: RootSigned, next: RootSigned) {
   return {
     version: { before: base.version, after: next.version },
     expires: next.expires,
@@ -43,7 +25,7 @@ export function compareRoots(base: RootSigned, next: RootSigned): RootDifference
   };
 }
 
-function compareRole(base: RootSigned, next: RootSigned, role: TopLevelRole): RoleDifference {
+function compareRole(base: RootSigned, next: RootSigned, role: TopLevelRole) {
   const before = base.roles[role];
   const after = next.roles[role];
   const named = (keyId: string): NamedKey => ({ keyId, name: nameIn(base, next, keyId) });
@@ -61,7 +43,8 @@ export function nameIn(base: RootSigned, next: RootSigned, keyId: string): strin
   return signersOf(base).get(keyId) ?? nameOfKey(next, keyId);
 }
 
-function renamedKeys(base: RootSigned, next: RootSigned): RootDifference['renamed'] {
+/** The new root gives a known key another name; it is shown under its old one. */
+function renamedKeys(base: RootSigned, next: RootSigned) {
   const after = signersOf(next);
   return [...signersOf(base)].flatMap(([keyId, name]) => {
     const other = after.get(keyId);

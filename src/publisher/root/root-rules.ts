@@ -7,29 +7,23 @@ import { keyId, publicKeyIdentity } from '../../core/tuf/signature-schemes.js';
 import { type RootSigned, type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { signersOf } from '../keys/signer-names.js';
 
-/** One sentence each, without full stop. */
-export interface RootVerdict {
-  /** Nobody can want this. */
-  readonly mistakes: readonly string[];
-  /** Somebody may want this, and has to say so. */
-  readonly dangers: readonly string[];
-}
-
-/** Compares a proposed root with the one it follows. */
-export function judgeRoot(base: RootSigned, next: RootSigned): RootVerdict {
+/** Compares a proposed root with the one it follows. @returns one sentence each, without full stop */
+export function judgeRoot(base: RootSigned, next: RootSigned) {
   return {
+    /** Nobody can want this. */
     mistakes: [
       ...topLevelRoles.flatMap((role) => mistakesOfRole(next, role)),
       ...mistakesOfClasses(next),
       ...mistakesOfForm(base, next),
     ],
+    /** Somebody may want this, and has to say so. */
     dangers: dangersOf(base, next),
   };
 }
 
 /** @throws WritError ROOT_CHANGE_REFUSED with every reason in its facts */
 export function requireSane(
-  { mistakes, dangers }: RootVerdict,
+  { mistakes, dangers }: ReturnType<typeof judgeRoot>,
   { danger }: { readonly danger: 'refused' | 'accepted' },
 ): void {
   const reasons = [...mistakes, ...(danger === 'refused' ? dangers : [])];

@@ -57,11 +57,7 @@ export interface SignedRole {
   readonly version: number;
 }
 
-export interface SignedVersions {
-  readonly targets: number;
-  readonly snapshot: number;
-  readonly timestamp: number;
-}
+export type SignedVersions = Awaited<ReturnType<typeof signOnline>>;
 
 export interface OnlineSigningOptions {
   readonly writer: RepositoryWriter;
@@ -76,9 +72,10 @@ export interface OnlineSigningOptions {
 
 /**
  * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
+ * @returns the versions that hosts see now
  * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
  */
-export async function signOnline(options: OnlineSigningOptions): Promise<SignedVersions> {
+export async function signOnline(options: OnlineSigningOptions) {
   const { writer, state, signers, roles = onlineRoles, clock, next } = options;
   const { live, targets } = state;
   const nowMs = clock.nowMs();
@@ -150,21 +147,13 @@ export interface ResignOptions extends WriterOptions {
   readonly keysDirectory?: string;
 }
 
-export interface ResignResult {
-  readonly versions: SignedVersions;
-  /** The targets that were live before. */
-  readonly targetsBefore: number;
-  /** Roles of which a newer version waited, and is live now. */
-  readonly wentLive: readonly SignedRole[];
-  /** Newer files that do not verify; they did not go live. */
-  readonly ignored: readonly string[];
-}
+export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
 
 /**
  * `writ refresh`, and what the server does when a quarter of a life has passed or a publish waits.
  * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
  */
-export async function resignOnline(options: ResignOptions): Promise<ResignResult> {
+export async function resignOnline(options: ResignOptions) {
   return withRepository(options, async (writer) => {
     const { signers, roles, clock } = options;
     const read = readRepositoryState(writer.layout, options.keysDirectory);
@@ -172,8 +161,15 @@ export async function resignOnline(options: ResignOptions): Promise<ResignResult
     requireNothingIgnored(state, clock.nowMs());
     requireListed(state, signers);
     const versions = await signOnline({ writer, state, signers, roles, clock });
-    const { ignored, live } = state;
-    return { versions, targetsBefore: live.targets.signed.version, wentLive: wentLive(state), ignored };
+    return {
+      versions,
+      /** The targets that were live before. */
+      targetsBefore: state.live.targets.signed.version,
+      /** Roles of which a newer version waited, and is live now. */
+      wentLive: wentLive(state),
+      /** Newer files that do not verify; they did not go live. */
+      ignored: state.ignored,
+    };
   });
 }
 

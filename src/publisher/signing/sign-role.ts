@@ -94,11 +94,16 @@ export async function signDelegations(
   return { ...state, targets: file, delegated: new Map(delegated) };
 }
 
-async function writeRole(
-  { writer, state, role, signers, clock }: RoleSigning,
+/**
+ * Signs and writes the next version of a role as it is given.
+ * @param before carries on what it says beside targets. @param ours further members of `writ`
+ * @throws as signRole
+ */
+export async function writeRole(
+  { writer, state, role, signers, clock }: Omit<RoleSigning, 'entries'>,
   targets: Readonly<Record<string, TargetFile>>,
   before: ParsedFile<'targets'> | undefined,
-  ours: object,
+  ours: object = {},
 ): Promise<ParsedFile<'targets'>> {
   const version = writer.nextVersion(role, liveVersionOf(state, role));
   const edition = { version, nowMs: clock.nowMs(), lifeMs: lifeOfRole(state, role) };

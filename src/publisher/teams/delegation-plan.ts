@@ -27,7 +27,7 @@ export interface DelegationPlan {
   readonly role: string;
   readonly kind: 'created' | 'changed' | 'removed';
   readonly before?: DelegatedRole | undefined;
-  readonly after?: DelegatedRole;
+  readonly after?: DelegatedRole | undefined;
   /** Paths of releases that another role lists from now on. */
   readonly moved: readonly string[];
   /** The role lists nothing until its keys have signed: what it listed, or was handed over, waits in the targets. */
@@ -49,17 +49,18 @@ export function planDelegation(
   state: RepositoryState,
   request: DelegationRequest,
 ): DelegationPlan | undefined {
-  const { role } = request;
+  const { role, change } = request;
   const before = delegatedRolesOf(state.targets).find(({ name }) => name === role);
-  if (request.change === undefined) {
+  if (change === undefined) {
     if (before === undefined) throw unknownRole(state, role);
-    return planRemoval(state, request, before);
+    return planChange(state, request, { before, after: undefined });
   }
   requireName(state, role);
-  const after = roleAfter(role, before, request.change);
+  const after = roleAfter(role, before, change);
   requireKeys(state, after, request);
   requirePaths(state, after);
-  return planChange(state, request, { before, after });
+  const plan = planChange(state, request, { before, after });
+  return isSame(state, plan, request) ? undefined : plan;
 }
 
 function unknownRole({ targets }: RepositoryState, role: string): WritError {
@@ -84,84 +85,69 @@ function roleAfter(role: string, before: DelegatedRole | undefined, change: Chan
   };
 }
 
+/** @param after undefined: the role goes, and what it listed is the targets' again */
 function planChange(
   state: RepositoryState,
   request: DelegationRequest,
-  { before, after }: { readonly before: DelegatedRole | undefined; readonly after: DelegatedRole },
-): DelegationPlan | undefined {
+  { before, after }: Pick<DelegationPlan, 'before' | 'after'>,
+): DelegationPlan {
   const { targets } = state;
   const { role } = request;
   const { keys: added = [], lifeMs } = request.change ?? {};
   const own = targetsListedBy(state, role);
-  const taken = pathsOf(targets.signed.targets).filter((path) => matchesPath(after, path));
-  const left = pathsOf(own).filter((path) => !matchesPath(after, path));
+  const isOwn = (path: string): boolean => after !== undefined && matchesPath(after, path);
+  const taken = pathsOf(targets.signed.targets).filter(isOwn);
+  const left = pathsOf(own).filter((path) => !isOwn(path));
   requireHandOver(request, { taken, left, role });
-  const delegations = delegationsWith(targets, after, added);
+  const delegations = delegationsWith(targets, { role, after, added });
   const current = state.delegated.get(role);
   const next = { ...targets, signed: { ...targets.signed, delegations } };
   const vouched = current !== undefined && isVouchedBy(next, role, current);
-  const needsSignature = !vouched || taken.length > 0 || left.length > 0;
+  const needsSignature = after !== undefined && (!vouched || taken.length + left.length > 0);
   const handOver: HandOver = {
     after: Math.max(current?.signed.version ?? 0, versionIn(state.live.snapshot.signed.meta, role)),
-    targets: {
-      ...pick(own, (path) => matchesPath(after, path)),
-      ...pick(targets.signed.targets, (path) => taken.includes(path)),
-    },
+    targets: { ...pick(own, isOwn), ...pick(targets.signed.targets, (path) => taken.includes(path)) },
   };
-  const plan: DelegationPlan = {
+  const valuesAfter = <T>(values: Readonly<Record<string, T>>, value: T | undefined): object => {
+    const { [role]: _gone, ...others } = values;
+    if (after === undefined) return others;
+    return value === undefined ? values : { ...values, [role]: value };
+  };
+  return {
     role,
-    kind: before === undefined ? 'created' : 'changed',
+    kind: after === undefined ? 'removed' : before === undefined ? 'created' : 'changed',
     before,
     after,
     moved: [...taken, ...left],
     needsSignature,
-    names: namesOf(targets, after, added),
+    names: namesOf(targets, after ?? before, added),
     targets: {
       ...pick(targets.signed.targets, (path) => !taken.includes(path)),
       ...pick(own, (path) => left.includes(path)),
     },
     delegations,
     ours: {
-      handedOver: { ...handedOverBy(targets), ...(needsSignature ? { [role]: handOver } : {}) },
-      livesMs: { ...delegatedLives(targets), ...(lifeMs === undefined ? {} : { [role]: lifeMs }) },
+      handedOver: valuesAfter(handedOverBy(targets), needsSignature ? handOver : undefined),
+      livesMs: valuesAfter(delegatedLives(targets), lifeMs),
       signers: signersAfter(targets, delegations, added),
     },
-  };
-  return isSame(state, plan, request) ? undefined : plan;
-}
-
-function planRemoval(
-  state: RepositoryState,
-  request: DelegationRequest,
-  before: DelegatedRole,
-): DelegationPlan {
-  const { targets } = state;
-  const { role } = request;
-  const own = targetsListedBy(state, role);
-  requireHandOver(request, { taken: [], left: pathsOf(own), role });
-  const roles = delegatedRolesOf(targets).filter(({ name }) => name !== role);
-  const { [role]: _gone, ...handedOver } = handedOverBy(targets);
-  const { [role]: _life, ...livesMs } = delegatedLives(targets);
-  const delegations = { keys: keysOf(targets, roles, []), roles };
-  return {
-    role,
-    kind: 'removed',
-    before,
-    moved: pathsOf(own),
-    needsSignature: false,
-    names: namesOf(targets, before, []),
-    targets: { ...targets.signed.targets, ...own },
-    delegations,
-    ours: { handedOver, livesMs, signers: signersAfter(targets, delegations, []) },
   };
 }
 
 type Targets = ParsedFile<'targets'>;
 
-function delegationsWith(targets: Targets, after: DelegatedRole, added: readonly PublicKey[]): Delegations {
-  const others = delegatedRolesOf(targets);
-  const isNew = !others.some(({ name }) => name === after.name);
-  const roles = isNew ? [...others, after] : others.map((role) => (role.name === after.name ? after : role));
+interface RoleAfter {
+  readonly role: string;
+  readonly after: DelegatedRole | undefined;
+  readonly added: readonly PublicKey[];
+}
+
+/** A role keeps its place in the search; a new one is the last. */
+function delegationsWith(targets: Targets, { role, after, added }: RoleAfter): Delegations {
+  const before = delegatedRolesOf(targets);
+  const isNew = !before.some(({ name }) => name === role);
+  const changed = before.flatMap((one) => (one.name === role ? (after ?? []) : one));
+  const roles = isNew && after !== undefined ? [...changed, after] : changed;
   return { keys: keysOf(targets, roles, added), roles };
 }
 
@@ -186,9 +172,9 @@ function signersAfter(targets: Targets, { keys }: Delegations, added: readonly P
   return Object.fromEntries([...namesWith(targets, added)].filter(([id]) => Object.hasOwn(keys, id)));
 }
 
-function namesOf(targets: Targets, { keyids }: DelegatedRole, added: readonly PublicKey[]) {
+function namesOf(targets: Targets, role: DelegatedRole | undefined, added: readonly PublicKey[]) {
   const names = namesWith(targets, added);
-  return new Map(keyids.map((id) => [id, names.get(id) ?? shortKeyId(id)]));
+  return new Map((role?.keyids ?? []).map((id) => [id, names.get(id) ?? shortKeyId(id)]));
 }
 
 function isSame({ targets }: RepositoryState, plan: DelegationPlan, { change }: DelegationRequest): boolean {

@@ -12,10 +12,10 @@ export interface DelegationRequest {
   /** Absent: the role goes. */
   readonly change?: {
     /** Left out: as they are. */
-    readonly paths?: readonly string[];
-    readonly keys?: readonly PublicKey[];
-    readonly threshold?: number;
-    readonly lifeMs?: number;
+    readonly paths?: readonly string[] | undefined;
+    readonly keys?: readonly PublicKey[] | undefined;
+    readonly threshold?: number | undefined;
+    readonly lifeMs?: number | undefined;
   };
   /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
   readonly handOver: 'yes' | 'no';

@@ -6,38 +6,14 @@ import { checkArchive } from '../archive/check-archive.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isWaiting, readRepositoryState } from '../repository/repository-state.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
-import {
-  type CheckedRoles,
-  type CheckOptions,
-  checkRoles,
-  checkRoots,
-  type Findings,
-  type RoleCount,
-} from './check-roles.js';
+import { type CheckOptions, checkRoles, checkRoots, type Findings } from './check-roles.js';
 
-export interface CheckProblem {
-  readonly code: ErrorCode;
-  /** The file, below the repository. */
-  readonly where: string;
-  readonly message: string;
-}
-
-export interface CheckReport {
-  readonly problems: readonly CheckProblem[];
-  /** Problems beyond those that are listed. */
-  readonly moreProblems: number;
-  readonly roots: number;
-  readonly roles: readonly RoleCount[];
-  readonly archives: number;
-  readonly archiveBytes: number;
-  /** What is no problem, and yet worth knowing. */
-  readonly notes: readonly string[];
-}
+export type CheckReport = Awaited<ReturnType<typeof checkRepository>>;
 
 const maxProblems = 500;
 
 /** @throws WritError DISK_* when the disk itself fails; everything else is in the report */
-export async function checkRepository(options: CheckOptions): Promise<CheckReport> {
+export async function checkRepository(options: CheckOptions) {
   const layout = layoutOf(options.repository);
   const { findings, result } = createFindings();
   options.report.begin('roots');
@@ -55,9 +31,12 @@ export async function checkRepository(options: CheckOptions): Promise<CheckRepor
 }
 
 function createFindings() {
-  const result = { problems: [] as CheckProblem[], moreProblems: 0, notes: [] as string[] };
+  /** With the code that a client would give, and the file below the repository. */
+  const problems: { readonly code: ErrorCode; readonly where: string; readonly message: string }[] = [];
+  /** Beyond those that are listed are `moreProblems`; notes are no problem, and yet worth knowing. */
+  const result = { problems, moreProblems: 0, notes: [] as string[] };
   const add = (where: string, error: unknown): undefined => {
-    if (!isWritError(error) || error.code === 'INTERNAL' || error.code === 'INTERRUPTED') throw error;
+    if (!isWritError(error) || error.code === 'INTERNAL') throw error;
     const { code, message } = error;
     if (result.problems.length < maxProblems) result.problems.push({ code, where, message });
     else result.moreProblems += 1;
@@ -89,10 +68,10 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, { keysDirect
 
 async function checkArchives(
   layout: RepositoryLayout,
-  releases: CheckedRoles['releases'],
+  releases: ReturnType<typeof checkRoles>['releases'],
   findings: Findings,
   options: CheckOptions,
-): Promise<Pick<CheckReport, 'archives' | 'archiveBytes'>> {
+) {
   let archiveBytes = 0;
   const unpacked = new Set<string>();
   for (const [index, { path, file }] of releases.entries()) {

@@ -43,38 +43,20 @@ export interface Findings {
 export interface CheckOptions {
   readonly repository: string;
   /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
-  readonly keysDirectory?: string;
+  readonly keysDirectory?: string | undefined;
   readonly limits: ArchiveLimits;
   readonly clock: Clock;
   readonly report: { begin(step: string, text?: string): void };
-  readonly signal?: AbortSignal;
 }
 
-interface CheckedRoots {
-  /** What everything was verified from. */
-  readonly anchor: Uint8Array;
-  readonly newest: ParsedFile<'root'>;
-  readonly count: number;
-}
+type CheckedRoots = NonNullable<ReturnType<typeof checkRoots>>;
 
-export interface RoleCount {
-  readonly role: string;
-  readonly version: number;
-  readonly targets: number;
-}
-
-export interface CheckedRoles {
-  readonly counts: readonly RoleCount[];
-  /** What the roles list, by path; each path as the first role lists it. */
-  readonly releases: readonly { readonly path: string; readonly file: TargetFile }[];
-}
-
-/** @returns undefined when there is not even a first root to begin from */
+/** @returns what everything was verified from, and the newest root; undefined without even a first root to begin from */
 export function checkRoots(
   layout: RepositoryLayout,
   findings: Findings,
   { keysDirectory, clock }: CheckOptions,
-): CheckedRoots | undefined {
+) {
   const versions = versionsOnDisk(layout, 'root');
   const own = readOwnRoot(keysDirectory);
   const begin = findings.attempt('metadata/1.root.json', () => {
@@ -107,13 +89,16 @@ function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile
   throw new WritError('ROOT_NOT_LINKED', `${name} is not the publisher's copy of it`, { facts: { name } });
 }
 
-/** Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at. */
+/**
+ * Top-level roles first, each named by the one before; then the teams. What a file that is wrong names is not looked at.
+ * @returns what the roles list, each path as the first role lists it
+ */
 export function checkRoles(
   layout: RepositoryLayout,
   findings: Findings,
   { roots, clock }: CheckOptions & { readonly roots: CheckedRoots },
-): CheckedRoles {
-  const counts: RoleCount[] = [];
+) {
+  const counts: { readonly role: string; readonly version: number; readonly targets: number }[] = [];
   const releases = new Map<string, TargetFile>();
   const root = roots.newest;
   const check = <Role extends TopLevelRole>(
@@ -153,7 +138,7 @@ function readTeam(
   role: DelegatedRole,
   meta: MetaFile,
 ): ParsedFile<'targets'> {
-  const file = readDelegatedFile(layout, { delegator, role, version: meta.version });
+  const file = readDelegatedFile(layout, delegator, role, meta.version);
   requireDigests(role.name, meta, file.bytes);
   requireVersion(role.name, meta, file.signed.version);
   return file;

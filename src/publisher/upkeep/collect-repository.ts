@@ -25,12 +25,7 @@ export interface CollectOptions {
   readonly clock: Clock;
 }
 
-export interface Collectable {
-  readonly kind: 'metadata' | 'archive';
-  /** Below the repository. */
-  readonly path: string;
-  readonly bytes: number;
-}
+export type Collectable = Readonly<ReturnType<typeof collectable>>;
 
 /**
  * @returns what a collection would remove, in the order of removal: who refers before what is referred to
@@ -152,7 +147,8 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
   return listed;
 }
 
-function collectable(layout: RepositoryLayout, kind: Collectable['kind'], path: string): Collectable {
+/** @param path below the repository */
+function collectable(layout: RepositoryLayout, kind: 'metadata' | 'archive', path: string) {
   const status = fs.statSync(join(layout.directory, path), { throwIfNoEntry: false });
   return { kind, path, bytes: status?.size ?? 0 };
 }

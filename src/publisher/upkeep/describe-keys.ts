@@ -10,24 +10,14 @@ import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { readRepositoryState, readRoots } from '../repository/repository-state.js';
 
-export interface KeyDescription {
-  readonly keys: readonly {
-    readonly file: string;
-    readonly name: string;
-    readonly keyId: string;
-    readonly encrypted: boolean;
-    /** Top-level and delegated roles, by name. */
-    readonly roles: readonly string[];
-  }[];
-  /** Key files that cannot be read. */
-  readonly unreadable: readonly string[];
-}
+export type KeyDescription = ReturnType<typeof describeKeys>;
 
 /**
  * @param repository absent: roles are left out
+ * @returns each key with its top-level and delegated roles by name, and the key files that cannot be read
  * @throws WritError KEY_UNREADABLE for the directory, REPOSITORY_INVALID when the roots do not verify
  */
-export function describeKeys(keysDirectory: string, repository: string | undefined): KeyDescription {
+export function describeKeys(keysDirectory: string, repository: string | undefined) {
   const holders = repository === undefined ? [] : holdersIn(repository, keysDirectory);
   const unreadable: string[] = [];
   const keys = keyFilesIn(keysDirectory).flatMap((file) => {

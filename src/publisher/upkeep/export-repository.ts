@@ -30,29 +30,22 @@ export interface ExportOptions {
   /** Where to: new, empty, or an export of this repository. */
   readonly directory: string;
   /** Whose archives are taken: by default those of all. The metadata is always whole. */
-  readonly bundles?: readonly string[];
+  readonly bundles?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;
   readonly report: { begin(step: string, text?: string): void };
 }
 
-export interface ExportResult {
-  readonly releases: readonly ListedRelease[];
-  /** Of them, archives that had to be copied. */
-  readonly copied: number;
-  readonly bytes: number;
-  readonly removed: number;
-  /** The first role to expire: from then on hosts take nothing more from this export. */
-  readonly expires: { readonly role: string; readonly atMs: number };
-}
+export type ExportResult = Awaited<ReturnType<typeof exportRepository>>;
 
 /**
  * Exports what is live.
+ * @returns the releases that were exported, and how many of their archives had to be copied
  * @throws WritError USAGE, REPOSITORY_EXISTS (the directory holds something else), RELEASE_UNKNOWN,
  *   REPOSITORY_LOCKED, REPOSITORY_INVALID, DISK_*
  */
-export async function exportRepository(options: ExportOptions): Promise<ExportResult> {
+export async function exportRepository(options: ExportOptions) {
   return withRepository({ ...options, holder: 'export' }, async (writer) => {
     const state = readRepositoryState(writer.layout);
     const releases = chosenReleases(state, options.bundles);
@@ -201,7 +194,8 @@ function removeOld(
   return old.length;
 }
 
-function firstExpiry({ live }: RepositoryState): ExportResult['expires'] {
+/** @returns the first role to expire: from then on hosts take nothing more from this export */
+function firstExpiry({ live }: RepositoryState): { readonly role: string; readonly atMs: number } {
   const { name: role, expiresAtMs: atMs } = [
     live.targets,
     ...live.delegated.values(),

@@ -2,8 +2,8 @@
 
 export function blockText(block: {
   readonly lines: readonly string[];
-  readonly next?: string;
-  readonly undo?: string;
+  readonly next?: string | undefined;
+  readonly undo?: string | undefined;
 }): string {
   const undo = block.undo === undefined ? [] : [`Undo: ${block.undo}`];
   const next = block.next === undefined ? [] : [`Next: ${block.next}`];

@@ -14,7 +14,7 @@ import { type Bend, serveDirectory } from '../../kit/net/serve-repository.js';
 export interface WayFault {
   readonly name: string;
   readonly code: ErrorCode;
-  readonly exit: 1 | 2 | 6;
+  readonly exit: 1 | 2 | 7;
   /** The command could not begin: then it is an error on stderr, else a result on stdout. */
   readonly begins?: 'no';
   /** Both runs at once: each would wait for ten seconds. */

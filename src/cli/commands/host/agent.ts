@@ -2,16 +2,16 @@
 import { Option } from 'commander';
 import type { LogLevel } from '../../../platform/telemetry/log.js';
 import type { CommandDefinition } from '../../console/command.js';
+import type { Flag, FlagValues } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
-
-interface AgentFlags extends ConfigFlags {
-  readonly logLevel: LogLevel;
-}
+import { configFlag } from '../../host/ask.js';
 
 const logLevels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+const logLevelFlag: Flag<LogLevel> = new Option('--log-level <level>', 'least important lines to log');
 
-export const command: CommandDefinition<AgentFlags> = {
+const flags = { ...configFlag, logLevel: logLevelFlag.choices(logLevels).default('info') };
+
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: ['writ agent --config /etc/writ/agent.yaml', 'writ agent --log-level debug'],
   exitCodes: [
     '0  ended by SIGTERM or SIGINT',
@@ -20,10 +20,7 @@ export const command: CommandDefinition<AgentFlags> = {
     '6  another agent uses this state directory',
   ],
   onSignal: 'drain',
-  configure: (command) => {
-    const level = new Option('--log-level <level>', 'least important lines to log');
-    addConfigFlag(command).addOption(level.choices(logLevels).default('info'));
-  },
+  flags,
   run: async (_args, { config, logLevel }, { at, version, signal }) => {
     const { runAgent } = await agentDoors.agent();
     const exitCode = await runAgent({ configPath: at(config), logLevel, version, signal });

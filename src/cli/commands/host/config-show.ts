@@ -2,13 +2,13 @@
 import { loadConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
 import type { CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
+import { type ConfigFlags, configFlag } from '../../host/ask.js';
 import { showConfig } from '../../show/show-config.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ config show', 'writ config show --config agent.yaml --json'],
   exitCodes: ['0  the configuration is valid', '2  it is not; every mistake is named'],
-  configure: (command) => void addConfigFlag(command),
+  flags: configFlag,
   run: (_args, flags, { reporter, at }) => {
     const { config, given, warnings } = loadConfig(at(flags.config));
     for (const warning of warnings) reporter.warn(`${flags.config}:${mistakeLine(warning)}`);

@@ -1,17 +1,20 @@
 // `writ diff`: what two generations differ in, or what the server would change. Nothing is activated.
 import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf } from '../../console/flag-values.js';
+import { type FlagValues, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags } from '../../host/ask.js';
+import { configFlag } from '../../host/ask.js';
 import { showDiff } from '../../show/show-diff.js';
 
-interface DiffFlags extends ConfigFlags {
-  readonly server?: boolean;
-  readonly stat?: boolean;
-}
+const flags = {
+  ...configFlag,
+  server: toggle('--server', 'the active generation and the newest releases that the server lists'),
+  stat: toggle('--stat', 'files and sizes, no texts'),
+};
 
-export const command: CommandDefinition<DiffFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: ['writ diff', 'writ diff 17 18 --stat', 'writ diff --server'],
   exitCodes: [
     '0  the same',
@@ -20,13 +23,11 @@ export const command: CommandDefinition<DiffFlags> = {
   ],
   onSignal: 'drain',
   failureExitCode: 2,
-  configure: (command) => {
-    addConfigFlag(command)
-      .argument('[A]', 'a kept generation; without any: the previous one')
-      .argument('[B]', 'the one to compare it with; by default the active one')
-      .option('--server', 'the active generation and the newest releases that the server lists')
-      .option('--stat', 'files and sizes, no texts');
-  },
+  args: [
+    ['[A]', 'a kept generation; without any: the previous one'],
+    ['[B]', 'the one to compare it with; by default the active one'],
+  ],
+  flags,
   run: async ([a, b], flags, { at, version, signal }) => {
     if (flags.server && a !== undefined)
       throw new WritError('USAGE', '--server compares with the active generation; name no other');
@@ -38,8 +39,7 @@ export const command: CommandDefinition<DiffFlags> = {
       signal,
       against: flags.server ? 'server' : 'generations',
       texts: flags.stat ? 'no' : 'yes',
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      ...given({ from, to }),
     });
     const same = difference.bundles.length === 0;
     return {

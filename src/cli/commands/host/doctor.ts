@@ -4,13 +4,13 @@ import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, type ConfigFlags, readStatus, withConfig } from '../../host/ask.js';
+import { type ConfigFlags, configFlag, readStatus, withConfig } from '../../host/ask.js';
 import { showFindings } from '../../show/show-doctor.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ doctor', 'writ doctor --json'],
   exitCodes: ['0  all is well', '1  warnings', '2  failures'],
-  configure: (command) => void addConfigFlag(command),
+  flags: configFlag,
   run: async (_args, flags, context) => {
     const { at, version, clock } = context;
     const status = await readStatus(flags, context).catch(whyNot);

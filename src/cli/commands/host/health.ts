@@ -4,12 +4,17 @@ import { Option } from 'commander';
 import { toWritError } from '../../../core/errors.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags, readStatus } from '../../host/ask.js';
+import type { Flag, FlagValues } from '../../console/flags.js';
+import { configFlag, readStatus } from '../../host/ask.js';
 import { healthLine } from '../../show/show-health.js';
 
-interface HealthFlags extends ConfigFlags {
-  readonly failOn: 'warning' | 'critical';
-}
+const failOnFlag: Flag<'warning' | 'critical'> = new Option(
+  '--fail-on <level>',
+  'below this level the exit code is 0',
+);
+
+const flags = { ...configFlag, failOn: failOnFlag.choices(['warning', 'critical']).default('warning') };
+type HealthFlags = FlagValues<typeof flags>;
 
 const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
 
@@ -20,13 +25,7 @@ export const command: CommandDefinition<HealthFlags> = {
     '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
     '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale; or no answer',
   ],
-  configure: (command) => {
-    addConfigFlag(command).addOption(
-      new Option('--fail-on <level>', 'below this level the exit code is 0')
-        .choices(['warning', 'critical'])
-        .default('warning'),
-    );
-  },
+  flags,
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
     const isQuiet = flags.failOn === 'critical' && answer.exitCode !== exitCodes.critical;

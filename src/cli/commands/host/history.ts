@@ -8,23 +8,22 @@ import {
 } from '../../../core/protocol/control-protocol.js';
 import type { CommandContext, CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, askOrAct, type ConfigFlags, withConfig } from '../../host/ask.js';
+import { askOrAct, configFlag, withConfig } from '../../host/ask.js';
 import { showCycle, showHistory } from '../../show/show-history.js';
 
-interface HistoryFlags extends ConfigFlags {
-  readonly limit: number;
-  readonly cycle?: string;
-}
+const flags = {
+  ...configFlag,
+  limit: preset('-n, --limit <count>', 'how many, the newest', 20, numberFlag(1, maxHistoryEntries)),
+  cycle: optional('--cycle <id>', 'all that this cycle said, as c-7f20'),
+};
+type HistoryFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<HistoryFlags> = {
   examples: ['writ history -n 3', 'writ history --cycle c-7f20'],
   exitCodes: ['0  answered', '1  no answer', '2  usage or configuration, or no such cycle'],
-  configure: (command) => {
-    addConfigFlag(command)
-      .option('-n, --limit <count>', 'how many, the newest', numberFlag(1, maxHistoryEntries), 20)
-      .option('--cycle <id>', 'all that this cycle said, as c-7f20');
-  },
+  flags,
   run: async (_args, flags, context) => {
     const entries = await readHistory(flags, context);
     const [entry] = entries;

@@ -1,21 +1,22 @@
 // `writ pause`: nothing is activated until an end, or until `writ resume`; what is active stays and is watched.
 
 import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { durationFlag, reasonFlag, timeFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, required } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, askOrAct, type ConfigFlags, only, whoAsks, withConfig } from '../../host/ask.js';
+import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
 import { minuteTime } from '../../show/show-text.js';
 
-interface PauseFlags extends ConfigFlags {
-  /** Milliseconds. */
-  readonly for?: number;
-  /** Epoch milliseconds. */
-  readonly until?: number;
-  readonly reason: string;
-}
+const flags = {
+  ...configFlag,
+  for: optional('--for <duration>', 'how long, as 2h; without an end: until `writ resume`', durationFlag),
+  until: optional('--until <time>', 'when it ends, as 2026-12-27T08:00Z', timeFlag),
+  reason: required('--reason <text>', 'why, for status and for who finds it', reasonFlag),
+};
 
-export const command: CommandDefinition<PauseFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: [
     'writ pause --for 2h --reason "change freeze, ticket 4711"',
     'writ pause --until 2026-12-27T08:00Z --reason "holidays"',
@@ -26,18 +27,13 @@ export const command: CommandDefinition<PauseFlags> = {
     '2  usage or configuration, also an end that is over or more than a year away',
     '6  busy',
   ],
-  configure: (command) => {
-    addConfigFlag(command)
-      .option('--for <duration>', 'how long, as 2h; without an end: until `writ resume`', durationFlag)
-      .option('--until <time>', 'when it ends, as 2026-12-27T08:00Z', timeFlag)
-      .requiredOption('--reason <text>', 'why, for status and for who finds it', reasonFlag);
-  },
+  flags,
   run: async (_args, flags, context) => {
     const { reason, until, for: forMs } = flags;
     if (until !== undefined && forMs !== undefined)
       throw new WritError('USAGE', '--for and --until both say when it ends: only one can hold');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;
-    const wanted = { reason, ...(untilMs === undefined ? {} : { untilMs }) };
+    const wanted = { reason, ...given({ untilMs }) };
     const request = { type: 'pause', by: whoAsks(context.env), ...wanted } as const;
     const { pause } = await askOrAct({ request, flags, context }, only('pause.result'), async (options) =>
       (await agentDoors.withoutAgent()).pauseAlone({ ...options, ...wanted }),

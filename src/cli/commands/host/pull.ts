@@ -2,16 +2,22 @@
 
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
+import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, readStatus, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
+import { configFlag, readStatus, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
 
-interface PullFlags extends CycleFlags {
-  readonly force?: boolean;
-  readonly exitUnchanged?: number;
-  readonly wait?: number;
-}
+const flags = {
+  ...configFlag,
+  force: toggle(
+    '--force',
+    'fetch and verify everything again; ignores a pause, holds and remembered refusals',
+  ),
+  exitUnchanged: optional('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255)),
+  wait: optional('--wait <time>', 'try again, for so long, until a verified policy is active', durationFlag),
+};
+type PullFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PullFlags> = {
   examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m'],
@@ -27,12 +33,7 @@ export const command: CommandDefinition<PullFlags> = {
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
-  configure: (command) => {
-    addConfigFlag(command)
-      .option('--force', 'fetch and verify everything again; ignores a pause, holds and remembered refusals')
-      .option('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255))
-      .option('--wait <time>', 'try again, for so long, until a verified policy is active', durationFlag);
-  },
+  flags,
   run: async (_args, flags, context) => {
     const answer = withConfig(await answerOf(flags, context), flags);
     const exitCode =
@@ -41,7 +42,7 @@ export const command: CommandDefinition<PullFlags> = {
   },
 };
 
-async function answerOf(flags: PullFlags, context: CommandContext): Promise<Answer> {
+async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext): Promise<Answer> {
   const force = flags.force === true;
   const request = { type: 'pull', force, by: whoAsks(context.env) } as const;
   const pull = (): ReturnType<typeof askForCycle> =>

@@ -1,10 +1,10 @@
 // `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
 
 import type { CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
+import { type ConfigFlags, configFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 
-export const command: CommandDefinition<CycleFlags> = {
+export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ reload', 'writ reload --json'],
   exitCodes: [
     '0  the new configuration is in use; activated, or unchanged',
@@ -18,7 +18,7 @@ export const command: CommandDefinition<CycleFlags> = {
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
-  configure: (command) => void addConfigFlag(command),
+  flags: configFlag,
   run: async (_args, flags, context) => {
     const request = { type: 'reload', by: whoAsks(context.env) } as const;
     return withConfig(cycleAnswer(await askForCycle({ request, flags, context })), flags);

@@ -2,12 +2,12 @@
 
 import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, askOrAct, type ConfigFlags, only, whoAsks, withConfig } from '../../host/ask.js';
+import { askOrAct, type ConfigFlags, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ resume', 'writ resume && writ pull'],
   exitCodes: ['0  ended, or nothing was in the way', '1  failed', '2  usage or configuration', '6  busy'],
-  configure: (command) => void addConfigFlag(command),
+  flags: configFlag,
   run: async (_args, flags, context) => {
     const request = { type: 'resume', by: whoAsks(context.env) } as const;
     const { ended } = await askOrAct({ request, flags, context }, only('resume.result'), async (options) =>
@@ -20,7 +20,7 @@ export const command: CommandDefinition<ConfigFlags> = {
       lines: nothing
         ? ['UNCHANGED nothing was paused, held or blocked']
         : ['RESUMED', ...ended.map((one) => `  ${one.kind} has ended: ${one.what}`)],
-      ...(nothing ? {} : { next: 'writ pull' }),
+      next: nothing ? undefined : 'writ pull',
     };
     return withConfig(answer, flags);
   },

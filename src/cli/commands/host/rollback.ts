@@ -1,17 +1,20 @@
 // `writ rollback`: back to the previous or a named generation; what it leaves is held until a newer serial.
 
+import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf, reasonFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, type CycleFlags, cycleAnswer } from '../../host/cycle-command.js';
+import { configFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 
-interface RollbackFlags extends CycleFlags {
-  readonly reason?: string;
-  readonly force?: boolean;
-}
+const flags = {
+  ...configFlag,
+  reason: optional('--reason <text>', 'why, for the history and for status', reasonFlag),
+  force: toggle('--force', 'also to a release that its publisher has withdrawn'),
+};
 
-export const command: CommandDefinition<RollbackFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: ['writ rollback', 'writ rollback 17 --reason "view eu is broken"'],
   exitCodes: [
     '0  the older generation is active',
@@ -23,20 +26,10 @@ export const command: CommandDefinition<RollbackFlags> = {
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
-  configure: (command) => {
-    addConfigFlag(command)
-      .argument('[generation]', 'number of a kept generation; left out: the previous one')
-      .option('--reason <text>', 'why, for the history and for status', reasonFlag)
-      .option('--force', 'also to a release that its publisher has withdrawn');
-  },
+  args: [['[generation]', 'number of a kept generation; left out: the previous one']],
+  flags,
   run: async ([text], flags, context) => {
-    const generation = generationOf(text);
-    const { reason } = flags;
-    const wanted = {
-      ...(generation === undefined ? {} : { generation }),
-      ...(reason === undefined ? {} : { reason }),
-      ...(flags.force === true ? { force: true } : {}),
-    };
+    const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });
     const request = { type: 'rollback', by: whoAsks(context.env), ...wanted } as const;
     const result = await askForCycle({ request, flags, context }, async (options) =>
       (await agentDoors.withoutAgent()).rollbackAlone({ ...options, ...wanted }),

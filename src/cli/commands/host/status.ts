@@ -2,14 +2,16 @@
 import type { StatusReport } from '../../../core/protocol/control-protocol.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { addConfigFlag, type ConfigFlags, readStatus, withConfig } from '../../host/ask.js';
+import { type FlagValues, toggle } from '../../console/flags.js';
+import { type ConfigFlags, configFlag, readStatus, withConfig } from '../../host/ask.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
 
-interface StatusFlags extends ConfigFlags {
-  readonly watch?: boolean;
-}
+const flags = {
+  ...configFlag,
+  watch: toggle('--watch', 'go on: redrawn on a terminal, else one line (or JSON object) a change'),
+};
 
-export const command: CommandDefinition<StatusFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: ['writ status', 'writ status --watch', 'writ status --json'],
   exitCodes: [
     '0  answered, whatever the state is',
@@ -19,12 +21,7 @@ export const command: CommandDefinition<StatusFlags> = {
     '130  ended by a signal',
   ],
   onSignal: 'drain',
-  configure: (command) => {
-    addConfigFlag(command).option(
-      '--watch',
-      'go on: redrawn on a terminal, else one line (or JSON object) a change',
-    );
-  },
+  flags,
   run: async (_args, flags, context) => {
     if (flags.watch) return watch(flags, context);
     return answerOf(await readStatus(flags, context), flags);

@@ -3,15 +3,20 @@
 import { isWritError } from '../../../core/errors.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { type CommonFlags, type FlagValues, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { addConfigFlag, askOrAct, type ConfigFlags, only, whoAsks, withConfig } from '../../host/ask.js';
+import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
 import { stepPrinter } from '../../show/show-steps.js';
 import { showVerified } from '../../show/show-verified.js';
 
-interface VerifyFlags extends ConfigFlags {
-  readonly repair?: boolean;
-  readonly verbose?: boolean;
-}
+const flags = {
+  ...configFlag,
+  repair: toggle(
+    '--repair',
+    'make what is damaged anew: from what is kept, else by a download, else go back to an older generation',
+  ),
+};
+type VerifyFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<VerifyFlags> = {
   examples: ['writ verify', 'writ verify --repair --json'],
@@ -23,16 +28,11 @@ export const command: CommandDefinition<VerifyFlags> = {
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
-  configure: (command) => {
-    addConfigFlag(command).option(
-      '--repair',
-      'make what is damaged anew: from what is kept, else by a download, else go back to an older generation',
-    );
-  },
+  flags,
   run: async (_args, flags, context) => withConfig(await answer(flags, context), flags),
 };
 
-async function answer(flags: VerifyFlags, context: CommandContext): Promise<Answer> {
+async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext): Promise<Answer> {
   try {
     const result = await verify(flags, context);
     const { type: _type, outcome, exitCode, schema: _schema, ...details } = result;
@@ -49,7 +49,7 @@ async function answer(flags: VerifyFlags, context: CommandContext): Promise<Answ
   }
 }
 
-function verify(flags: VerifyFlags, context: CommandContext): Promise<VerifyResult> {
+function verify(flags: VerifyFlags & CommonFlags, context: CommandContext): Promise<VerifyResult> {
   const repair = flags.repair === true;
   const onEvent = stepPrinter(context.reporter, flags);
   const request = { type: 'verify', repair, by: whoAsks(context.env) } as const;

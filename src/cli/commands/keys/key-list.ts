@@ -1,27 +1,22 @@
 // `writ key list`: the keys of a directory, whose they are and which roles they hold. Opens no secret.
-import type { Command } from 'commander';
 import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { describeKeys, type KeyDescription } from '../../../publisher/upkeep/describe-keys.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { columns } from '../../show/show-repository.js';
-import { counted } from '../../show/show-text.js';
+import { type FlagValues, optional, required } from '../../console/flags.js';
+import { counted, table } from '../../show/show-text.js';
 
-interface KeyListFlags {
-  readonly keys: string;
-  readonly repository?: string;
-}
+const flags = {
+  keys: required('--keys <dir>', 'directory with key files'),
+  repository: optional('--repository <dir>', 'says which roles the keys hold'),
+};
+type KeyListFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<KeyListFlags> = {
   examples: ['writ key list --keys keys', 'writ key list --keys keys --repository repo --json'],
   exitCodes: ['0  listed', '1  the directory or the repository cannot be read', '2  usage'],
-  configure: (command: Command) => {
-    command
-      .requiredOption('--keys <dir>', 'directory with key files')
-      .option('--repository <dir>', 'says which roles the keys hold');
-  },
+  flags,
   run: async (_args, flags, { reporter, at }) => {
-    const repository = flags.repository === undefined ? undefined : at(flags.repository);
-    const description = describeKeys(at(flags.keys), repository);
+    const description = describeKeys(at(flags.keys), at(flags.repository));
     for (const file of description.unreadable) reporter.warn(`${file} cannot be read`);
     return answer(description, flags);
   },
@@ -39,7 +34,7 @@ function answer({ keys, unreadable }: KeyDescription, flags: KeyListFlags): Answ
     details: { directory: flags.keys, keys, unreadable },
     lines: [
       `LISTED ${counted(keys.length, 'key')} in ${flags.keys}`,
-      ...(rows.length > 0 ? columns([titles, ...rows]) : []),
+      ...(rows.length > 0 ? table(titles, rows) : []),
     ],
   };
 }

@@ -1,38 +1,33 @@
 // `writ key new`: one secret key for one person or device, and the public file to give away.
 import { basename, join } from 'node:path';
-import type { Command } from 'commander';
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { makeKey } from '../../../publisher/keys/new-key.js';
 import { publicPathOf } from '../../../publisher/keys/public-key.js';
 import { isSignerName } from '../../../publisher/keys/signer-names.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import {
-  addPassphraseFlag,
   madeUpLines,
   type NewPassphrase,
-  type NewPassphraseFlags,
   newPassphrase,
-  secretOf,
+  passphraseFlags,
 } from '../../repository/passphrase.js';
 import { shellWord } from '../../show/show-repository.js';
 
-interface KeyNewFlags extends NewPassphraseFlags {
-  readonly keys?: string;
-  readonly name?: string;
-}
+const flags = {
+  keys: optional('--keys <dir>', 'directory to put NAME.key and NAME.pub into'),
+  name: optional('--name <name>', 'who holds the key; the name of the file by default'),
+  passphrase: toggle('--no-passphrase', 'leave the key file unencrypted'),
+  ...passphraseFlags,
+};
+type KeyNewFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<KeyNewFlags> = {
   examples: ['writ key new --keys keys --name carol', 'writ key new /media/usb/carol.key --name "Carol M."'],
   exitCodes: ['0  made', '1  a disk failure', '2  usage, or a key is there already'],
-  configure: (command: Command) => {
-    command
-      .argument('[file]', 'where to put the secret key, as carol.key; carol.pub goes beside it')
-      .option('--keys <dir>', 'directory to put NAME.key and NAME.pub into')
-      .option('--name <name>', 'who holds the key; the name of the file by default')
-      .option('--no-passphrase', 'leave the key file unencrypted');
-    addPassphraseFlag(command);
-  },
+  args: [['[file]', 'where to put the secret key, as carol.key; carol.pub goes beside it']],
+  flags,
   run: async ([file], flags, context) => {
     const { path, name } = whereAndWho(file, flags);
     const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
@@ -40,7 +35,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
       path: context.at(path),
       name,
       durableFs: createDurableFs(),
-      ...secretOf(chosen),
+      passphrase: chosen?.passphrase,
     });
     return answer({ path, name, keyId: signer.keyId }, chosen);
   },

@@ -1,24 +1,25 @@
 // `writ key passphrase`: the same key under another passphrase, in one rename. The key id stays.
-import type { Command } from 'commander';
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { openSeed } from '../../../publisher/keys/key-directory.js';
 import { readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import {
-  addPassphraseFlag,
   madeUpLines,
   type NewPassphrase,
-  type NewPassphraseFlags,
   newPassphrase,
+  passphraseFlags,
   passphrasesFor,
-  secretOf,
 } from '../../repository/passphrase.js';
 
-interface KeyPassphraseFlags extends NewPassphraseFlags {
-  readonly newPassphraseFile?: string;
-  readonly newPassphraseCommand?: string;
-}
+const flags = {
+  ...passphraseFlags,
+  newPassphraseFile: optional('--new-passphrase-file <file>', 'file with the new passphrase'),
+  newPassphraseCommand: optional('--new-passphrase-command <cmd>', 'command that writes the new passphrase'),
+  passphrase: toggle('--no-passphrase', 'leave the key file unencrypted from now on'),
+};
+type KeyPassphraseFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<KeyPassphraseFlags> = {
   examples: [
@@ -30,34 +31,31 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
     '1  the key cannot be opened, or a disk failure; the file is as it was',
     '2  usage',
   ],
-  configure: (command: Command) => {
-    command.argument('<file>', 'the key file');
-    addPassphraseFlag(command)
-      .option('--new-passphrase-file <file>', 'file with the new passphrase')
-      .option('--new-passphrase-command <cmd>', 'command that writes the new passphrase')
-      .option('--no-passphrase', 'leave the key file unencrypted from now on');
-  },
+  args: [['<file>', 'the key file']],
+  flags,
   run: async ([path = ''], flags, context) => {
     const file = readKeyFile(context.at(path));
     if (file === undefined)
       throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));
     const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
-    const named = file.name === undefined ? {} : { name: file.name };
-    replaceKeyFile({ path: file.path, seed, durableFs: createDurableFs(), ...secretOf(chosen), ...named });
+    const { path: opened, name } = file;
+    replaceKeyFile({
+      path: opened,
+      seed,
+      name,
+      durableFs: createDurableFs(),
+      passphrase: chosen?.passphrase,
+    });
     return answer(path, chosen);
   },
 };
 
 function nextPassphrase(flags: KeyPassphraseFlags, context: CommandContext): Promise<NewPassphrase> {
-  const { newPassphraseFile, newPassphraseCommand } = flags;
-  const next = {
-    ...(newPassphraseFile === undefined ? {} : { passphraseFile: newPassphraseFile }),
-    ...(newPassphraseCommand === undefined ? {} : { passphraseCommand: newPassphraseCommand }),
-  };
+  const { newPassphraseFile: passphraseFile, newPassphraseCommand: passphraseCommand } = flags;
   // The variable has the old one.
   const env = { ...context.env, WRIT_PASSPHRASE: context.env['WRIT_NEW_PASSPHRASE'] };
-  return newPassphrase(next, { ...context, env }, 'the key from now on');
+  return newPassphrase({ passphraseFile, passphraseCommand }, { ...context, env }, 'the key from now on');
 }
 
 function answer(path: string, chosen: NewPassphrase | undefined): Answer {

@@ -1,5 +1,4 @@
 // `writ key show`: what a key file, a .pub file or a PEM public key of another program is. Opens no secret.
-import type { Command } from 'commander';
 import { type PublicKey, readPublicKey } from '../../../publisher/keys/public-key.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { fingerprint } from '../../show/show-repository.js';
@@ -7,9 +6,8 @@ import { fingerprint } from '../../show/show-repository.js';
 export const command: CommandDefinition = {
   examples: ['writ key show keys/anna.pub', 'writ key show yubikey-public.pem --json'],
   exitCodes: ['0  shown', '1  it cannot be read, or cannot be used as a key', '2  usage'],
-  configure: (command: Command) => {
-    command.argument('<file>', 'a .key or .pub file, or a PEM public key (Ed25519, ECDSA P-256, RSA)');
-  },
+  args: [['<file>', 'a .key or .pub file, or a PEM public key (Ed25519, ECDSA P-256, RSA)']],
+  flags: {},
   run: async ([file = ''], _flags, { at }) => answer(file, readPublicKey(at(file))),
 };
 

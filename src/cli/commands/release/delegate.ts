@@ -10,12 +10,12 @@ import {
 import type { DelegationPlan } from '../../../publisher/teams/delegation-plan.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
-import { askYes, type YesFlags } from '../../console/questions.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
+import { askYes } from '../../console/questions.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
   changeExitCodes,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
@@ -25,14 +25,26 @@ import {
 import { shellWord } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
-interface DelegateFlags extends ChangeFlags, YesFlags {
-  readonly paths?: readonly string[];
-  readonly key?: readonly string[];
-  readonly threshold?: number;
-  readonly life?: number;
-  readonly handOver?: boolean;
-  readonly remove?: boolean;
-}
+const flags = {
+  ...changeFlags,
+  paths: optional(
+    '--paths <pattern>',
+    "what it signs, as 'dns-*/*'; may be repeated; left out: as it is",
+    repeatedText,
+  ),
+  key: optional(
+    '--key <file>',
+    'public key of the team; may be repeated; left out: as they are',
+    repeatedText,
+  ),
+  threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
+  life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
+  handOver: toggle('--hand-over', 'releases that change hands go with it'),
+  remove: toggle('--remove', 'end the delegation'),
+  yes: toggle('-y, --yes', 'go on without a question'),
+  dryRun: toggle('--dry-run', 'say what would change, and write nothing'),
+};
+type DelegateFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<DelegateFlags> = {
   examples: [
@@ -44,21 +56,8 @@ export const command: CommandDefinition<DelegateFlags> = {
     '0  delegated, changed or removed; nothing new; signed and waiting; or left alone because you said no',
     ...changeExitCodes,
   ],
-  configure: (delegate) => {
-    addChangeFlags(delegate.argument('<role>', "name of the team's role"))
-      .option(
-        '--paths <pattern>',
-        "what it signs, as 'dns-*/*'; may be repeated; left out: as it is",
-        repeatedText,
-      )
-      .option('--key <file>', 'public key of the team; may be repeated; left out: as they are', repeatedText)
-      .option('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100))
-      .option('--life <duration>', 'time from signing to expiry', durationFlag)
-      .option('--hand-over', 'releases that change hands go with it')
-      .option('--remove', 'end the delegation')
-      .option('-y, --yes', 'go on without a question')
-      .option('--dry-run', 'say what would change, and write nothing');
-  },
+  args: [['<role>', "name of the team's role"]],
+  flags,
   run: async ([role = ''], flags, context) => {
     const options = changeOptions(flags, context, 'delegate');
     const request = requestOf(role, flags, context);
@@ -71,7 +70,7 @@ export const command: CommandDefinition<DelegateFlags> = {
       if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
     }
     const result = await delegateRole(request, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    narrateSigned(result, context.reporter);
     return answer(result, role, flags);
   },
 };
@@ -86,16 +85,8 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
     if (given) throw new WritError('USAGE', '--remove takes no paths, keys, threshold or life');
     return { role, handOver };
   }
-  return {
-    role,
-    handOver,
-    change: {
-      ...(paths === undefined ? {} : { paths }),
-      ...(key === undefined ? {} : { keys: key.map((path) => readPublicKey(at(path))) }),
-      ...(threshold === undefined ? {} : { threshold }),
-      ...(life === undefined ? {} : { lifeMs: life }),
-    },
-  };
+  const keys = key?.map((path) => readPublicKey(at(path)));
+  return { role, handOver, change: { paths, keys, threshold, lifeMs: life } };
 }
 
 function planLines({ role, kind, before, after, names, moved }: DelegationPlan): string[] {
@@ -148,12 +139,11 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
   ];
   const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);
   const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
-  const next = waitsForRole ? signLine(plan, role, flags) : refresh;
   return {
     ...change,
     outcome,
     lines: [`${outcome.toUpperCase()} ${role}${waiting}`, ...lines],
-    ...(next === undefined ? {} : { next }),
+    next: waitsForRole ? signLine(plan, role, flags) : refresh,
   };
 }
 

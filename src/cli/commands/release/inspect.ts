@@ -17,12 +17,12 @@ import { openRepositorySource } from '../../../trust/sources/repository-source.j
 import type { RepositorySource } from '../../../trust/sources/source.js';
 import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { columns, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
-import { counted } from '../../show/show-text.js';
+import { type FlagValues, optional } from '../../console/flags.js';
+import { fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { counted, table } from '../../show/show-text.js';
 
-interface InspectFlags {
-  readonly root?: string;
-}
+const flags = { root: optional('--root <file>', 'root to verify a repository from, as hosts have it') };
+type InspectFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<InspectFlags> = {
   examples: [
@@ -36,11 +36,8 @@ export const command: CommandDefinition<InspectFlags> = {
     '2  usage',
     '3  the archive is not intact',
   ],
-  configure: (inspect) => {
-    inspect
-      .argument('<what>', 'archive file, repository directory, or http, https or file URL of a repository')
-      .option('--root <file>', 'root to verify a repository from, as hosts have it');
-  },
+  args: [['<what>', 'archive file, repository directory, or http, https or file URL of a repository']],
+  flags,
   run: async ([what = ''], flags, context) => {
     const url = repositoryUrl(what, context);
     if (url !== undefined) return repositoryAnswer(await inspectRepository(url, flags, context));
@@ -75,7 +72,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
       `INTACT ${path}: every file matches the manifest`,
       `  archive   ${archiveDigest}  ${sizeText(archiveBytes)}`,
       `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${sizeText(unpackedBytes)}`,
-      ...columns([['mode', 'size', 'digest', 'path'], ...rows]),
+      ...table(['mode', 'size', 'digest', 'path'], rows),
       ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
       '  An archive says nothing about who made it: the signed targets of its repository do.',
     ],
@@ -156,10 +153,10 @@ function repositoryAnswer(inspected: Inspected): Answer {
     lines: [
       `VERIFIED ${url} ${anchor.kind === 'given' ? 'from the given root' : 'from its own first root only'}`,
       ...trustLines(anchor, rootDigestHex),
-      ...columns([['role', 'version', 'keys', 'need', 'expires', 'left'], ...roleRows]),
+      ...table(['role', 'version', 'keys', 'need', 'expires', 'left'], roleRows),
       ...(releases.length === 0
         ? ['  no bundle is published yet']
-        : columns([['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], ...releaseRows])),
+        : table(['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], releaseRows)),
     ],
   };
 }

@@ -7,22 +7,25 @@ import {
 } from '../../../publisher/release/promote.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag } from '../../console/flag-values.js';
+import { type FlagValues, required, toggle } from '../../console/flags.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
   changeExitCodes,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
 
-interface PromoteFlags extends ChangeFlags {
-  readonly bundle: string;
-  readonly from: string;
-  readonly to: string;
-}
+const flags = {
+  ...changeFlags,
+  bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
+  from: required('--from <channel>', 'whose release is taken', nameFlag),
+  to: required('--to <channel>', 'who gets it', nameFlag),
+  dryRun: toggle('--dry-run', 'say what would be promoted, and write nothing'),
+};
+type PromoteFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PromoteFlags> = {
   examples: [
@@ -30,19 +33,12 @@ export const command: CommandDefinition<PromoteFlags> = {
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
   ],
   exitCodes: ['0  promoted, nothing new, or signed and waiting for the online keys', ...changeExitCodes],
-  configure: (promote) => {
-    addChangeFlags(promote)
-      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .requiredOption('--from <channel>', 'whose release is taken', nameFlag)
-      .requiredOption('--to <channel>', 'who gets it', nameFlag)
-      .option('--dry-run', 'say what would be promoted, and write nothing');
-  },
+  flags,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'promote');
-    const { bundle, from, to } = flags;
-    if (flags.dryRun) return previewAnswer(previewPromotion({ bundle, from, to }, options), flags);
-    const result = await promoteRelease({ bundle, from, to }, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    if (flags.dryRun) return previewAnswer(previewPromotion(flags, options), flags);
+    const result = await promoteRelease(flags, options);
+    narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
 };

@@ -5,19 +5,18 @@ import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
-import { type PreviewResult, previewPublish } from '../../../publisher/release/preview.js';
 import {
-  type PublishOptions,
+  type PreviewResult,
   type PublishResult,
+  previewPublish,
   publishBundle,
 } from '../../../publisher/release/publish.js';
-import type { SignedRole } from '../../../publisher/signing/online-signing.js';
-import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
+import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
 import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
@@ -26,12 +25,19 @@ import {
 import { shortDigest } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
-interface PublishFlags extends ChangeFlags {
-  readonly bundle: string;
-  readonly channel: string;
-  readonly revision: string;
-  readonly afterSerial?: number;
-}
+const flags = {
+  ...changeFlags,
+  bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
+  channel: preset('--channel <name>', 'who gets it', 'stable', nameFlag),
+  revision: preset('--revision <text>', 'for people, as a git commit', ''),
+  afterSerial: optional(
+    '--after-serial <n>',
+    'go on above this serial of a lost repository',
+    numberFlag(1, 1e12),
+  ),
+  dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
+};
+type PublishFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PublishFlags> = {
   examples: [
@@ -45,34 +51,21 @@ export const command: CommandDefinition<PublishFlags> = {
     '2  usage, or SOURCE cannot be published',
     '6  another process writes the repository',
   ],
-  configure: (publish) => {
-    addChangeFlags(publish.argument('<source>', 'directory with the policy'))
-      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .option('--channel <name>', 'who gets it', nameFlag, 'stable')
-      .option('--revision <text>', 'for people, as a git commit', '')
-      .option('--after-serial <n>', 'go on above this serial of a lost repository', numberFlag(1, 1e12))
-      .option('--dry-run', 'say what would be published, and write nothing');
-  },
+  args: [['<source>', 'directory with the policy']],
+  flags,
   run: async ([source = ''], flags, context) => {
-    const options = publishOptions(source, flags, context);
+    const options = {
+      ...flags,
+      ...changeOptions(flags, context, 'publish'),
+      source: context.at(source),
+      limits: defaultArchiveLimits,
+    };
     if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
     const result = await publishBundle(options);
     narrate(result, context.reporter);
     return answer(result, flags);
   },
 };
-
-function publishOptions(source: string, flags: PublishFlags, context: CommandContext): PublishOptions {
-  return {
-    ...changeOptions(flags, context, 'publish'),
-    source: context.at(source),
-    bundle: flags.bundle,
-    channel: flags.channel,
-    revision: flags.revision,
-    ...(flags.afterSerial === undefined ? {} : { afterSerial: flags.afterSerial }),
-    limits: defaultArchiveLimits,
-  };
-}
 
 function narrate(result: PublishResult, reporter: Reporter): void {
   sayDropped(result.tree, reporter);
@@ -82,13 +75,13 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   }
   const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
-  narrateSigned({ ...result, signed: [signedOf(result)] }, reporter);
+  narrateSigned({ ...result, signed: signedOf(result) }, reporter);
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
 
-function signedOf({ role, version }: NewResult): SignedRole {
-  return { role, version };
+function signedOf({ role, version }: NewResult) {
+  return [{ role, version }];
 }
 
 function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
@@ -111,7 +104,7 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
   const name = `${release.bundle} ${release.channel}`;
   if (result.kind === 'nothing-new')
     return nothingNew(`${name} is serial ${release.serial} with this content`, releaseDetails(release));
-  const waits = result.kind === 'waiting' ? { signed: [signedOf(result)] } : {};
+  const waits = result.kind === 'waiting' ? { signed: signedOf(result) } : {};
   const details = { ...newDetails(result), ...waits };
   return changeAnswer(
     result,
@@ -121,9 +114,12 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
 }
 
 function serialText({ release, previous }: NewResult): string {
-  const from = previous === undefined ? '' : `${previous.serial} -> `;
   const revision = release.revision === '' ? '' : ` (${release.revision})`;
-  return `serial ${from}${release.serial}${revision}`;
+  return `serial ${fromText(previous)}${release.serial}${revision}`;
+}
+
+function fromText(previous: ReleaseInfo | undefined): string {
+  return previous === undefined ? '' : `${previous.serial} -> `;
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
@@ -150,19 +146,18 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
     const { serial } = result.release;
     return previewOf('publish', nothingNew(`${name} is serial ${serial} with this content`, { serial }));
   }
-  const { serial, previousSerial, tree, archiveBytes, difference } = result;
-  const from = previousSerial === undefined ? '' : `${previousSerial} -> `;
+  const { release, previous, tree, archiveBytes, difference } = result;
   return previewOf('publish', {
     outcome: 'would-publish',
     details: {
-      serial,
-      previousSerial: previousSerial ?? null,
+      serial: release.serial,
+      previousSerial: previous?.serial ?? null,
       manifestDigest: tree.manifestDigest,
       archiveBytes,
       difference: difference ?? null,
     },
     lines: [
-      `WOULD PUBLISH ${name} serial ${from}${serial}`,
+      `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
     ],
   });

@@ -6,7 +6,8 @@ import {
   resignOnline,
 } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { addChangeFlags, type ChangeFlags, changeOptions } from '../../repository/change-flags.js';
+import { required } from '../../console/flags.js';
+import { type ChangeFlags, changeFlags, changeOptions } from '../../repository/change-flags.js';
 
 export const command: CommandDefinition<ChangeFlags> = {
   examples: [
@@ -19,7 +20,7 @@ export const command: CommandDefinition<ChangeFlags> = {
     '2  usage',
     '6  another process writes the repository',
   ],
-  configure: (refresh) => void addChangeFlags(refresh, 'directory with the snapshot and timestamp keys'),
+  flags: { ...changeFlags, keys: required('--keys <dir>', 'directory with the snapshot and timestamp keys') },
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'refresh', isOnlineRole);
     const { repository, keys } = options;

@@ -2,32 +2,34 @@
 import {
   type ChannelMove,
   previewWithdrawal,
-  type WithdrawRequest,
   type WithdrawResult,
   withdrawRelease,
 } from '../../../publisher/release/withdraw.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
-  addChangeFlags,
-  type ChangeFlags,
   changeAnswer,
   changeExitCodes,
+  changeFlags,
   changeOptions,
   narrateSigned,
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
 
-interface WithdrawFlags extends ChangeFlags {
-  readonly bundle: string;
-  readonly serial: readonly number[];
-  readonly to?: number;
-  readonly channel?: string;
-  readonly reason: string;
-}
-
 const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
+
+const flags = {
+  ...changeFlags,
+  bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
+  serial: required('--serial <n>', 'the bad release; may be given several times', repeatedFlag(serialFlag)),
+  to: optional('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag),
+  channel: optional('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag),
+  reason: preset('--reason <text>', 'why, for people; it is signed and public', ''),
+  dryRun: toggle('--dry-run', 'say what would be withdrawn, and write nothing'),
+};
+type WithdrawFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<WithdrawFlags> = {
   examples: [
@@ -39,35 +41,16 @@ export const command: CommandDefinition<WithdrawFlags> = {
     '0  withdrawn, withdrawn before, or signed and waiting for the online keys',
     ...changeExitCodes,
   ],
-  configure: (withdraw) => {
-    addChangeFlags(withdraw)
-      .requiredOption('--bundle <name>', 'name of the policy tree', nameFlag)
-      .requiredOption('--serial <n>', 'the bad release; may be given several times', repeatedFlag(serialFlag))
-      .option('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag)
-      .option('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag)
-      .option('--reason <text>', 'why, for people; it is signed and public', '')
-      .option('--dry-run', 'say what would be withdrawn, and write nothing');
-  },
+  flags,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'withdraw');
-    const request = requestOf(flags);
+    const request = { ...flags, serials: serialsOf(flags) };
     if (flags.dryRun) return previewAnswer(previewWithdrawal(request, options), flags);
     const result = await withdrawRelease(request, options);
-    if (result.kind !== 'nothing-new') narrateSigned(result, context.reporter);
+    narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
 };
-
-function requestOf(flags: WithdrawFlags): WithdrawRequest {
-  const { bundle, to, channel, reason } = flags;
-  return {
-    bundle,
-    serials: serialsOf(flags),
-    reason,
-    ...(to === undefined ? {} : { to }),
-    ...(channel === undefined ? {} : { channel }),
-  };
-}
 
 function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   const name = nameOf(flags);

@@ -4,12 +4,12 @@ import { defaultArchiveLimits } from '../../../core/limits.js';
 import { sizeText } from '../../../core/size-text.js';
 import { type CheckReport, checkRepository } from '../../../publisher/upkeep/check-repository.js';
 import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
+import type { FlagValues } from '../../console/flags.js';
+import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { counted } from '../../show/show-text.js';
 
-interface RepoCheckFlags {
-  readonly repository: string;
-  readonly keys?: string;
-}
+const flags = { repository: repositoryFlag, keys: ownRootFlag };
+type RepoCheckFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<RepoCheckFlags> = {
   examples: ['writ repo check --repository repo', 'writ repo check --repository repo --keys keys --json'],
@@ -18,20 +18,14 @@ export const command: CommandDefinition<RepoCheckFlags> = {
     '1  something does not: each problem has a code',
     '2  usage',
   ],
-  configure: (check) => {
-    check
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from");
-  },
-  run: async (_args, flags, { clock, reporter, signal, at }) => {
-    const { repository, keys } = flags;
+  flags,
+  run: async (_args, flags, { clock, reporter, at }) => {
     const report = await checkRepository({
-      repository: at(repository),
+      repository: at(flags.repository),
+      keysDirectory: at(flags.keys),
       limits: defaultArchiveLimits,
       clock,
       report: reporter,
-      signal,
-      ...(keys === undefined ? {} : { keysDirectory: at(keys) }),
     });
     narrate(report, reporter);
     for (const note of report.notes) reporter.warn(note);

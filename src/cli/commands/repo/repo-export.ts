@@ -6,17 +6,23 @@ import { sizeText } from '../../../core/size-text.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { type ExportResult, exportRepository } from '../../../publisher/upkeep/export-repository.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { durationFlag, nameFlag, repeatedFlag } from '../../console/flag-values.js';
+import { nameFlag, repeatedFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional } from '../../console/flags.js';
+import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { isoDay, timeLeft } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
-interface RepoExportFlags {
-  readonly repository: string;
-  readonly bundle?: readonly string[];
-  readonly lockWait: number;
-}
+const flags = {
+  repository: repositoryFlag,
+  bundle: optional(
+    '--bundle <name>',
+    'archives of this bundle only; may be given several times',
+    repeatedFlag(nameFlag),
+  ),
+  lockWait: lockWaitFlag,
+};
 
-export const command: CommandDefinition<RepoExportFlags> = {
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: [
     'writ repo export /media/usb/policy --repository repo',
     'writ repo export /media/usb/policy --repository repo --bundle dns-edge --bundle access',
@@ -27,17 +33,8 @@ export const command: CommandDefinition<RepoExportFlags> = {
     '2  usage, or DIR holds something else',
     '6  another process writes the repository',
   ],
-  configure: (command) => {
-    command
-      .argument('<dir>', 'new, empty, or an older export of this repository')
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option(
-        '--bundle <name>',
-        'archives of this bundle only; may be given several times',
-        repeatedFlag(nameFlag),
-      )
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-  },
+  args: [['<dir>', 'new, empty, or an older export of this repository']],
+  flags,
   run: async ([directory = ''], flags, { clock, reporter, at }) => {
     const result = await exportRepository({
       repository: at(flags.repository),
@@ -46,7 +43,7 @@ export const command: CommandDefinition<RepoExportFlags> = {
       durableFs: createDurableFs(),
       lockWaitMs: flags.lockWait,
       report: reporter,
-      ...(flags.bundle === undefined ? {} : { bundles: flags.bundle }),
+      bundles: flags.bundle,
     });
     const { releases, copied } = result;
     reporter.finish(

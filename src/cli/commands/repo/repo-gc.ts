@@ -8,16 +8,30 @@ import {
 } from '../../../publisher/upkeep/collect-repository.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
-import { askYes, type YesFlags } from '../../console/questions.js';
+import { type FlagValues, preset, toggle } from '../../console/flags.js';
+import { askYes } from '../../console/questions.js';
+import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { counted } from '../../show/show-text.js';
 
-interface RepoGcFlags extends YesFlags {
-  readonly repository: string;
-  readonly keep: number;
-  readonly grace: number;
-  readonly lockWait: number;
-  readonly dryRun?: boolean;
-}
+const flags = {
+  repository: repositoryFlag,
+  keep: preset(
+    '--keep <n>',
+    'versions of each role that stay, with all they list',
+    10,
+    numberFlag(1, 100_000),
+  ),
+  grace: preset(
+    '--grace <duration>',
+    'what hosts were sent to within this time stays',
+    86_400_000,
+    durationFlag,
+  ),
+  lockWait: lockWaitFlag,
+  dryRun: toggle('--dry-run', 'say what would be removed, and remove nothing'),
+  yes: toggle('-y, --yes', 'remove without a question'),
+};
+type RepoGcFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<RepoGcFlags> = {
   examples: ['writ repo gc --repository repo --dry-run', 'writ repo gc --repository repo --keep 20 --yes'],
@@ -27,19 +41,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
     '2  usage',
     '6  another process writes the repository',
   ],
-  configure: (gc) => {
-    gc.requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keep <n>', 'versions of each role that stay, with all they list', numberFlag(1, 100_000), 10)
-      .option(
-        '--grace <duration>',
-        'what hosts were sent to within this time stays',
-        durationFlag,
-        86_400_000,
-      )
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000)
-      .option('--dry-run', 'say what would be removed, and remove nothing')
-      .option('-y, --yes', 'remove without a question');
-  },
+  flags,
   run: async (_args, flags, context) => {
     const { repository, keep, grace: graceMs, lockWait: lockWaitMs } = flags;
     const options = { repository: context.at(repository), keep, graceMs, clock: context.clock };

@@ -14,13 +14,23 @@ import {
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag } from '../../console/flag-values.js';
-import { columns, isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { type FlagValues, preset } from '../../console/flags.js';
+import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { table } from '../../show/show-text.js';
 
-interface RepoStatusFlags {
-  readonly repository: string;
-  readonly keys?: string;
-  readonly failWithin: number;
-}
+const monthMs = 30 * 86_400_000;
+const flags = {
+  repository: repositoryFlag,
+  keys: ownRootFlag,
+  failWithin: preset(
+    '--fail-within <duration>',
+    'warn about roles that expire within',
+    monthMs,
+    durationFlag,
+  ),
+};
+type RepoStatusFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<RepoStatusFlags> = {
   examples: ['writ repo status --repository repo', 'writ repo status --repository repo --fail-within 45d -q'],
@@ -29,17 +39,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     '1  a role expires soon, or something waits to be signed',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
-  configure: (status) => {
-    status
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keys <dir>', "directory with the publisher's copy of the root, to verify from")
-      .option(
-        '--fail-within <duration>',
-        'warn about roles that expire within',
-        durationFlag,
-        30 * 86_400_000,
-      );
-  },
+  flags,
   run: async (_args, flags, { clock, at }) => {
     const state = stateOrError(flags, at);
     if (isWritError(state)) return invalidAnswer(state);
@@ -54,7 +54,7 @@ function stateOrError(
   at: CommandContext['at'],
 ): RepositoryState | WritError {
   try {
-    return readRepositoryState(layoutOf(at(repository)), keys === undefined ? undefined : at(keys));
+    return readRepositoryState(layoutOf(at(repository)), at(keys));
   } catch (error) {
     if (isWritError(error) && error.code === 'REPOSITORY_INVALID') return error;
     throw error;
@@ -72,9 +72,7 @@ function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
 
 const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
 
-function verdictOf({ condition }: RoleReport): 'ok' | 'warn' | 'FAIL' {
-  return verdicts[condition];
-}
+const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
 
 function answer(
   state: RepositoryState,
@@ -87,7 +85,6 @@ function answer(
   const waiting = isWaiting(state);
   const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
-  const next = nextLine(worst, waiting, flags);
   return {
     outcome,
     exitCode,
@@ -99,14 +96,14 @@ function answer(
     },
     lines: [
       verdictLine(outcome, worst, waiting, nowMs),
-      ...columns([
+      ...table(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
-        ...roles.map((row) => roleRow(row, nowMs)),
-      ]),
+        roles.map((row) => roleRow(row, nowMs)),
+      ),
       ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
       ...releaseLines(state),
     ],
-    ...(next === undefined ? {} : { next }),
+    next: nextLine(worst, waiting, flags),
   };
 }
 
@@ -184,7 +181,7 @@ function releaseLines(state: RepositoryState): string[] {
       role,
     ];
   });
-  return columns([['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], ...rows]);
+  return table(['bundle', 'channel', 'serial', 'revision', 'made', 'manifest', 'signed by'], rows);
 }
 
 function details(
@@ -197,7 +194,7 @@ function details(
     roles: roles.map(({ expiresMs, ...row }) => {
       const expires = expiresMs === undefined ? null : new Date(expiresMs).toISOString();
       const leftMs = expiresMs === undefined ? null : expiresMs - nowMs;
-      return { ...row, expires, leftMs, verdict: verdictOf({ ...row }) };
+      return { ...row, expires, leftMs, verdict: verdictOf(row) };
     }),
     keys: Object.values(root.signed.keys).map((key) => ({ keyId: keyId(key), ...key })),
     releases: liveReleasesOf(state).map(({ path, role, release }) => {

@@ -10,17 +10,23 @@ import { type ServerManager, tellManagerOfServer } from '../../../server/sd-read
 import { type RunningServer, requireRepository, startServer } from '../../../server/server.js';
 import type { TlsFiles } from '../../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { type CommonFlags, type FlagValues, optional, preset } from '../../console/flags.js';
+import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { repositoryFlag } from '../../repository/repository-flags.js';
 
-interface ServeFlags extends PassphraseFlags {
-  readonly repository: string;
-  readonly listen: ReturnType<typeof listenFlag>;
-  readonly keys?: string;
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-}
+const address = { host: '127.0.0.1', port: 8080 };
+const flags = {
+  repository: repositoryFlag,
+  listen: preset('--listen <host:port>', 'address; port 0 is any free one', address, listenFlag),
+  keys: optional(
+    '--keys <dir>',
+    'directory with the snapshot and timestamp keys: re-signs before they expire',
+  ),
+  tlsCert: optional('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP'),
+  tlsKey: optional('--tls-key <file>', 'its key, PEM'),
+  ...passphraseFlags,
+};
+type ServeFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<ServeFlags> = {
   examples: [
@@ -33,18 +39,7 @@ export const command: CommandDefinition<ServeFlags> = {
     '2  usage, no repository, or a TLS certificate and key that are no pair',
   ],
   onSignal: 'drain',
-  configure: (serve) => {
-    serve
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--listen <host:port>', 'address; port 0 is any free one', listenFlag, {
-        host: '127.0.0.1',
-        port: 8080,
-      })
-      .option('--keys <dir>', 'directory with the snapshot and timestamp keys: re-signs before they expire')
-      .option('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP')
-      .option('--tls-key <file>', 'its key, PEM');
-    addPassphraseFlag(serve);
-  },
+  flags,
   run: async (_args, flags, context) => {
     const log = createLog('writ-server', logLevel(flags));
     const tls = tlsFiles(flags, context);
@@ -99,7 +94,7 @@ async function onlineSigner(flags: ServeFlags, context: CommandContext): Promise
   return createOnlineSigner(repository, keys, context.clock);
 }
 
-function logLevel({ quiet, verbose }: ServeFlags): 'warn' | 'debug' | 'info' {
+function logLevel({ quiet, verbose }: CommonFlags): 'warn' | 'debug' | 'info' {
   if (quiet) return 'warn';
   return verbose ? 'debug' : 'info';
 }

@@ -1,29 +1,40 @@
 // `writ init`: flags to a new repository with its keys, and what to do with them next.
 import { basename } from 'node:path';
-import { type Command, Option } from 'commander';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { defaultLives } from '../../../publisher/repository/metadata-content.js';
-import { type InitResult, type InitRole, initRepository } from '../../../publisher/root/init-repository.js';
+import { type InitResult, initRepository } from '../../../publisher/root/init-repository.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
-  addPassphraseFlag,
   madeUpLines,
   type NewPassphrase,
-  type NewPassphraseFlags,
   newPassphrase,
-  secretOf,
+  passphraseFlags,
 } from '../../repository/passphrase.js';
-import type { LifeFlags } from '../../repository/propose.js';
-import { columns, fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+import { fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+import { table } from '../../show/show-text.js';
 
-interface InitFlags extends NewPassphraseFlags, Required<LifeFlags> {
-  readonly repository: string;
-  readonly keys: string;
-  readonly rootKeys: number;
-  readonly rootThreshold: number;
-  readonly name?: readonly string[];
-  readonly yes?: boolean;
+const flags = {
+  repository: required('--repository <dir>', 'directory to make the repository in'),
+  keys: required('--keys <dir>', 'directory to put the new keys into'),
+  passphrase: toggle('--no-passphrase', 'leave the key files unencrypted'),
+  rootKeys: preset('--root-keys <n>', 'how many root keys to make', 3, numberFlag(1, 20)),
+  rootThreshold: preset('--root-threshold <k>', 'how many of them must sign a root', 2, numberFlag(1, 20)),
+  name: optional('--name <name>', 'who will hold the next root key, as anna; may be repeated', repeatedText),
+  yes: toggle('-y, --yes', 'accept that one lost root key ends the repository'),
+  ...passphraseFlags,
+  rootLife: life('root'),
+  targetsLife: life('targets'),
+  snapshotLife: life('snapshot'),
+  timestampLife: life('timestamp'),
+};
+type InitFlags = FlagValues<typeof flags>;
+
+function life(role: keyof typeof defaultLives) {
+  const text = `time from signing ${role} to its expiry`;
+  const lifeMs = defaultLives[role];
+  return preset(`--${role}-life <duration>`, text, lifeMs, durationFlag, timeLeft(lifeMs).replace(' ', ''));
 }
 
 export const command: CommandDefinition<InitFlags> = {
@@ -33,18 +44,7 @@ export const command: CommandDefinition<InitFlags> = {
     'writ init --repository repo --keys keys --root-keys 5 --root-threshold 3 --timestamp-life 1d',
   ],
   exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or something is there already'],
-  configure: (init) => {
-    init
-      .requiredOption('--repository <dir>', 'directory to make the repository in')
-      .requiredOption('--keys <dir>', 'directory to put the new keys into')
-      .option('--no-passphrase', 'leave the key files unencrypted')
-      .option('--root-keys <n>', 'how many root keys to make', numberFlag(1, 20), 3)
-      .option('--root-threshold <k>', 'how many of them must sign a root', numberFlag(1, 20), 2)
-      .option('--name <name>', 'who will hold the next root key, as anna; may be repeated', repeatedText)
-      .option('-y, --yes', 'accept that one lost root key ends the repository');
-    addPassphraseFlag(init);
-    for (const role of ['root', 'targets', 'snapshot', 'timestamp'] as const) addLife(init, role);
-  },
+  flags,
   run: async (_args, flags, context) => {
     const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
     const result = initRepository({
@@ -60,19 +60,13 @@ export const command: CommandDefinition<InitFlags> = {
         snapshot: flags.snapshotLife,
         timestamp: flags.timestampLife,
       },
-      ...secretOf(chosen),
+      passphrase: chosen?.passphrase,
       clock: context.clock,
       durableFs: createDurableFs(),
     });
     return answer(result, flags, context, chosen);
   },
 };
-
-function addLife(init: Command, role: keyof typeof defaultLives): void {
-  const lifeMs = defaultLives[role];
-  const option = new Option(`--${role}-life <duration>`, `time from signing ${role} to its expiry`);
-  init.addOption(option.argParser(durationFlag).default(lifeMs, timeLeft(lifeMs).replace(' ', '')));
-}
 
 function answer(
   result: InitResult,
@@ -103,7 +97,7 @@ function answer(
     },
     lines: [
       `CREATED repository ${flags.repository} (TUF 1.0.34, consistent snapshots)`,
-      ...columns([['role', 'keys', 'need', 'expires', '', 'secret', ''], ...rows]),
+      ...table(['role', 'keys', 'need', 'expires', '', 'secret', ''], rows),
       `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
       ...secretLines(chosen),
       warning(flags),
@@ -115,7 +109,7 @@ function answer(
   };
 }
 
-function keyNames({ keyFiles }: InitRole): string {
+function keyNames({ keyFiles }: InitResult['roles'][number]): string {
   const first = basename(keyFiles[0] ?? '');
   return keyFiles.length === 1 ? first : first.replace('1.key', `1..${keyFiles.length}.key`);
 }

@@ -3,6 +3,7 @@
 import { WritError } from '../../../core/errors.js';
 import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
@@ -14,23 +15,30 @@ import {
 } from '../../../publisher/root/proposal-file.js';
 import { compareRoots } from '../../../publisher/root/root-difference.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { durationFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import { shellWord, shortDigest } from '../../show/show-repository.js';
 
 const maxReleasesShown = 50;
 
-interface CommitFlags extends PassphraseFlags, SignerFlags {
-  readonly repository: string;
-  readonly keys?: string;
-  readonly confirm?: string;
-  readonly leaveUnsigned?: boolean;
-  readonly dryRun?: boolean;
-  readonly lockWait: number;
-}
+const flags = {
+  repository: repositoryFlag,
+  keys: optional('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes'),
+  confirm: optional('--confirm <code>', 'the code that was told by voice'),
+  leaveUnsigned: toggle(
+    '--leave-unsigned',
+    'commit although new keys are not here: hosts wait until they have signed',
+  ),
+  dryRun: toggle('--dry-run', 'say what would happen, and write nothing'),
+  lockWait: lockWaitFlag,
+  ...passphraseFlags,
+  ...signerFlags,
+};
+type CommitFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<CommitFlags> = {
   examples: [
@@ -43,34 +51,21 @@ export const command: CommandDefinition<CommitFlags> = {
     '2  usage, or the change would be a mistake',
     '6  another process writes the repository',
   ],
-  configure: (commit) => {
-    commit
-      .argument('<files...>', 'the signed proposal, or copies of it that people signed side by side')
-      .requiredOption('--repository <dir>', 'the repository that `writ init` made')
-      .option('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes')
-      .option('--confirm <code>', 'the code that was told by voice')
-      .option('--leave-unsigned', 'commit although new keys are not here: hosts wait until they have signed')
-      .option('--dry-run', 'say what would happen, and write nothing')
-      .option('--lock-wait <duration>', 'how long to wait for another writer', durationFlag, 10_000);
-    addPassphraseFlag(commit);
-    addSignerFlags(commit);
-  },
+  args: [['<files...>', 'the signed proposal, or copies of it that people signed side by side']],
+  flags,
   run: async (args, flags, context) => {
     // commander gives the files of a variadic argument as one list.
     const [first = '', ...others] = args.flat() as string[];
     const read = (file: string): Proposal => readProposal(context.at(file));
     const proposal = mergeProposals([read(first), ...others.map(read)]);
-    const options = {
-      proposal,
-      repository: context.at(flags.repository),
-      clock: context.clock,
-      ...keysOf(flags, context),
-    };
+    const { clock } = context;
+    const keys = keysOf(flags, context);
+    const options = { proposal, repository: context.at(flags.repository), clock, keys };
     const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
     const plan = planCommit(options);
     if (flags.dryRun) return preview(plan);
     requireCommittable(plan, unsignedRoles);
-    show(plan, context);
+    for (const line of planLines(plan)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
     const result = await commitRoot({ ...options, unsignedRoles, durableFs, lockWaitMs: flags.lockWait });
@@ -78,17 +73,13 @@ export const command: CommandDefinition<CommitFlags> = {
   },
 };
 
-function keysOf(flags: CommitFlags, context: CommandContext) {
+function keysOf(flags: CommitFlags, context: CommandContext): KeyDirectory | undefined {
   if (flags.keys === undefined) {
-    if (flags.signer === undefined) return {};
+    if (flags.signer === undefined) return undefined;
     throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
   }
   const external = externalCommands(flags, context, (role) => role !== 'root');
-  return { keys: { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external } };
-}
-
-function show(plan: CommitPlan, { reporter }: CommandContext): void {
-  for (const line of planLines(plan)) reporter.note(line);
+  return { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
 }
 
 function planLines(plan: CommitPlan): string[] {
@@ -150,7 +141,6 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
     removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
   );
   const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
-  const next = nextOf(result, flags, file);
   const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
   return {
     outcome: kind,
@@ -165,7 +155,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
         : [`  ${expired} has expired: hosts take nothing new until it is signed`]),
       ...(gone.length > 0 ? [`Destroy what is left of the old keys: ${gone.join(', ')}.`] : []),
     ],
-    ...(next === undefined ? {} : { next }),
+    next: nextOf(result, flags, file),
   };
 }
 

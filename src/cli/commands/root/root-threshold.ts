@@ -1,22 +1,15 @@
 // `writ root threshold`: proposes a root where more, or fewer, keys of a role must sign.
-import type { TopLevelRole } from '../../../core/tuf/tuf-metadata.js';
 import { numberFlag } from '../../console/flag-values.js';
-import { type ProposeFlags, proposeCommand } from '../../repository/propose.js';
+import { preset } from '../../console/flags.js';
+import { proposeCommand } from '../../repository/propose.js';
 import { roleFlag } from '../../repository/role-keys.js';
 
-interface ThresholdFlags extends ProposeFlags {
-  readonly role: TopLevelRole;
-}
-
-export const command = proposeCommand<ThresholdFlags>({
+export const command = proposeCommand({
   examples: [
     'writ root threshold 3 --repository repo -o root-2.proposal',
     'writ root threshold 2 --role targets --repository repo',
   ],
-  configure: (threshold) => {
-    threshold
-      .argument('<n>', 'how many keys must sign', numberFlag(1, 50))
-      .option('--role <role>', 'the role that they sign', roleFlag, 'root');
-  },
+  args: [['<n>', 'how many keys must sign', numberFlag(1, 50)]],
+  flags: { role: preset('--role <role>', 'the role that they sign', 'root', roleFlag) },
   change: ([count], { role }) => ({ thresholds: { [role]: Number(count) } }),
 });

@@ -26,33 +26,39 @@ import { nameIn } from '../../../publisher/root/root-difference.js';
 import { judgeRoot, requireSane } from '../../../publisher/root/root-rules.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import type { ChangeFlags } from '../../repository/change-flags.js';
-import { addPassphraseFlag, type PassphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { signRoleAgain } from '../../repository/sign-role.js';
-import { addSignerFlags, externalCommands, type SignerFlags } from '../../repository/signer-flags.js';
+import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import {
-  controlLines,
   describeProposal,
-  differenceLines,
   missingText,
-  needText,
   proposalDetails,
+  proposalLines,
   tallyText,
 } from '../../show/show-proposal.js';
 import { shellWord } from '../../show/show-repository.js';
 
-interface SignFlags extends PassphraseFlags, SignerFlags {
-  readonly key?: readonly string[];
-  readonly keys?: string;
-  readonly root?: string;
-  readonly repository?: string;
-  readonly merge?: readonly string[];
-  readonly confirm?: string;
-  readonly out?: string;
-  readonly role?: string;
-  readonly dryRun?: boolean;
-}
+const flags = {
+  key: optional('--key <file>', 'your key; may be repeated', repeatedText),
+  keys: optional('--keys <dir>', 'directory with your keys and your copy of the root'),
+  root: optional('--root <file>', 'the root that you trust; root.json beside your key by default'),
+  repository: optional('--repository <dir>', 'where to take the root from when you have no copy'),
+  merge: optional(
+    '--merge <file>',
+    'another copy of the same proposal, for its signatures; may be repeated',
+    repeatedText,
+  ),
+  confirm: optional('--confirm <code>', 'the code that you were told by voice'),
+  role: optional('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life'),
+  out: optional('-o, --out <file>', 'where to write the signed proposal; over FILE by default'),
+  dryRun: toggle('--dry-run', 'show what would be signed; ask nothing, and write nothing'),
+  ...passphraseFlags,
+  ...signerFlags,
+};
+type SignFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<SignFlags> = {
   examples: [
@@ -67,25 +73,8 @@ export const command: CommandDefinition<SignFlags> = {
     '1  the file or its code is not what you were told, or stands on another root; the key cannot be opened',
     '2  usage, or the change would be a mistake',
   ],
-  configure: (sign) => {
-    sign
-      .argument('[file]', 'the proposal that you were mailed')
-      .option('--key <file>', 'your key; may be repeated', repeatedText)
-      .option('--keys <dir>', 'directory with your keys and your copy of the root')
-      .option('--root <file>', 'the root that you trust; root.json beside your key by default')
-      .option('--repository <dir>', 'where to take the root from when you have no copy')
-      .option(
-        '--merge <file>',
-        'another copy of the same proposal, for its signatures; may be repeated',
-        repeatedText,
-      )
-      .option('--confirm <code>', 'the code that you were told by voice')
-      .option('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life')
-      .option('-o, --out <file>', 'where to write the signed proposal; over FILE by default')
-      .option('--dry-run', 'show what would be signed; ask nothing, and write nothing');
-    addPassphraseFlag(sign);
-    addSignerFlags(sign);
-  },
+  args: [['[file]', 'the proposal that you were mailed']],
+  flags,
   run: async ([file], flags, context) => {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined)
@@ -96,12 +85,7 @@ export const command: CommandDefinition<SignFlags> = {
     const { at } = context;
     const read = (path: string): Proposal => readProposal(at(path));
     const received = mergeProposals([read(file), ...(flags.merge ?? []).map(read)]);
-    const { root, repository } = flags;
-    const anchor = findAnchor({
-      ...hand,
-      ...(root === undefined ? {} : { root: at(root) }),
-      ...(repository === undefined ? {} : { repository: at(repository) }),
-    });
+    const anchor = findAnchor(hand, { root: at(flags.root), repository: at(flags.repository) });
     const trusted = { proposal: received, base: trustBase(received, anchor) };
     const next = received.root.signed;
     requireSane(judgeRoot(trusted.base.signed, next), { danger: 'accepted' });
@@ -130,7 +114,7 @@ function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
 function handOf(flags: SignFlags, context: CommandContext): SigningHand {
   return {
     keyFiles: (flags.key ?? []).map(context.at),
-    ...(flags.keys === undefined ? {} : { keysDirectory: context.at(flags.keys) }),
+    keysDirectory: context.at(flags.keys),
     external: externalCommands(flags, context, () => true),
     passphrases: passphrasesFor(flags, context),
   };
@@ -151,9 +135,7 @@ function preview(trusted: TrustedProposal, file: string): Answer {
     },
     lines: [
       `WOULD SIGN ${file}, which changes who controls every host:`,
-      ...differenceLines(difference),
-      ...controlLines(difference),
-      `  ${needText(tallies)}`,
+      ...proposalLines(trusted),
       ...dangers.map((danger) => `  DANGER ${danger}`),
       'Nothing was written',
     ],
@@ -162,26 +144,18 @@ function preview(trusted: TrustedProposal, file: string): Answer {
 
 /** On stderr, before anything is asked: nobody signs what they have not been shown. */
 function show(trusted: TrustedProposal, { reporter }: CommandContext): void {
-  const { difference, dangers, tallies } = describeProposal(trusted);
   reporter.warn('You are about to change who controls every host:');
-  const lines = [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];
-  for (const line of lines) reporter.note(line);
-  for (const danger of dangers) reporter.warn(danger);
+  for (const line of proposalLines(trusted)) reporter.note(line);
+  for (const danger of describeProposal(trusted).dangers) reporter.warn(danger);
 }
 
-interface SignedProposal {
-  readonly proposal: Proposal;
-  /** Key ids. */
-  readonly added: readonly string[];
-  readonly already: readonly string[];
-}
-
+/** @returns the proposal as it is now, and the ids of the keys that signed it here, or had before */
 async function signIfWanted(
   trusted: TrustedProposal,
   hand: SigningHand,
   flags: SignFlags,
   context: CommandContext,
-): Promise<SignedProposal> {
+) {
   const hasHand = hand.keyFiles.length + hand.external.length > 0 || hand.keysDirectory !== undefined;
   const mergesOnly = !hasHand && flags.merge !== undefined;
   if (mergesOnly) {
@@ -196,7 +170,9 @@ async function signIfWanted(
   return { proposal, added: added.map(({ keyid }) => keyid), already };
 }
 
-function answer(signed: SignedProposal & TrustedProposal, out: string): Answer {
+type SignedProposal = Awaited<ReturnType<typeof signIfWanted>> & TrustedProposal;
+
+function answer(signed: SignedProposal, out: string): Answer {
   const { base, proposal, added, already } = signed;
   const { difference, tallies } = describeProposal(signed);
   const nameOf = (id: string): string => nameIn(base.signed, proposal.root.signed, id);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CommandDefinition, CommandEntry } from '../../../../src/cli/console/command.js';
 import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
+import { optional, preset } from '../../../../src/cli/console/flags.js';
 import { parseCommandLine } from '../../../../src/cli/console/program.js';
 
 const surroundings = { version: '1.2.3', env: {}, stdout: process.stdout };
@@ -9,13 +10,14 @@ const surroundings = { version: '1.2.3', env: {}, stdout: process.stdout };
 const definition: CommandDefinition = {
   examples: ['writ paint wall', 'writ paint wall --coats 2'],
   exitCodes: ['0  painted'],
-  configure: (command) => {
-    command
-      .argument('<surface>', 'what to paint')
-      .argument('[tool]', 'brush or roller')
-      .option('--coats <n>', 'coats', numberFlag(1, 5), 1)
-      .option('--dry-for <duration>', 'time between coats', durationFlag)
-      .option('--paint-name <name>', 'paint', nameFlag);
+  args: [
+    ['<surface>', 'what to paint'],
+    ['[tool]', 'brush or roller'],
+  ],
+  flags: {
+    coats: preset('--coats <n>', 'coats', 1, numberFlag(1, 5)),
+    dryFor: optional('--dry-for <duration>', 'time between coats', durationFlag),
+    paintName: optional('--paint-name <name>', 'paint', nameFlag),
   },
   run: () => Promise.reject(new Error('not run by the parser')),
 };

@@ -1,0 +1,62 @@
+// The flags of a command as a table, each under the name of its value: options for commander, and for the compiler the type
+// of what comes out of them. Owns no flag; how a value is read from its text is flag-values'.
+import { Option } from 'commander';
+
+/** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
+export type Flag<Value> = Option & { readonly value?: Value };
+
+/** A flag for each value, under its name, as `lockWait` for --lock-wait. */
+export type FlagTable<Values> = { readonly [Name in keyof Values]: Flag<Values[Name]> };
+
+/** What the flags of a table give to their command. */
+export type FlagValues<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends Flag<infer Value> ? Value : never;
+};
+
+type Parser<Value> = (text: string, before?: Value) => Value;
+
+/** @returns a flag without a value */
+export function toggle(flags: string, text: string): Flag<boolean | undefined> {
+  return new Option(flags, text);
+}
+
+/** @returns a flag that may be left out. @param parse left out: its value is the text */
+export function optional<Value = string>(
+  flags: string,
+  text: string,
+  parse?: Parser<Value>,
+): Flag<Value | undefined> {
+  const option = new Option(flags, text);
+  return parse === undefined ? option : option.argParser(parse);
+}
+
+/** @returns a flag without which the command does nothing */
+export function required<Value = string>(flags: string, text: string, parse?: Parser<Value>): Flag<Value> {
+  const option = optional(flags, text, parse).makeOptionMandatory();
+  return option as Flag<Value>;
+}
+
+/** @returns a flag that has this value when it is left out. @param shown what the help says of the value */
+export function preset<Value>(
+  flags: string,
+  text: string,
+  value: Value,
+  parse?: Parser<Value>,
+  shown?: string,
+): Flag<Value> {
+  const option = optional(flags, text, parse).default(value, shown);
+  return option as Flag<Value>;
+}
+
+const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'colours');
+
+/** Those of every command. */
+export const commonFlags = {
+  json: toggle('--json', 'print one JSON object on stdout, also on failure'),
+  quiet: toggle('-q, --quiet', 'no narration'),
+  verbose: toggle('-v, --verbose', 'all steps with their times'),
+  color: color.choices(['auto', 'always', 'never']).default('auto'),
+  input: toggle('--no-input', 'never ask; fail with the name of the flag that is missing'),
+};
+
+export type CommonFlags = FlagValues<typeof commonFlags>;
