@@ -4,44 +4,48 @@ import { readdirSync } from 'node:fs';
 
 const usualTimeoutMs = 120_000;
 
-/** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first. */
+/** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first, each in its own process. */
 const slow = {
   'exhaustive/operations/operations': 180,
   'exhaustive/crash/matrix': 120,
   'exhaustive/kills/kills': 110,
   'exhaustive/interrupted/interrupted-recovery': 80,
-  'scenario/ceremony/root-ceremony': 60,
   'exhaustive/replay/replay': 60,
   'exhaustive/replay/replay-flushes': 40,
   'exhaustive/differential/differential': 40,
-  'scenario/cycle/faults-of-the-disk': 30,
   'exhaustive/interrupted/interrupted-cycle': 30,
   'exhaustive/interrupted/interrupted-refresh': 30,
   'exhaustive/soak/soak': 30,
-  'scenario/integrity/scrub': 25,
-  'real/demo/demo': 25,
   'real/host/supervisord-host': 25,
-  'scenario/cli/cli-speaks': 25,
-  'scenario/cli/help': 25,
-  'scenario/ceremony/root-ceremony-loss': 20,
-  'scenario/cycle/faults-of-the-way': 20,
+  'exhaustive/operations/operations.sample': 22,
+  'real/demo/demo': 21,
   'exhaustive/systemd/systemd-agent': 20,
   'exhaustive/systemd/systemd-driver': 20,
   'exhaustive/systemd/systemd-target': 20,
-  'exhaustive/operations/operations.sample': 20,
+  'exhaustive/soak/soak.sample': 18,
+  'scenario/cycle/faults-of-the-disk': 17,
+  'scenario/cycle/faults-of-the-way': 16,
   'exhaustive/crash/matrix.sample': 15,
-  'exhaustive/kills/kills.sample': 15,
-  'exhaustive/soak/soak.sample': 15,
+  'scenario/cli/each-command': 12,
+  'scenario/cli/pull-wait': 12,
+  'scenario/agent/service-manager': 12,
+  'scenario/ceremony/root-ceremony': 11,
+  'real/host/resolver': 11,
+  'real/host/cost': 11,
+  'exhaustive/kills/kills.sample': 10,
   'exhaustive/replay/replay.sample': 10,
 };
 /** What takes longer than this even on a busy machine has a deadline of its own. */
 const deadlineFactor = 10;
 
-/** Folders whose tests need no processor of their own, but for some seconds: their files share processes. */
-const sharing = ['agent', 'core', 'publisher', 'sdk', 'trust', 'workers'].map((room) => `unit/${room}/`);
+/**
+ * Folders whose files share processes: to start one and to load what a whole host is of takes as long as most of the tests
+ * themselves. Not the real programs, which a process that ends ends too, and not the exhaustive ones, which are long.
+ */
+const sharing = ['contract/', 'scenario/', 'unit/'];
 const filesInProcess = 12;
-/** But for these, which wait for processes of their own: what they wait for would be waited for by all. */
-const neverShared = ['unit/trust/attacks/two-processes'];
+/** But for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
+const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/cli-speaks'];
 
 /** The exhaustive tests are those below test/exhaustive, but for their samples. */
 export function isExhaustive(name) {
@@ -68,7 +72,10 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
 
 /** @returns the processes, each with its files and its deadline; the longest first */
 export function planProcesses(names) {
-  const isShared = (name) => sharing.some((folder) => name.startsWith(folder)) && !neverShared.includes(name);
+  const isShared = (name) =>
+    sharing.some((folder) => name.startsWith(folder)) &&
+    slow[name] === undefined &&
+    !neverShared.includes(name);
   const shared = names.filter(isShared);
   const count = Math.ceil(shared.length / filesInProcess);
   // Dealt out one by one: neighbours are often as long as each other.

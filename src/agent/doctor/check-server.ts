@@ -67,8 +67,9 @@ async function askHttp(
   const limits = { ...config.transport, connectTimeoutMs };
   const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
   const door = openHttpDoor(url, { limits, clock, version, redirects: mirror.redirects, ...ca });
-  const startedMs = clock.monotonicMs();
   try {
+    await door.load();
+    const startedMs = clock.monotonicMs();
     const exchange = await door.open({ path: timestampPath, totalTimeoutMs });
     const [tookMs, nowMs] = [clock.monotonicMs() - startedMs, clock.nowMs()];
     const dateMs = Date.parse(exchange.header('date') ?? '');

@@ -79,8 +79,6 @@ function isIdOf(id: string, key: MetadataKey): boolean {
 }
 
 const maxPublicKeyCharacters = 8192;
-/** DER of SubjectPublicKeyInfo up to the 32 bytes of an Ed25519 key (RFC 8410). */
-const ed25519Prefix = Buffer.from('302a300506032b6570032100', 'hex');
 
 function loadPublicKey(key: MetadataKey): KeyObject | undefined {
   const text = key.keyval.public;
@@ -97,8 +95,9 @@ function loadEd25519(hex: string): KeyObject | undefined {
   if (!/^[0-9a-f]{64}$/i.test(hex)) return undefined;
   const bytes = Buffer.from(hex, 'hex');
   if (isWeakEd25519(bytes)) return undefined;
-  const der = Buffer.concat([ed25519Prefix, bytes]);
-  return createPublicKey({ key: der, format: 'der', type: 'spki' });
+  // Not as DER, of which the decoders of OpenSSL make more work than of the signature itself.
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') };
+  return createPublicKey({ key: jwk, format: 'jwk' });
 }
 
 function loadPem(key: MetadataKey, pem: string): KeyObject | undefined {

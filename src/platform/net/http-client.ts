@@ -3,7 +3,7 @@
 // Follows a redirect only where http-rules allows it. Knows nothing of metadata; never buffers a body without a bound.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import { Agent, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { TransportLimits } from '../../core/limits.js';
@@ -49,6 +49,8 @@ export interface HttpDoor {
    *   REDIRECT_REFUSED, DOWNLOAD_TIMEOUT, DOWNLOAD_TRUNCATED (while reading), INTERRUPTED
    */
   open(request: HttpRequest): Promise<HttpExchange>;
+  /** Loads what the first request would load; for who measures how long a server takes. */
+  load(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -57,20 +59,30 @@ const maxDiscardedBytes = 16_384;
 
 /** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
 export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
-  const { connectTimeoutMs, idleTimeoutMs } = options.limits;
+  let agent: Promise<Agent> | undefined;
+  const load = (): Promise<Agent> => {
+    agent ??= openAgent(options);
+    return agent;
+  };
+  return {
+    open: async (request) => exchange(await load(), baseUrl, options, request),
+    load: async () => void (await load()),
+    close: async () => (await agent)?.destroy(),
+  };
+}
+
+/** Loads undici with the first request: that takes as long as all else that a command loads, and many ask no server. */
+async function openAgent({ limits, ca }: HttpOptions): Promise<Agent> {
+  const { Agent } = await import('undici');
   // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
   // nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
   setFlagsFromString('--liftoff-only');
-  const agent = new Agent({
+  return new Agent({
     maxHeaderSize: maxHeaderBytes,
-    headersTimeout: idleTimeoutMs,
-    bodyTimeout: idleTimeoutMs,
-    connect: { timeout: connectTimeoutMs, ...given({ ca: options.ca }) },
+    headersTimeout: limits.idleTimeoutMs,
+    bodyTimeout: limits.idleTimeoutMs,
+    connect: { timeout: limits.connectTimeoutMs, ...given({ ca }) },
   });
-  return {
-    open: (request) => exchange(agent, baseUrl, options, request),
-    close: () => agent.destroy(),
-  };
 }
 
 async function exchange(

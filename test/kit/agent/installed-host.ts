@@ -9,6 +9,7 @@ import { runWrit, type WritRun } from '../cli/run-writ.js';
 import { runWritProcess } from '../cli/writ-process.js';
 import { type TempDir, tempDir } from '../disk/temp-dir.js';
 import { sampleRepository } from '../repository/sample-repository.js';
+import { quietPolls } from './quiet-polls.js';
 
 export interface InstalledHost extends Disposable {
   readonly dir: TempDir;
@@ -52,6 +53,7 @@ function hostIn(dir: TempDir): InstalledHost {
     root: dir.join('repo', 'metadata', '1.root.json'),
     state: dir.join('state'),
     run: dir.join('run'),
+    ...quietPolls(),
     bundles: [{ name: 'dns-edge' }],
     sandbox: 'off',
   };

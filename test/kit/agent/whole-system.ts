@@ -7,6 +7,7 @@ import { jsonOf, type WritRun } from '../cli/run-writ.js';
 import { runWritProcess, startWrit, type WritProcess } from '../cli/writ-process.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
+import { quietPolls } from './quiet-polls.js';
 
 /** What a command with --json answered. */
 export interface Told {
@@ -19,7 +20,7 @@ export interface Told {
 export interface WholeSystemOptions {
   /** Parts of agent.yaml beside repository, root and places; JSON is YAML. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Default: the shortest there is, 1 s. */
+  /** Default: the shortest there is, 1 s. With `1h` none comes while the test runs, but for the one of the start. */
   readonly pollEvery?: string;
 }
 
@@ -83,7 +84,7 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
     state: places.state,
     run: places.run,
     socket: `${places.run}/agent.sock`,
-    host: { id: 'whole-system' },
+    host: quietPolls('whole-system').host,
     sandbox: 'off',
     ...options.config,
   };

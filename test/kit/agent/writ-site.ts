@@ -6,6 +6,7 @@ import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
 import { startWrit, type WritProcess } from '../cli/writ-process.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
+import { quietPolls } from './quiet-polls.js';
 
 export interface WritSite {
   readonly repository: SampleRepository;
@@ -26,7 +27,7 @@ export interface WritSite {
 export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): WritSite {
   const repository = sampleRepository(dir, { clock: systemClock });
   const [state, run, config] = [dir.join('state'), dir.join('run'), dir.join('agent.yaml')];
-  const defaults = { poll: { every: '1h' }, bundles: [{ name: 'dns-edge' }], host: { id: 'test' } };
+  const defaults = { ...quietPolls(), bundles: [{ name: 'dns-edge' }] };
   const places = { repository: repository.url, root: repository.rootPath, state, run };
   fs.writeFileSync(config, JSON.stringify({ ...defaults, ...places, ...keys }));
   const writ = (...args: string[]): Promise<WritRun> => runWrit([...args, '--config', config]);

@@ -2,6 +2,7 @@
 // that asks the server on the same machine, a repository. Owns no process.
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { quietPolls } from '../agent/quiet-polls.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
 import { type BootedSystemd, type MachineDisk, machineDisk } from './booted-systemd.js';
@@ -29,7 +30,7 @@ export function machineWithWrit(dir: TempDir): MachineWithWrit {
   const repository = sampleRepository(place('/srv/writ'), { clock: systemClock });
   mkdirSync(disk.path('/etc/writ'));
   copyFileSync(repository.rootPath, disk.path('/etc/writ/root.json'));
-  const base = { repository: serverUrl, host: { id: 'machine' }, poll: { every: '1h' } };
+  const base = { repository: serverUrl, ...quietPolls('machine') };
   const configure: MachineWithWrit['configure'] = (keys = {}) =>
     disk.write('/etc/writ/agent.yaml', JSON.stringify({ ...base, bundles: [{ name: 'dns-edge' }], ...keys }));
   configure();

@@ -5,13 +5,13 @@ import { copyHost, type InstalledHost, installHost } from '../../kit/agent/insta
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 
-let installed: InstalledHost;
-before(async () => {
-  installed = await installHost();
-});
-after(() => installed[Symbol.dispose]());
-
 describe('writ reload', () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
   it('says whether the configuration is in use, and how the pull under it ended', async () => {
     using host = copyHost(installed);
     host.configure({ poll: { every: '1d' } });

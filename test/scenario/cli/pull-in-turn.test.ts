@@ -5,17 +5,17 @@ import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 
-let installed: InstalledHost;
-before(async () => {
-  installed = await installHost();
-});
-after(() => installed[Symbol.dispose]());
-
 const app = { name: 'app', uses: ['dns-edge'], load: { run: ['true'] } };
 const active = ({ paths }: InstalledHost): string =>
   readFileSync(`${paths.current}/dns-edge/block.rpz`, 'utf8');
 
 describe('writ pull of what waits, without an agent', () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
   it('waits with it, and says what came of it; the history has both cycles', async () => {
     using host = copyHost(installed);
     host.configure({ workers: [{ ...app, settle: '1s' }] });

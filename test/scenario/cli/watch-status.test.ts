@@ -1,6 +1,7 @@
 // `writ status --watch` as a person runs it: beside an agent, without one, and through the agent's end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { quietPolls } from '../../kit/agent/quiet-polls.js';
 import { writSite } from '../../kit/agent/writ-site.js';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -85,7 +86,8 @@ describe('writ status --watch', () => {
 
   it('draws a terminal again', needs('script', 'bsdutils'), async () => {
     using dir = tempDir();
-    const site = writSite(dir);
+    const { host } = quietPolls();
+    const site = writSite(dir, { host });
     await site.repository.publish(zone(1));
     await using agent = await site.agent();
     const { screen, exitCode } = await writOnTerminal(
@@ -93,6 +95,6 @@ describe('writ status --watch', () => {
       [{ question: 'generation 1 is active', act: () => agent.child.kill('SIGTERM') }],
     );
     assert.equal(exitCode, 1);
-    assert.ok(screen.includes('\u001b[H\u001b[2JACTIVE  generation 1 is active    test\r\n'), screen);
+    assert.ok(screen.includes(`\u001b[H\u001b[2JACTIVE  generation 1 is active    ${host.id}\r\n`), screen);
   });
 });

@@ -1,5 +1,5 @@
-// Faults on the way of a `writ pull` that runs as a program, as rows: what is done to the repository, the server, the
-// host or its mounts, and the code and exit code that must come of it. Owns the run of a row, as script and as person.
+// Faults on the way of a `writ pull`, as rows: what is done to the repository, the server, the host or its mounts, and the
+// code and exit code that must come of it. Owns the run of a row, as script and as person.
 import assert from 'node:assert/strict';
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,10 +44,13 @@ async function holdsAgainst(fault: WayFault, installed: InstalledHost): Promise<
   if (fault.server !== undefined) host.configure({ repository: server.url });
   await using _harm = undoing(await fault.harm?.(host));
   const stands = standingPolicy(host.paths, fault.mounts === undefined ? host.paths : placesAfter(host));
-  const under = fault.mounts === undefined ? [] : privately(host, fault.mounts);
-
-  const asScript = () => host.writUnder(under, 'pull', '--json');
-  const asPerson = () => host.writUnder(under, 'pull', '-q');
+  const pull = (flag: string): Promise<WritRun> => {
+    if (fault.mounts !== undefined) return host.writUnder(privately(host, fault.mounts), 'pull', flag);
+    // Two that meet are two processes, as they are for the lock.
+    return fault.together === 'yes' ? host.writUnder([], 'pull', flag) : host.writ('pull', flag);
+  };
+  const asScript = () => pull('--json');
+  const asPerson = () => pull('-q');
   const both = fault.together === 'yes' ? [asScript(), asPerson()] : [await asScript(), await asPerson()];
   const [script, person] = await Promise.all(both);
   assert.ok(script && person);

@@ -7,12 +7,6 @@ import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/in
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
 
-let installed: InstalledHost;
-before(async () => {
-  installed = await installHost();
-});
-after(() => installed[Symbol.dispose]());
-
 describe('the findings of writ doctor', () => {
   it('are one aligned line each, with what to do next, and a count', () => {
     const findings: DoctorFinding[] = [
@@ -31,6 +25,12 @@ describe('the findings of writ doctor', () => {
 });
 
 describe('writ doctor', () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
   it('exits 0 on a host where all is well, with its agent', async () => {
     using host = copyHost(installed);
     await using agent = startWrit(['agent', '--config', host.config]);

@@ -10,9 +10,10 @@ import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const holders = lockHolders();
-after(holders.endAll);
 
 describe('a note that misleads', () => {
+  after(holders.endAll);
+
   it('of a dead process is not repeated: who inherited the lock is named', async () => {
     using dir = tempDir();
     await killHolder(await holders.start(dir.join('lock')));

@@ -9,9 +9,10 @@ import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const holders = lockHolders();
-after(holders.endAll);
 
 describe('takeLock', () => {
+  after(holders.endAll);
+
   it('makes a private file that says who holds it', async () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
