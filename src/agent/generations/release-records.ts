@@ -89,33 +89,40 @@ function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'staged
 type Keeper = Pick<Host, 'paths' | 'durable' | 'clock'>;
 
 /** Writes a lost record in its place, the entry last: until it is there, the record is as damaged as before. */
-export function renewRecord({ paths, durable, clock }: Keeper, target: SignedTarget): void {
+export function renewRecord(host: Keeper, target: SignedTarget, staging: string): void {
   const { bundle, serial, manifest } = target.release;
-  const place = ensurePlace({ paths, durable }, bundle, releaseName(serial, manifest.digest));
+  const kept = { bundle, release: releaseName(serial, manifest.digest), staging };
   for (const [index, { bytes }] of target.vouchedBy.chain.entries())
-    durable.writeFile('repair.record-targets', join(place, voucherFile(index)), bytes, 0o600);
-  const text = recordText({ target, stagedAtMs: clock.nowMs() });
-  durable.writeFile('repair.record-entry', join(place, recordFile), text, 0o600);
+    renewFile(host, kept, { name: voucherFile(index), bytes });
+  const text = recordText({ target, stagedAtMs: host.clock.nowMs() });
+  renewFile(host, kept, { name: recordFile, bytes: text });
 }
 
 /** Writes a lost manifest in its place. @param kept `manifest`: proven by its signed digest */
-export function renewManifest(
-  host: Pick<Host, 'paths' | 'durable'>,
-  { bundle, release, manifest }: { bundle: string; release: string; manifest: Manifest },
-): void {
-  const place = ensurePlace(host, bundle, release);
-  host.durable.writeFile('repair.manifest', join(place, manifestFile), encodeManifest(manifest), 0o600);
+export function renewManifest(host: Renewer, { manifest, ...kept }: Kept & { manifest: Manifest }): void {
+  renewFile(host, kept, { name: manifestFile, bytes: encodeManifest(manifest) });
 }
 
-function ensurePlace(
-  { paths, durable }: Pick<Host, 'paths' | 'durable'>,
-  bundle: string,
-  release: string,
-): string {
+type Renewer = Pick<Host, 'paths' | 'durable'>;
+
+interface Kept {
+  readonly bundle: string;
+  readonly release: string;
+  /** A crash leaves what is half written there, from where it is swept. */
+  readonly staging: string;
+}
+
+function renewFile(
+  { paths, durable }: Renewer,
+  { bundle, release, staging }: Kept,
+  { name, bytes }: { readonly name: string; readonly bytes: string | Uint8Array },
+): void {
   const place = releasePath(paths, bundle, release);
   durable.ensureDirectory('repair.record-bundle', dirname(place), 0o700);
   durable.ensureDirectory('repair.record-directory', place, 0o700);
-  return place;
+  const written = join(staging, `renewed-${bundle}-${name}`);
+  durable.createFile('repair.kept-write', written, bytes, 0o600);
+  durable.rename('repair.kept-place', written, join(place, name));
 }
 
 /** Of a kept release while a newer copy takes its place. */

@@ -10,6 +10,8 @@ import type { PolicyPart } from './repair-plan.js';
 
 export interface RenewOptions {
   readonly generation: number;
+  /** The attempt's directory in staging. */
+  readonly staging: string;
   readonly signal: AbortSignal;
 }
 
@@ -31,16 +33,20 @@ export async function renewKept(
 async function renewPart(
   host: Host,
   part: PolicyPart,
-  { generation, signal }: RenewOptions,
+  { generation, staging, signal }: RenewOptions,
 ): Promise<PolicyPart> {
   const { bundle, found } = part;
   if (!isLost(found, 'manifest') && !isLost(found, 'record')) return part;
   try {
     const { manifest, release } = found;
     if (manifest !== undefined && isLost(found, 'manifest'))
-      renewManifest(host, { bundle: bundle.name, release, manifest });
+      renewManifest(host, { bundle: bundle.name, release, manifest, staging });
     if (isLost(found, 'record'))
-      renewRecord(host, targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }));
+      renewRecord(
+        host,
+        targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }),
+        staging,
+      );
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn({ err: error, bundle: bundle.name }, 'what is kept of a release could not be written anew');

@@ -157,7 +157,7 @@ export async function stageDamaged(
 ): Promise<RepairedTrees> {
   const { signal, download } = options;
   const stagingOptions: StagingOptions = { staging, mtimeSeconds, signal, active: new Map() };
-  const renewing = { generation: wanted.generation, signal };
+  const renewing = { generation: wanted.generation, staging, signal };
   let parts = partsOf(host, wanted);
   const fetched = await story.step('fetch', async () => {
     parts = await renewKept(host, parts, renewing);

@@ -12,6 +12,7 @@ import {
   prepareDelegated,
   prepareEquipped,
   prepareIndependent,
+  prepareLost,
   prepareRefused,
   prepareRefusedAtFirst,
   prepareReturn,
@@ -86,6 +87,11 @@ export const matrixCycles: readonly MatrixCycle[] = [
     name: 'scrub repair without an archive',
     command: 'start',
     prepare: (world) => prepareDamaged(world, 'archive lost'),
+  },
+  {
+    name: 'start without record and manifest',
+    command: 'start',
+    prepare: (world) => prepareLost(world),
   },
   { name: 'start with a broken ledger', command: 'start', prepare: prepareBroken },
   {

@@ -140,7 +140,7 @@ export async function prepareRefusedAtFirst({ repository }: ReplayWorld): Promis
   };
 }
 
-const native = { name: 'resolver', uses: ['dns-edge'], reset: { native: 'resolver' } };
+const native = { name: 'resolver', uses: ['dns-edge'], reset: { native: 'resolver', min: 0 } };
 
 /** Not even the directories above the host's are there. */
 export async function prepareBare(world: ReplayWorld): Promise<MatrixExpectation> {
@@ -183,6 +183,18 @@ export async function prepareDamaged(
   // A disk that fails in the repair leads to the generation before, too.
   const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
   return { policies: { ...oldAndNew, damaged }, from: 'damaged', to, between, ends: () => 'new' };
+}
+
+/** Record and manifest of the active release are lost; its tree and its archive are whole. */
+export async function prepareLost(world: ReplayWorld): Promise<MatrixExpectation> {
+  for (const version of [1, 2]) {
+    await world.repository.publish(files(version));
+    await world.pull();
+  }
+  const kept = join(pathsOf(world).archives, 'dns-edge');
+  const newest = readdirSync(kept).find((name) => name.startsWith('2-')) ?? '';
+  for (const name of ['record.json', 'manifest.json', 'targets.json']) rmSync(join(kept, newest, name));
+  return { policies: oldAndNew, from: 'new', to: 'new', ends: () => 'new' };
 }
 
 export async function prepareBroken(world: ReplayWorld): Promise<MatrixExpectation> {

@@ -65,11 +65,11 @@ export class HostPlaces {
         { name: 'access', checks: [{ name: 'parses', parse: ['*.yaml'] }] },
       ],
       workers: [
-        { name: 'portal', uses: ['access'], reset: { native: 'portal' } },
+        { name: 'portal', uses: ['access'], reset: { native: 'portal', min: 0 } },
         {
           name: 'daemon',
           uses: ['edge'],
-          reset: { signal: 'HUP', pidFile: join(this.directory, 'daemon.pid') },
+          reset: { signal: 'HUP', pidFile: join(this.directory, 'daemon.pid'), min: 0 },
         },
       ],
     };

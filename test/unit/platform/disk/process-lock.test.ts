@@ -30,7 +30,7 @@ describe('takeLock', () => {
     const error = await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'))));
     await killHolder(holder);
     assert.equal(error.facts['holder'], `agent (pid ${holder.pid})`);
-    assert.equal(error.kind, 'blocked');
+    assert.equal(error.kind, 'busy');
   });
 
   it('says what it does, since when, and that it lives', async () => {
