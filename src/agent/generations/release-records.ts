@@ -5,13 +5,12 @@ import { dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../../core/names.js';
-import { encodeManifest, type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
+import { type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
-import type { Host } from '../state/host.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
 
@@ -27,10 +26,11 @@ export interface ReleaseRecord {
 }
 
 const archiveName = 'archive.tar.br';
-const manifestFile = 'manifest.json';
-const recordFile = 'record.json';
+export const manifestFile = 'manifest.json';
+export const recordFile = 'record.json';
 /** One file a role of the chain, by its place in it: what names others give their roles is no name of a file here. */
-const voucherFile = (index: number): string => (index === 0 ? 'targets.json' : `delegated-${index}.json`);
+export const voucherFile = (index: number): string =>
+  index === 0 ? 'targets.json' : `delegated-${index}.json`;
 
 export interface KeepOptions {
   readonly target: SignedTarget;
@@ -73,7 +73,8 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   if (fs.existsSync(aside)) durable.rename('flush.record-replaced', aside, removed);
 }
 
-function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'stagedAtMs'>): string {
+/** @returns the entry of a record, as it lies on disk */
+export function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'stagedAtMs'>): string {
   const record = {
     writ: 1,
     target: target.path,
@@ -84,45 +85,6 @@ function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'staged
     stagedAt: stagedAtMs,
   };
   return `${JSON.stringify(record)}\n`;
-}
-
-type Keeper = Pick<Host, 'paths' | 'durable' | 'clock'>;
-
-/** Writes a lost record in its place, the entry last: until it is there, the record is as damaged as before. */
-export function renewRecord(host: Keeper, target: SignedTarget, staging: string): void {
-  const { bundle, serial, manifest } = target.release;
-  const kept = { bundle, release: releaseName(serial, manifest.digest), staging };
-  for (const [index, { bytes }] of target.vouchedBy.chain.entries())
-    renewFile(host, kept, { name: voucherFile(index), bytes });
-  const text = recordText({ target, stagedAtMs: host.clock.nowMs() });
-  renewFile(host, kept, { name: recordFile, bytes: text });
-}
-
-/** Writes a lost manifest in its place. @param kept `manifest`: proven by its signed digest */
-export function renewManifest(host: Renewer, { manifest, ...kept }: Kept & { manifest: Manifest }): void {
-  renewFile(host, kept, { name: manifestFile, bytes: encodeManifest(manifest) });
-}
-
-type Renewer = Pick<Host, 'paths' | 'durable'>;
-
-interface Kept {
-  readonly bundle: string;
-  readonly release: string;
-  /** A crash leaves what is half written there, from where it is swept. */
-  readonly staging: string;
-}
-
-function renewFile(
-  { paths, durable }: Renewer,
-  { bundle, release, staging }: Kept,
-  { name, bytes }: { readonly name: string; readonly bytes: string | Uint8Array },
-): void {
-  const place = releasePath(paths, bundle, release);
-  durable.ensureDirectory('repair.record-bundle', dirname(place), 0o700);
-  durable.ensureDirectory('repair.record-directory', place, 0o700);
-  const written = join(staging, `renewed-${bundle}-${name}`);
-  durable.createFile('repair.kept-write', written, bytes, 0o600);
-  durable.rename('repair.kept-place', written, join(place, name));
 }
 
 /** Of a kept release while a newer copy takes its place. */

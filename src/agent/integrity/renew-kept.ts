@@ -4,7 +4,7 @@ import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { type ExaminedBundle, examineBundle, isTreeWhole } from '../generations/examine.js';
 import { targetToRepair } from '../generations/recorded-target.js';
-import { renewManifest, renewRecord } from '../generations/release-records.js';
+import { renewManifest, renewRecord } from '../generations/renew-release.js';
 import type { Host } from '../state/host.js';
 import type { PolicyPart } from './repair-plan.js';
 

@@ -9,6 +9,25 @@ export interface Patience {
   readonly graceMs: number;
 }
 
+/** What is left of the time in which a worker that was told may be away. */
+export interface ToldGrace {
+  /** The worker is told now. @param timeoutMs of its answer: as long as that it may take to be there again */
+  told(worker: string, timeoutMs: number): void;
+  /** @returns milliseconds; `leastMs` for a worker that nobody has told */
+  leftMs(worker: string): number;
+}
+
+/** @param leastMs for who reloads by another's word */
+export function createToldGrace(clock: Pick<Clock, 'monotonicMs'>, leastMs: number): ToldGrace {
+  const untilMs = new Map<string, number>();
+  return {
+    told: (worker, timeoutMs) => {
+      untilMs.set(worker, clock.monotonicMs() + timeoutMs);
+    },
+    leftMs: (worker) => Math.max(leastMs, (untilMs.get(worker) ?? 0) - clock.monotonicMs()),
+  };
+}
+
 const lookAgainMs = 50;
 
 /** @returns what the last look saw: the first that is not `dead`, or the one at the end of the grace */

@@ -7,7 +7,15 @@ import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
-import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
+import {
+  absoluteFile,
+  driverKind,
+  type OptionsOf,
+  property,
+  text,
+  yesOrNo,
+} from '../shared/driver-options.js';
+import { patternOf } from '../shared/expectation.js';
 import {
   type Command,
   commandSchema,
@@ -26,8 +34,30 @@ import { requireOwnPlace } from '../shared/socket-set.js';
 
 const maxTailCharacters = 1000;
 
+/** How a program says that it did not reach its daemon: all that is given must hold. */
+interface UnreachableOptions {
+  readonly exit?: readonly number[];
+  /** A regular expression, for what it wrote. */
+  readonly match?: string;
+}
+
 const properties = {
   run: commandSchema,
+  unreachable: property<UnreachableOptions>({
+    type: 'object',
+    additionalProperties: false,
+    minProperties: 1,
+    properties: {
+      exit: {
+        type: 'array',
+        items: { type: 'integer', minimum: 1, maximum: 255 },
+        minItems: 1,
+        maxItems: 32,
+      },
+      match: text('a regular expression, as "connect failed"', { minLength: 1, maxLength: 1000 }),
+    },
+    description: 'a group of keys, as {exit: [1], match: "connect failed"}',
+  }),
   restart: property<{ readonly run: Command }>({
     type: 'object',
     additionalProperties: false,
@@ -49,15 +79,39 @@ function createDriver(options: CommandOptions): Driver {
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
+  const isUnreached = unreachedRule(options.unreachable);
   const [program] = run;
-  const daemon = pidFile && pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
+  const daemon =
+    pidFile === undefined
+      ? undefined
+      : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
-    reset: (worker, reset) => tell(run, worker, reset, options),
-    restart: restart && ((worker, reset) => tell(restart.run, worker, reset, options)),
+    reset: async (worker, reset) => {
+      const answer = await tell(run, worker, reset, { ...options, isUnreached });
+      // A program that cannot connect ends like one whose daemon said no: who is dead has said nothing.
+      const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
+      return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
+    },
+    restart: restart && ((worker, reset) => tell(restart.run, worker, reset, { ...options, isUnreached })),
     ...(daemon && { liveness: daemon.liveness, pid: daemon.pid }),
   };
+}
+
+type UnreachedRule = (exitCode: number, output: string) => boolean;
+
+/** @throws WritError CONFIG_INVALID for what is no regular expression */
+function unreachedRule(given: UnreachableOptions | undefined): UnreachedRule {
+  if (given === undefined) return () => false;
+  const { exit, match } = given;
+  const pattern = match === undefined ? undefined : patternOf('unreachable.match', match);
+  return (exitCode, output) =>
+    (exit?.includes(exitCode) ?? true) && (pattern === undefined || pattern.test(output) === 'yes');
+}
+
+interface Telling extends CommandOptions {
+  readonly isUnreached: UnreachedRule;
 }
 
 /** With `members` a command that has no {worker} finds it in its environment. */
@@ -68,12 +122,7 @@ function requireCommand(key: string, argv: Command, members: MembersOptions | un
     throw new WritError('CONFIG_INVALID', `${key}: {worker} needs \`members\``);
 }
 
-async function tell(
-  argv: Command,
-  worker: string,
-  reset: ResetOptions,
-  options: CommandOptions,
-): Promise<Answer> {
+async function tell(argv: Command, worker: string, reset: ResetOptions, options: Telling): Promise<Answer> {
   // The name of a program may be anything; a name that somebody else gave becomes an argument.
   if (options.members !== undefined && !isWorkerName(worker)) return unreachable(`${worker} is no name`);
   return judge(await run(argv, worker, reset), options);
@@ -97,12 +146,13 @@ function run(argv: Command, worker: string, reset: ResetOptions): Promise<Comman
 }
 
 /** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */
-function judge(result: CommandResult, options: CommandOptions): Answer {
+function judge(result: CommandResult, options: Telling): Answer {
   const { kind, reason } = judgeHook(result);
   const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
   const tail = tailOf(output, maxTailCharacters);
-  const text = tail === '' ? reason : `${reason}: ${tail}`;
-  if (kind === 'refused') return refused(text);
-  if (kind !== 'ok' && kind !== 'warned') return unreachable(text);
-  return options.confirms === true ? confirmed(text) : told(text);
+  const said = tail === '' ? reason : `${reason}: ${tail}`;
+  const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, output);
+  if (kind === 'refused') return isUnreached ? unreachable(said) : refused(said);
+  if (kind !== 'ok' && kind !== 'warned') return unreachable(said);
+  return options.confirms === true ? confirmed(said) : told(said);
 }

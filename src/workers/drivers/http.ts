@@ -6,6 +6,7 @@ import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { createToldGrace } from '../contract/liveness.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
 import {
   authorizationFile,
@@ -23,8 +24,8 @@ import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
 
 const maxAnswerBytes = 64_000;
 const maxTailCharacters = 1000;
-/** A daemon that reloads may bind its port anew. */
-const livenessGraceMs = 3000;
+/** A daemon that reloads may bind its port anew; this where somebody else reloads it. */
+const leastGraceMs = 3000;
 
 /** Of the connection or a secret: those have a way of their own, or none. */
 const forbiddenHeaders =
@@ -84,10 +85,12 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
   if (body !== undefined && method === 'GET')
     throw new WritError('CONFIG_INVALID', 'reset: GET has no `body`');
   requireKnownPlaceholders('reset.body', [body ?? '']);
+  const grace = createToldGrace(clock, leastGraceMs);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: place.members,
     reset: async (worker, reset) => {
+      grace.told(worker, reset.timeoutMs);
       const reply = await ask(worker, reset, { options, place, clock });
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
@@ -97,7 +100,7 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
       if (listensAt === undefined) return 'unknown';
-      return socketLiveness(listensAt, { clock, graceMs: livenessGraceMs });
+      return socketLiveness(listensAt, { clock, graceMs: grace.leftMs(worker) });
     },
   };
 }

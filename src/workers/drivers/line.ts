@@ -7,10 +7,12 @@ import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { createToldGrace } from '../contract/liveness.js';
 import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
-import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
+import { absoluteFile, driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
 import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
+import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -26,8 +28,8 @@ import {
 } from '../shared/socket-set.js';
 
 const maxTailCharacters = 1000;
-/** HAProxy's master socket is away for 80 ms and more in a reload, longer on a busy machine. */
-const livenessGraceMs = 3000;
+/** HAProxy's master socket is away for as long as it reads its configuration; this where somebody else reloads it. */
+const leastGraceMs = 3000;
 
 const regularExpression = text('a regular expression, as "^[0-9]{4} "', { minLength: 1, maxLength: 1000 });
 
@@ -46,6 +48,7 @@ const properties = {
   greeting: regularExpression,
   halfClose: yesOrNo('for a daemon that answers only then'),
   confirms: yesOrNo('the daemon answers after it uses the generation, and right both ways'),
+  pidFile: absoluteFile('an absolute path of the pid file of its master, as /run/haproxy.pid'),
   members: membersProperty,
   ...expectProperties,
 };
@@ -62,12 +65,26 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
   if (options.confirms === true && !expectation.isGiven)
     throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
   const rules = rulesOf(options);
+  const { pidFile } = options;
+  if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, options.members);
+  const daemon =
+    pidFile === undefined
+      ? undefined
+      : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
+  const grace = createToldGrace(clock, leastGraceMs);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: () => listSockets(options.line, options.members),
-    reset: (worker, reset) => tell(worker, reset, { options, rules, expectation, clock }),
-    liveness: (worker) =>
-      socketLiveness({ path: placeOf(options, worker) }, { clock, graceMs: livenessGraceMs }),
+    reset: (worker, reset) => {
+      grace.told(worker, reset.timeoutMs);
+      return tell(worker, reset, { options, rules, expectation, clock });
+    },
+    // The pid of a master says more than its socket, which is away while it reloads.
+    liveness: daemon
+      ? daemon.liveness
+      : (worker) =>
+          socketLiveness({ path: placeOf(options, worker) }, { clock, graceMs: grace.leftMs(worker) }),
+    ...(daemon && { pid: daemon.pid }),
   };
 }
 

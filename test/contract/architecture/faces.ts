@@ -36,6 +36,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'generations',
     'recorded-target',
     'release-records',
+    'renew-release',
     'rollback-target',
     'touch-trees',
     'verify-tree',

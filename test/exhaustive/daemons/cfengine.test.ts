@@ -95,7 +95,11 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       assert.equal(mode & 0o777, 0o644, 'cf-agent refuses what others may write');
       await writ.publish(release({ version: 2, report }));
       const second = await writ.pull();
-      await expectAgreement(writ, second, { exitCode: 0, outcome: 'activated', workers: {} });
+      await expectAgreement(writ, second, {
+        exitCode: 0,
+        outcome: 'activated',
+        workers: { load: 'confirmed' },
+      });
       assert.deepEqual(applied(), ['policy 1 applied', 'policy 2 applied']);
     });
 
@@ -103,7 +107,12 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       const current = writ.current();
       await writ.publish(release({ version: 3, report, end: '' }));
       const pull = await writ.pull();
-      const refused = { exitCode: 3, outcome: 'rejected', code: 'CHECK_FAILED', workers: {} };
+      const refused = {
+        exitCode: 3,
+        outcome: 'rejected',
+        code: 'CHECK_FAILED',
+        workers: { load: 'confirmed' },
+      };
       await expectAgreement(writ, pull, refused);
       assert.match(JSON.stringify(pull.json['problems']), /site\.cf:7:2: error: syntax error/);
       const shown = await runWritProcess(['pull', '--force', '--config', writ.config]);
@@ -117,7 +126,12 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       const current = writ.current();
       await writ.publish(release({ version: 4, report, stopIf: 'any' }));
       const pull = await writ.pull();
-      const back = { exitCode: 5, outcome: 'rolled-back', code: 'LOADER_FAILED', workers: {} };
+      const back = {
+        exitCode: 5,
+        outcome: 'rolled-back',
+        code: 'LOADER_FAILED',
+        workers: { load: 'confirmed' },
+      };
       await expectAgreement(writ, pull, back);
       assert.match(JSON.stringify(pull.json['problems']), /aborted on defined class 'stop'/);
       assert.equal(writ.current(), current);
@@ -129,14 +143,24 @@ describe('a real CFEngine, checked and loaded by Writ', options, () => {
       async () => {
         const [current, before] = [writ.current(), applied().length];
         await writ.publish({ ...release({ version: 5, report }), 'promises.cf': '' });
-        const refused = { exitCode: 3, outcome: 'rejected', code: 'CHECK_FAILED', workers: {} };
+        const refused = {
+          exitCode: 3,
+          outcome: 'rejected',
+          code: 'CHECK_FAILED',
+          workers: { load: 'confirmed' },
+        };
         await expectAgreement(writ, await writ.pull(), refused);
         assert.equal(applied().length, before);
         const calls = `  files:\n    "${dir.join('edited')}" create => "true", edit_line => not_there("x");\n}\n`;
         const { 'site.cf': site = '', ...others } = release({ version: 6, report });
         await writ.publish({ ...others, 'site.cf': site.replace(/\}\n$/, calls) });
         const pull = await writ.pull();
-        const back = { exitCode: 5, outcome: 'rolled-back', code: 'LOADER_FAILED', workers: {} };
+        const back = {
+          exitCode: 5,
+          outcome: 'rolled-back',
+          code: 'LOADER_FAILED',
+          workers: { load: 'confirmed' },
+        };
         await expectAgreement(writ, pull, back);
         assert.match(JSON.stringify(pull.json['problems']), /Did not find bundle 'not_there'/);
         assert.equal(writ.current(), current);

@@ -106,6 +106,42 @@ describe('the command driver', () => {
     assert.deepEqual([plain.restart, plain.liveness, plain.pid], [undefined, undefined, undefined]);
   });
 
+  it('takes for not reached what its user says that the program says so', async () => {
+    const rndc = 'echo "rndc: connect failed: 127.0.0.1#953: connection refused" >&2; exit 1';
+    const kindOf = async (script: string, unreachable: object): Promise<Answer['kind']> => {
+      const driver = command.create({ run: ['sh', '-c', script], unreachable }, driverContext());
+      return (await driver.reset('sh', { target, timeoutMs: 10_000 })).kind;
+    };
+    assert.equal(await kindOf(rndc, { match: 'connect failed|connection refused' }), 'unreachable');
+    assert.equal(await kindOf(rndc, { exit: [1], match: 'connect failed' }), 'unreachable');
+    assert.equal(
+      await kindOf(rndc, { exit: [2], match: 'connect failed' }),
+      'refused',
+      'all that is given must hold',
+    );
+    assert.equal(await kindOf('echo "zone: syntax error"; exit 1', { match: 'connect failed' }), 'refused');
+    assert.equal(await kindOf('exit 3', { exit: [3] }), 'unreachable');
+    assert.equal(await kindOf('echo connect failed; exit 0', { match: 'connect failed' }), 'told');
+    throwsCode('CONFIG_INVALID', () =>
+      command.create({ run: ['true'], unreachable: { match: '(' } }, driverContext()),
+    );
+  });
+
+  it('believes no program that says no while nobody lives: a daemon that is down refuses nothing', async () => {
+    using dir = tempDir();
+    const driver = command.create(
+      { run: ['sh', '-c', 'echo cannot connect; exit 1'], pidFile: dir.join('pid') },
+      driverContext(),
+    );
+    const ask = (): Promise<Answer> => driver.reset('sh', { target, timeoutMs: 10_000 });
+    assert.deepEqual(await ask(), {
+      kind: 'unreachable',
+      text: 'nobody lives there: exit 1: cannot connect',
+    });
+    writeFileSync(dir.join('pid'), `${process.pid}\n`);
+    assert.equal((await ask()).kind, 'refused');
+  });
+
   it('finds the pid file of each worker of a set', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('a.pid'), `${process.pid}\n`);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { line } from '../../../../src/workers/drivers/line.js';
@@ -92,6 +93,35 @@ describe('the line driver', () => {
     assert.equal((await driver.reset('s', { target, timeoutMs: 5000 })).kind, 'told');
     assert.equal(fake.received.length, 2);
     await fake.close();
+  });
+
+  it('may be away for as long as its answer may take: a long configuration is no death', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('s'));
+    const clock = fakeClock({ mode: 'skip' });
+    const driver = line.create({ line: dir.join('s'), send: 'reload' }, driverContext({ clock }));
+    await driver.reset('s', { target, timeoutMs: 10_000 });
+    await driver.reset('s', { target, timeoutMs: 60_000, signal: AbortSignal.abort() });
+    const beforeMs = clock.monotonicMs();
+    assert.equal(await driver.liveness?.('s'), 'dead');
+    assert.ok(
+      clock.monotonicMs() - beforeMs >= 59_000,
+      'it is waited for until the time of its answer is over',
+    );
+    const laterMs = clock.monotonicMs();
+    assert.equal(await driver.liveness?.('s'), 'dead');
+    assert.ok(clock.monotonicMs() - laterMs < 4000, 'and no longer from then on');
+  });
+
+  it('lives as its pid file says, whatever becomes of its socket', async () => {
+    using dir = tempDir();
+    await leaveStaleSocket(dir.join('s'));
+    const pidFile = dir.join('pid');
+    const driver = line.create({ line: dir.join('s'), send: 'reload', pidFile }, driverContext());
+    writeFileSync(pidFile, `${process.pid}\n`);
+    assert.deepEqual([await driver.liveness?.('s'), await driver.pid?.('s')], ['alive', process.pid]);
+    writeFileSync(pidFile, '4194305\n');
+    assert.equal(await driver.liveness?.('s'), 'dead');
   });
 
   it('takes silence for no verdict: a daemon that is stopped says it too', async () => {
