@@ -90,7 +90,7 @@ describe('writ-agent.service, under a real systemd', options, () => {
       assert.deepEqual([web.uses(1), web.uses(2)], ['two\n', 'two\n']);
       assert.equal(await machine.ok('cat', '/var/lib/web/loaded'), 'two');
       assert.deepEqual(await pids(), before);
-      const text = 'generation 2 (dns-edge 2) is active, 2 of 2 workers confirmed';
+      const text = 'generation 2 (dns-edge 2) is active, 3 of 3 workers confirmed';
       await machine.becomes(agent, 'StatusText', text);
     });
 
@@ -152,7 +152,7 @@ describe('writ-agent.service, under a real systemd', options, () => {
         assert.equal(await machine.show(agent, 'Result'), 'success');
         assert.deepEqual([web.uses(1), web.uses(2)], ['three\n', 'three\n']);
         await machine.ok('systemctl', 'start', agent);
-        const text = 'generation 5 (dns-edge 5) is active, 2 of 2 workers confirmed';
+        const text = 'generation 5 (dns-edge 5) is active, 3 of 3 workers confirmed';
         await machine.becomes(agent, 'StatusText', text);
         assert.deepEqual([web.uses(1), web.uses(2)], ['five\n', 'five\n']);
       },
