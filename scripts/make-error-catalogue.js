@@ -18,7 +18,7 @@ const effectOfKind = {
   degraded:
     'The new generation is active; what is named here does not use it, or has not proved that it does.',
   'rolled-back':
-    'The previous generation is active again (at a first activation: none), and every worker has been told so. ' +
+    'The previous generation is active again (at a first activation: none), and every worker has been notified of it. ' +
     'The release is remembered as refused.',
   blocked: 'The active policy stays, untouched.',
   busy: 'None by this command: somebody else is at work.',

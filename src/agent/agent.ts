@@ -9,7 +9,7 @@ import { loadConfig } from './config/load-config.js';
 import type { AgentOptions } from './daemon/compose.js';
 import { RunningAgent } from './daemon/running-agent.js';
 import type { AgentObserver } from './report/observer.js';
-import { type ServiceManager, tellServiceManager } from './report/service-manager.js';
+import { notifyServiceManager, type ServiceManager } from './report/service-manager.js';
 import { openWatchers } from './report/watchers.js';
 import { lockHost, openHost } from './startup/open-host.js';
 
@@ -33,8 +33,8 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   const { configPath, version, signal: stop, observers = [] } = options;
   const log = createLog('writ-agent', options.logLevel);
   const notifier = openNotifier({ env: process.env, pid: process.pid, log });
-  const manager = notifier && tellServiceManager({ notifier, clock: systemClock, stop });
-  await untilToldOfEnd(manager, () =>
+  const manager = notifier && notifyServiceManager({ notifier, clock: systemClock, stop });
+  await untilEndIsNotified(manager, () =>
     startAgent({
       configPath,
       version,
@@ -52,7 +52,10 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   return 0;
 }
 
-async function untilToldOfEnd(manager: ServiceManager | undefined, run: () => Promise<void>): Promise<void> {
+async function untilEndIsNotified(
+  manager: ServiceManager | undefined,
+  run: () => Promise<void>,
+): Promise<void> {
   try {
     await run();
   } catch (error) {

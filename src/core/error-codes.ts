@@ -275,11 +275,11 @@ export const errorCodes = {
   ),
   WORKER_UNREACHABLE: degraded(
     'A worker cannot be reached; it may answer from an older generation.',
-    'Look whether the worker runs; it is told again.',
+    'Look whether the worker runs; it is notified again.',
   ),
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
-    'Workers were told, and none of them proved that it uses the generation.',
+    'Workers were notified, and none of them proved that it uses the generation.',
     'Add a probe to this group, or say `confirm: accept`.',
   ),
   ACTIVATION_BLOCKED: blocked(
@@ -292,7 +292,7 @@ export const errorCodes = {
     '`writ resume`, or `writ pull --force`; see `writ status` for who paused it, and until when.',
   ),
   ACTIVATION_PACED: deferred(
-    'A worker group is not to be told yet: its changes settle, or it was told a short while ago.',
+    'A worker group is not to be notified yet: its changes settle, or it was notified a short while ago.',
     'Nothing: the newest release is taken then. `writ pull --force` does not wait.',
   ),
   RELEASE_HELD: deferred('A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),

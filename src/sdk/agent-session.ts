@@ -55,7 +55,7 @@ function readGenerations(socket: Socket, options: SessionOptions, fail: (error: 
         greeted = true;
         if (message === undefined) continue;
         const reply = (verdict: Verdict): void => answer(socket, message, verdict);
-        options.onGeneration({ teller: socket, message, reply });
+        options.onGeneration({ sender: socket, message, reply });
       }
     } catch (error) {
       fail(error);

@@ -5,8 +5,8 @@ import type { GenerationMessage } from '../core/protocol/native-protocol.js';
 export type Verdict = { readonly type: 'ack' } | { readonly type: 'nack'; readonly reason: string };
 
 export interface Offer {
-  /** The connection that told it: numbers are only comparable within one. */
-  readonly teller: object;
+  /** The connection that notified it: numbers are only comparable within one. */
+  readonly sender: object;
   readonly message: GenerationMessage;
   /** Called once with the verdict, and not at all when something newer takes the place. */
   readonly reply: (verdict: Verdict) => void;
@@ -61,7 +61,7 @@ export function createGenerationQueue(
 /** Across connections a number proves nothing: a new agent on the same host counts from 1 again. */
 function isSame(one: Offer, other: Offer): boolean {
   return (
-    one.teller === other.teller &&
+    one.sender === other.sender &&
     one.message.generation === other.message.generation &&
     one.message.path === other.message.path
   );

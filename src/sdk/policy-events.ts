@@ -4,7 +4,7 @@
 export type PolicyEvent =
   /** The agent has greeted; a generation follows when one is active. */
   | { readonly type: 'connected'; readonly agentVersion: string }
-  | { readonly type: 'told'; readonly generation: number; readonly path: string }
+  | { readonly type: 'notified'; readonly generation: number; readonly path: string }
   /** The ack was sent. */
   | { readonly type: 'accepted'; readonly generation: number }
   /** The nack was sent; the reason may be cut on its way. */

@@ -111,7 +111,7 @@ async function stayConnected(
 /** Says that it came, and what was answered; an offer that something newer replaced gets no answer. */
 function watched(offer: Offer, emit: EmitPolicyEvent): Offer {
   const { generation, path } = offer.message;
-  emit({ type: 'told', generation, path });
+  emit({ type: 'notified', generation, path });
   const reply: Offer['reply'] = (verdict) => {
     offer.reply(verdict);
     if (verdict.type === 'ack') emit({ type: 'accepted', generation });

@@ -15,7 +15,7 @@ export interface ServerManager {
 }
 
 /** @param notifier left out when no service manager wants to hear of the server */
-export function tellManagerOfServer(
+export function notifyManagerOfServer(
   notifier: Notifier | undefined,
   clock: Pick<Clock, 'sleep'>,
 ): ServerManager {
@@ -26,19 +26,19 @@ export function tellManagerOfServer(
   return {
     listening: (url) => {
       status = `STATUS=listening on ${url}`;
-      void notifier.tell(['READY=1', status]);
+      void notifier.notify(['READY=1', status]);
     },
     reloading: (reload) => {
-      void notifier.tell(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`]);
+      void notifier.notify(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`]);
       try {
         reload();
-        void notifier.tell(['READY=1', status]);
+        void notifier.notify(['READY=1', status]);
       } catch (error) {
-        void notifier.tell(['READY=1', `${status}; the last reload failed, the old certificate stays`]);
+        void notifier.notify(['READY=1', `${status}; the last reload failed, the old certificate stays`]);
         throw error;
       }
     },
-    stopping: () => void notifier.tell(['STOPPING=1', 'STATUS=stopping, requests under way are finished']),
+    stopping: () => void notifier.notify(['STOPPING=1', 'STATUS=stopping, requests under way are finished']),
     end: async () => {
       ended.abort();
       await watchdog;

@@ -31,7 +31,7 @@ export async function activate(host: Host, story: CycleStory, move: Move): Promi
   const progress = await beginMove(host, move);
   try {
     await story.step('swap', () => swap(host, story, move, progress));
-    return await tellAndCommit(host, story, move, progress);
+    return await notifyAndCommit(host, story, move, progress);
   } catch (error) {
     return restorePrevious(host, story, move, { error: blamed(error, move), progress });
   }
@@ -42,15 +42,15 @@ export async function finishActivation(host: Host, story: CycleStory, move: Move
   const progress = await beginMove(host, move);
   try {
     announceActive(host.groups, targetAt(host.paths, move.to));
-    return await tellAndCommit(host, story, move, progress);
+    return await notifyAndCommit(host, story, move, progress);
   } catch (error) {
-    // Who was told before the crash, and how, nobody knows: the way back tells everybody.
+    // Who was notified before the crash, and how, nobody knows: the way back notifies everybody.
     return restorePrevious(host, story, move, { error: blamed(error, move) });
   }
 }
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
-  // Who is gone by now is not waited for, and who has come is told.
+  // Who is gone by now is not waited for, and who has come is notified.
   await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
@@ -82,7 +82,7 @@ function swap(
   return { value: undefined, text: `generation ${from ?? 'none'} -> ${generation}` };
 }
 
-async function tellAndCommit(
+async function notifyAndCommit(
   host: Host,
   story: CycleStory,
   move: Move,
@@ -94,22 +94,22 @@ async function tellAndCommit(
     manner: {
       alive,
       verbOf,
-      newcomers: 'told',
-      onNotify: (key, verb) => progress.told?.set(key, verb),
+      newcomers: 'notified',
+      onNotify: (key, verb) => progress.notified?.set(key, verb),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },
   };
   await story.step('load', async () => lines(await runLoaders(host, context)));
   const reset = await story.step('reset', async () => {
-    progress.told = new Map();
+    progress.notified = new Map();
     const report = await resetWorkers(host, context);
     noteWorkers(host, report.results);
     noteUnread(host, report.unread);
     return {
       value: report,
       text: resetText(report.results, move.to),
-      verdict: areAllTold(host) ? 'ok' : 'warn',
+      verdict: areAllNotified(host) ? 'ok' : 'warn',
     };
   });
   const probed = await story.step('probe', async () => {
@@ -140,7 +140,7 @@ function judgedNow(host: Host): Pick<MoveResult, 'problems' | 'warnings'> {
 }
 
 /** What only a probe can show is not asked yet. */
-function areAllTold(host: Host): boolean {
+function areAllNotified(host: Host): boolean {
   return problemsIn(workerFindings(host)).every((one) => one.code === 'WORKER_UNCONFIRMED');
 }
 
@@ -150,11 +150,11 @@ function areAllTold(host: Host): boolean {
  */
 function uncommitted(
   story: CycleStory,
-  told: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
+  notified: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
   error: unknown,
 ): MoveResult {
   story.note({ type: 'stopped', outcome: 'failed' });
-  return { ...told, outcome: 'failed', problems: [problemOf(error), ...told.problems] };
+  return { ...notified, outcome: 'failed', problems: [problemOf(error), ...notified.problems] };
 }
 
 function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {

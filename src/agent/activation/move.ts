@@ -43,8 +43,8 @@ export interface MoveProgress {
   readonly before: Ledger['workers'];
   /** How each takes over the new generation. */
   readonly verbOf: VerbOf;
-  /** Who was told so far, and how; absent as long as nobody was to be told. */
-  told?: Map<string, NotifyVerb>;
+  /** Who was notified so far, and how; absent as long as nobody was to be notified. */
+  notified?: Map<string, NotifyVerb>;
 }
 
 /** The journal of this move on its way forward. */
@@ -62,20 +62,20 @@ export function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Mo
 
 export function contextOf(
   { paths }: Pick<Host, 'paths'>,
-  { nextTell }: Pick<CycleStory, 'nextTell'>,
+  { nextNotificationId }: Pick<CycleStory, 'nextNotificationId'>,
   { groups, staging, signal }: Move,
   generation: number,
 ): NotifyContext {
-  return { groups, target: targetAt(paths, generation), staging, signal, nextTell };
+  return { groups, target: targetAt(paths, generation), staging, signal, nextNotificationId };
 }
 
 /** How many answered, in a line for people. */
 export function resetText(results: readonly WorkerResult[], generation: number): string {
-  if (results.length === 0) return 'no worker to tell';
+  if (results.length === 0) return 'no worker to notify';
   const answered = results.filter((one) => one.state === 'confirmed').length;
-  const told = results.filter((one) => one.state === 'told').length;
+  const notified = results.filter((one) => one.state === 'notified').length;
   const parts = [`${answered} of ${countText(results.length, 'worker')} answered generation ${generation}`];
-  if (told > 0) parts.push(`${told} told without an answer that proves it`);
+  if (notified > 0) parts.push(`${notified} notified without an answer that proves it`);
   const missing = results
     .filter((one) => one.state === 'unreachable')
     .map((one) => `${one.worker}: ${one.text}`);

@@ -1,11 +1,11 @@
-// Telling workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
+// Notifying workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
 // does not mend is thrown, and ends in a block.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError } from '../../core/errors.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import { noteLoadDue, withLoaded } from '../notify/boot-loaders.js';
+import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import { notifyWorkers, provenBy, runLoaders, unreadOf } from '../notify/notify-steps.js';
@@ -30,12 +30,12 @@ import { contextOf, type Move, type MoveProgress } from './move.js';
 export type MoveBack = Move & { readonly from: number };
 
 /**
- * @param progress of the move; left out where nobody knows it: everybody is told
+ * @param progress of the move; left out where nobody knows it: everybody is notified
  * @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back
  */
-export async function tellBack(
+export async function notifyRestored(
   host: Host,
-  story: Pick<CycleStory, 'nextTell'>,
+  story: Pick<CycleStory, 'nextNotificationId'>,
   move: MoveBack,
   progress: MoveProgress | undefined,
 ): Promise<Pick<MoveResult, 'workers' | 'problems' | 'warnings'>> {
@@ -43,11 +43,11 @@ export async function tellBack(
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
   await loadBack(host, context);
-  const tellings = await notifyWorkers(host, context);
-  const told = tellings.flatMap((one) => one.results);
-  noteWorkers(host, told);
-  noteUnread(host, unreadOf(tellings));
-  const living = await lookAfter(groups, told, { clock, signal: context.signal });
+  const heard = await notifyWorkers(host, context);
+  const notified = heard.flatMap((one) => one.results);
+  noteWorkers(host, notified);
+  noteUnread(host, unreadOf(heard));
+  const living = await lookAfter(groups, notified, { clock, signal: context.signal });
   noteWorkers(host, living);
   const revived = await revive(living, { groups, target: context.target, clock });
   const workers = await proveBack(host, context, revived);
@@ -56,7 +56,7 @@ export async function tellBack(
   return { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
 }
 
-/** Of whom the probe says no here stays due: the block that follows is over some day. */
+/** Of whom the probe says no here stays pending: the block that follows is over some day. */
 async function proveBack(
   host: Host,
   context: NotifyContext,
@@ -82,13 +82,13 @@ async function loadBack(host: Host, context: NotifyContext): Promise<void> {
     host.ledger.write(withLoaded(host, host.ledger.read(), context.groups));
   } catch (error) {
     if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
-    noteLoadDue(host);
+    noteLoadPending(host);
   }
 }
 
 function contextBack(
   host: Host,
-  story: Pick<CycleStory, 'nextTell'>,
+  story: Pick<CycleStory, 'nextNotificationId'>,
   move: MoveBack,
   progress: MoveProgress | undefined,
 ): NotifyContext {
@@ -99,7 +99,7 @@ function contextBack(
     manner: {
       // A worker that does not live now did not die of what it used before.
       alive: new Set(),
-      also: new Set(progress?.told?.keys() ?? []),
+      also: new Set(progress?.notified?.keys() ?? []),
       verbOf: verbsBack(host, move, progress),
       isSpared: ({ config }, { worker, process }) => {
         const key = workerKey(config.name, worker);
@@ -114,12 +114,13 @@ function contextBack(
 /** As on the way there; what a worker confirmed before says nothing about what it has read since. */
 function verbsBack(host: Host, { from, to }: MoveBack, progress: MoveProgress | undefined): VerbOf {
   const verbs = verbsTo(host, { to: from, from: to });
-  return (group, worker) => progress?.told?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
+  return (group, worker) =>
+    progress?.notified?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
 }
 
-/** Who was not told of the new generation keeps what it has: that is what telling them one after the other is for. */
+/** Who was not notified of the new generation keeps what it has: that is what notifying them one after the other is for. */
 function isSpared(key: string, progress: MoveProgress | undefined): boolean {
-  return progress?.told !== undefined && !progress.told.has(key);
+  return progress?.notified !== undefined && !progress.notified.has(key);
 }
 
 /** A process that began during the move may have read at its start what was refused. */
@@ -127,7 +128,7 @@ function isSameProcess(before: WorkerLedger | undefined, process: string): boole
   return before !== undefined && before.goneAtMs === undefined && (before.process ?? process) === process;
 }
 
-/** @returns the ledger in which everybody is to use the generation that is back, and nobody is due who was spared */
+/** @returns the ledger in which everybody is to use the generation that is back, and nobody is pending who was spared */
 export function wantBack(
   host: Host,
   ledger: Ledger,

@@ -1,5 +1,5 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
-// and everybody told again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
+// and everybody notified again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { withRetired } from '../generations/generation-notes.js';
@@ -17,12 +17,12 @@ import { targetAt } from '../state/paths.js';
 import { rememberIfPossible } from '../state/refusals.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
-import { tellBack, wantBack } from './notify-restored.js';
+import { notifyRestored, wantBack } from './notify-restored.js';
 
 /**
  * The way back: remember (a refusal, or until when what gave no verdict is left alone), journal, link, then everybody is
- * told again, the refusing one too.
- * @param no.progress of the move until then; left out where nobody knows: everybody is told
+ * notified again, the refusing one too.
+ * @param no.progress of the move until then; left out where nobody knows: everybody is notified
  */
 export async function restorePrevious(
   host: Host,
@@ -41,7 +41,7 @@ export async function restorePrevious(
         blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
       });
     }
-    const back = await story.restore(() => restoreLink(host, story, move, { tell: 'yes', progress }));
+    const back = await story.restore(() => restoreLink(host, story, move, { notify: 'yes', progress }));
     return { ...back, outcome, problems: [problemOf(error), ...back.problems], blamed };
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
@@ -70,20 +70,20 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
 }
 
 export interface RestoreOptions {
-  /** `no`: the workers stay due and are told apart, for the telling is what did not come to its end. */
-  readonly tell: 'yes' | 'no';
+  /** `no`: the workers stay pending and are notified apart, for the notifying is what did not come to its end. */
+  readonly notify: 'yes' | 'no';
   readonly progress?: MoveProgress | undefined;
 }
 
 /** What a way back leaves: it is complete even so, for nobody says no. */
 export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
 
-/** Puts the link back and tells the workers; also the undo of a recovery. */
+/** Puts the link back and notifies the workers; also the undo of a recovery. */
 export async function restoreLink(
   host: Host,
-  story: Pick<CycleStory, 'cycle' | 'nextTell'>,
+  story: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
   move: Move,
-  { tell, progress }: RestoreOptions,
+  { notify, progress }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
@@ -102,11 +102,11 @@ export async function restoreLink(
   const ledger = withWayBack(withRetired(host, host.ledger.read(), back), from);
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
-  if (tell === 'no') {
+  if (notify === 'no') {
     clearJournal(paths, durable);
-    return { value: nobody, text: `${moved}; workers are told later`, verdict: 'warn' };
+    return { value: nobody, text: `${moved}; workers are notified later`, verdict: 'warn' };
   }
-  const value = await tellBack(host, story, { ...move, from }, progress);
+  const value = await notifyRestored(host, story, { ...move, from }, progress);
   clearJournal(paths, durable);
   const text = `${moved}; ${resetText(value.workers, from)}`;
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };

@@ -77,7 +77,7 @@ export async function heldNow(
   try {
     return (await lookForCollectable(host, find)).held;
   } catch (error) {
-    // What cannot be read is told by the report itself.
+    // What cannot be read is said by the report itself.
     if (error instanceof Error) return [];
     throw error;
   }

@@ -1,7 +1,7 @@
 // One job at a time on a host, and who waits for which.
 //
 // INVARIANTS
-// - At most one job runs; polls, pulls, rollbacks and tells of due workers never overlap.
+// - At most one job runs; polls, pulls, rollbacks and notifications of pending workers never overlap.
 // - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.

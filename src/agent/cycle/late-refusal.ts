@@ -1,5 +1,5 @@
 // A worker refuses what is active, apart from the cycle that brought it: it was away then, or slow. The generation is left
-// as in that cycle: remembered, the previous one back, everybody told, in a cycle of its own where none runs. Where nothing
+// as in that cycle: remembered, the previous one back, everybody notified, in a cycle of its own where none runs. Where nothing
 // can be gone back to, or going back would not help this worker, the policy stays and the worker is reported.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
@@ -149,7 +149,7 @@ function situationOf(host: Host, refusal: WritError): string {
 }
 
 function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {
-  const options = { cycle: newCycleId(), trigger: 'due', firstStep: 'reset' } as const;
+  const options = { cycle: newCycleId(), trigger: 'pending', firstStep: 'reset' } as const;
   return withJob(host, options, async (job) => {
     const left = await leaveRefused(job, { refusal, force: 'no' });
     if (left === undefined) return undefined;

@@ -17,7 +17,7 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   let left: Left | undefined;
   if (isAsked(trigger)) await awaitEnough(host, signal);
   const pending = await reconcileWorkers(host, {
-    ...{ staging: () => area.path(), signal, nextTell: story.nextTell },
+    ...{ staging: () => area.path(), signal, nextNotificationId: story.nextNotificationId },
     // A person is told how it is now; a poll leaves each worker its time.
     who: trigger === 'poll' ? 'whose-turn-it-is' : 'all',
     onRefused: async (refusal) => {

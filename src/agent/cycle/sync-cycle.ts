@@ -125,7 +125,7 @@ function isReplaced(host: Host, lost: readonly string[], candidate: readonly Can
   );
 }
 
-/** Who is told to end begins no swap: workers would be told by a process that is going away. */
+/** Who is told to end begins no swap: workers would be notified by a process that is going away. */
 function requireNotStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the cycle was ended before its swap');
 }

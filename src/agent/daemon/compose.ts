@@ -76,7 +76,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   };
   const runner = createCycleRunner(
     async (run) => {
-      // Asked for before the end was: who waits is told, and no server is asked in vain.
+      // Asked for before the end was: who waits is notified, and no server is asked in vain.
       admit();
       const after = { contact, untrustedExit, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);

@@ -3,7 +3,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { newCycleId, tellIds } from '../job/progress.js';
+import { newCycleId, notificationIds } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
@@ -55,7 +55,7 @@ export function createSettler({ onRefused }: { readonly onRefused?: OnRefused } 
     loader: Problem | undefined,
     signal: AbortSignal,
   ): Promise<Problem | undefined> => {
-    if (loader === undefined && host.ledger.read().loadDue !== true) return undefined;
+    if (loader === undefined && host.ledger.read().loadPending !== true) return undefined;
     if (loading.notBeforeMs > host.clock.monotonicMs()) return loader;
     const left = await loadAtBoot(host, { cycle: newCycleId(), signal });
     loading = left === undefined ? atOnce : later(loading.tries + 1, host.clock);
@@ -105,13 +105,18 @@ async function settleApart(
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
     const settled = await reconcileWorkers(host, {
-      ...{ ...options, nextTell: tellIds(cycle), staging: () => area.path(), who: 'whose-turn-it-is' },
+      ...{
+        ...options,
+        nextNotificationId: notificationIds(cycle),
+        staging: () => area.path(),
+        who: 'whose-turn-it-is',
+      },
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });
     report(host, cycle, settled);
     return settled.readMs;
   } catch (error) {
-    host.log.warn({ err: error }, 'due workers could not be told');
+    host.log.warn({ err: error }, 'pending workers could not be notified');
     return new Map();
   } finally {
     area.remove(host.log);
@@ -136,10 +141,10 @@ function noteRead(
 /** Who could not be notified again is no news: the ledger has since when, and how often. */
 function report(host: Host, cycle: string, { results, problems }: ReconcileResult): void {
   if (results.length === 0) return;
-  const reason = 'workers that were due';
+  const reason = 'workers that were pending';
   host.log.info({ cycle, results, problems }, reason);
   const workers = results.filter((one) => one.state !== 'unreachable');
-  if (workers.length > 0) recordEvent(host, { cycle, trigger: 'due', reason, workers, problems });
+  if (workers.length > 0) recordEvent(host, { cycle, trigger: 'pending', reason, workers, problems });
 }
 
 export interface SettleLoopOptions {

@@ -18,7 +18,7 @@ export interface ScrubberOptions {
   /** Asked before each look: a reload may have replaced it. */
   readonly host: () => Host;
   readonly exclusive: Exclusive;
-  /** Told of each look that came to its end. */
+  /** Notified of each look that came to its end. */
   readonly onLook: (look: Look) => void;
   readonly stop: AbortSignal;
 }

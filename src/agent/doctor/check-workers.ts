@@ -122,20 +122,20 @@ export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts
   if (dead.length > 0) {
     const living = count - dead.length;
     const text = `${group}: ${dead.length} of ${count} dead: ${named(dead)}`;
-    const next = 'look into their log; they are told when they come back';
+    const next = 'look into their log; they are notified when they come back';
     return (living === 0 || living < min ? fail : warn)(text, next);
   }
   if (count < min) return fail(`${group}: ${count} there, at least ${min} wanted`, 'start the others');
   const pending = members.filter(({ state }) => state !== undefined && pendingStates.has(state));
   if (pending.length > 0) {
-    const text = `${group}: ${pending.length} of ${count} not told what is active: ${named(pending)}`;
+    const text = `${group}: ${pending.length} of ${count} not notified of what is active: ${named(pending)}`;
     return warn(text, 'writ status');
   }
   const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'of unknown life';
   return ok(`${group}: ${count} ${count === 1 ? 'worker' : 'workers'}, ${alive}`);
 }
 
-const pendingStates: ReadonlySet<WorkerStatus['state']> = new Set(['unreachable', 'refused', 'waiting']);
+const pendingStates: ReadonlySet<WorkerStatus['state']> = new Set(['unreachable', 'refused', 'pending']);
 const maxNamed = 5;
 
 function named(members: readonly MemberFacts[]): string {

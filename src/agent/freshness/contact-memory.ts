@@ -58,8 +58,8 @@ export function keepContact(
 
 /** The part of a report that outlives the process; the rest is judged again. */
 export function contactIn(known: StatusReport | undefined): Contact {
-  const { lastContactMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
-  return withoutUndefined<Contact>({ lastContactMs, verifiedAtMs, failing, refused });
+  const { lastContactAtMs, verifiedAtMs, failing, refused } = known?.freshness ?? {};
+  return withoutUndefined<Contact>({ lastContactAtMs, verifiedAtMs, failing, refused });
 }
 
 /** The parts of a host by which freshness is judged; a host without an agent has them too. */

@@ -92,7 +92,7 @@ export function readFacts(host: CollectableView): CollectionFacts {
   };
 }
 
-/** A time ahead of the clock is of a clock that was wrong; nobody was told of a tree that no generation names. */
+/** A time ahead of the clock is of a clock that was wrong; nobody was notified of a tree that no generation names. */
 function madeAtMs(path: string, nowMs: number): number {
   try {
     const { ctimeMs } = fs.statSync(path);

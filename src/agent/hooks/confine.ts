@@ -21,7 +21,7 @@ import { type PolicyView, viewMounts } from './policy-view.js';
 /** Where sockets, other people's files and secrets lie: a command finds empty directories there. */
 const hostPlaces = ['/run', '/tmp', '/home', '/root'];
 
-/** And our own sockets, wherever they are: one user may tell the agent, and veto as a worker. */
+/** And our own sockets, wherever they are: one user may command the agent, and veto as a worker. */
 function hiddenPlaces({ run }: ConfineOptions['paths']): readonly string[] {
   return hostPlaces.some((place) => isBelow(run, place)) ? hostPlaces : [...hostPlaces, run];
 }

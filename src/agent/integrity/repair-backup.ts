@@ -1,6 +1,6 @@
 // Makes a damaged backup whole: the generation that a rollback would go to, built anew under a number of its own and
 // named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
-// `current` does not move, and nobody is told.
+// `current` does not move, and nobody is notified.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';

@@ -1,4 +1,4 @@
-// What a repair is made of: which releases are staged again, which trees stay, who is told. Decides from what was
+// What a repair is made of: which releases are staged again, which trees stay, who is notified. Decides from what was
 // found on disk; only `keepRecords` writes.
 import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';

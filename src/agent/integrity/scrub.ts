@@ -87,7 +87,7 @@ function note(host: Host, found: Found, options: LookOptions): Look {
   });
   // A quick look that finds nothing is no news of what only a full one has found.
   if (damage.length > 0 || options.contents === 'digests') writeState(host, state);
-  tell(host, { before, state, found }, options);
+  report(host, { before, state, found }, options);
   return { ...found, outcome: state.outcome };
 }
 
@@ -122,7 +122,7 @@ interface News {
 }
 
 /** The same damage again is no news. */
-function tell(host: Host, { before, state, found }: News, { by }: LookOptions): void {
+function report(host: Host, { before, state, found }: News, { by }: LookOptions): void {
   const { damage, repair } = found;
   if (damage.length === 0) return;
   const reason = `damage on disk: ${damageSummary(damage)}`;

@@ -31,15 +31,15 @@ export interface CycleStory {
   readonly trigger: Trigger;
   readonly startedAtMs: number;
   readonly steps: readonly StepRecord[];
-  /** Runs the step the machine is in, tells watchers, and moves on; an error leaves the machine in the step. */
+  /** Runs the step the machine is in, notifies watchers, and moves on; an error leaves the machine in the step. */
   step<T>(step: Step, act: () => Promise<StepAnswer<T>> | StepAnswer<T>): Promise<T>;
   /** Putting the previous generation back; not a step of the way forward. */
   restore<T>(act: () => Promise<StepAnswer<T>>): Promise<T>;
-  /** Tells the machine what a step's end means. */
+  /** Notifies the machine what a step's end means. */
   note(event: CycleEvent): CycleState;
   progress(step: Step, doneBytes: number, totalBytes: number): void;
-  /** @returns an id for one tell of one worker; no other tell ever has it */
-  readonly nextTell: () => string;
+  /** @returns an id for one notification of one worker; no other notification ever has it */
+  readonly nextNotificationId: () => string;
   durationMs(): number;
   /** Bytes of archives that came so far. */
   fetchedBytes(): number;
@@ -108,7 +108,7 @@ export function openStory(options: StoryOptions): CycleStory {
       return value;
     },
     restore: (act) => run('restore', act),
-    nextTell: tellIds(cycle),
+    nextNotificationId: notificationIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
       // It begins anew where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
       if (doneBytes < fetched.now) fetched.before += fetched.now;
@@ -123,8 +123,8 @@ export function openStory(options: StoryOptions): CycleStory {
   };
 }
 
-/** @returns ids for the tells of this cycle, in their order: a cycle's own id is never used again */
-export function tellIds(cycle: string): () => string {
+/** @returns ids for the notifications of this cycle, in their order: a cycle's own id is never used again */
+export function notificationIds(cycle: string): () => string {
   let count = 0;
   return () => {
     count += 1;

@@ -15,7 +15,7 @@ export interface HostEvent {
   readonly reason: string;
   /** What it belongs to. */
   readonly trigger: Trigger;
-  /** Who was told. */
+  /** Who was notified. */
   readonly workers?: readonly WorkerResult[];
   /** The person who asked; left out where nobody did. */
   readonly by?: string;

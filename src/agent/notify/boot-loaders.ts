@@ -1,23 +1,23 @@
 // The loaders at the first start after a boot: what a loader made for its workers in /run ended with the boot before,
-// though the generation is the same. Level, not edge: due until every loader has run. Never moves the link: the policy
+// though the generation is the same. Level, not edge: pending until every loader has run. Never moves the link: the policy
 // was good before this boot, so a loader that fails now says something about the host.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { readActive } from '../generations/generations.js';
-import { tellIds } from '../job/progress.js';
+import { notificationIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
 import { runLoaders } from './notify-steps.js';
 
-const changeLoaded = ledgerSection('loadedBootId', 'loadDue');
+const changeLoaded = ledgerSection('loadedBootId', 'loadPending');
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
 function isLoadPending(host: Host, bootId: string): boolean {
-  const { loadedBootId, loadDue } = host.ledger.read();
-  return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadDue === true);
+  const { loadedBootId, loadPending } = host.ledger.read();
+  return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadPending === true);
 }
 
 function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
@@ -25,8 +25,8 @@ function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
 }
 
 /**
- * Runs the loaders that are due.
- * @returns LOADER_DUE with what a loader said that did not end well; undefined when none is due any more
+ * Runs the loaders that are pending.
+ * @returns LOADER_DUE with what a loader said that did not end well; undefined when none is pending any more
  */
 export async function loadAtBoot(
   host: Host,
@@ -40,10 +40,16 @@ export async function loadAtBoot(
     if (active === undefined) return undefined;
     const target = { generation: active.number, path: active.path };
     const { cycle, signal } = options;
-    const context = { target, staging: area.path(), signal, nextTell: tellIds(cycle), groups: host.groups };
+    const context = {
+      target,
+      staging: area.path(),
+      signal,
+      nextNotificationId: notificationIds(cycle),
+      groups: host.groups,
+    };
     const lines = await runLoaders(host, context);
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
-    host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadDue: undefined }));
+    host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadPending: undefined }));
     return undefined;
   } catch (error) {
     host.log.error({ err: error }, 'a loader did not run for this boot');
@@ -55,8 +61,8 @@ export async function loadAtBoot(
 }
 
 /** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */
-export function noteLoadDue(host: Host): void {
-  host.ledger.write(changeLoaded(host.ledger.read(), { loadDue: true }));
+export function noteLoadPending(host: Host): void {
+  host.ledger.write(changeLoaded(host.ledger.read(), { loadPending: true }));
 }
 
 /** @returns the ledger in which the loaders of these groups have run in this boot, where they are all that there are */

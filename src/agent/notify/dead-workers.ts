@@ -54,7 +54,7 @@ export async function withoutDead(
 const dyingMs = 500;
 
 /**
- * Looks after workers that answered. One that proved the generation has read it; one that was only told may be about to.
+ * Looks after workers that answered. One that proved the generation has read it; one that was only notified may be about to.
  * @returns the results, with those that are dead by now as unreachable
  */
 export async function lookAfter(
@@ -66,7 +66,7 @@ export async function lookAfter(
     const driver = groups.find((one) => one.config.name === result.group)?.driver;
     return hasAnswered(result) && driver?.liveness !== undefined ? driver : undefined;
   };
-  if (results.some((one) => one.state === 'told' && watched(one) !== undefined))
+  if (results.some((one) => one.state === 'notified' && watched(one) !== undefined))
     await clock.sleep(dyingMs, signal);
   return Promise.all(
     results.map(async (result): Promise<WorkerResult> => {
@@ -79,8 +79,8 @@ export async function lookAfter(
 }
 
 /**
- * Looks whether those that answered are the same processes still, where no tell makes another one: one that came since has
- * said nothing, and is told as soon as it is looked who is there.
+ * Looks whether those that answered are the same processes still, where no notification makes another one: one that came since has
+ * said nothing, and is notified as soon as it is looked who is there.
  * @returns the results, with those of the replaced as unreachable
  */
 export async function doubtReplaced(

@@ -1,11 +1,11 @@
 // The one worker of a group that has no `reset`: what its loader or its probe has judged. It is confirmed by that verdict,
 // so that a group of a kernel table or a file in /run counts like any other. Runs nothing itself.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
-import { confirmed, told, unreachable } from '../../workers/contract/answer.js';
+import { confirmed, notified, unreachable } from '../../workers/contract/answer.js';
 import type { Driver } from '../../workers/contract/driver.js';
 
 export interface HookDriver extends Driver {
-  /** Told of each generation that the loader of the group has taken in. */
+  /** Notified of each generation that the loader of the group has taken in. */
   noteLoaded(generation: number): void;
 }
 
@@ -18,7 +18,7 @@ export function createHookDriver({ load, probe }: WorkerGroupConfig): HookDriver
     verdictClass: 'true',
     members: async () => [worker],
     reset: async (_, { target }) => {
-      if (load === undefined) return told('its probe is asked');
+      if (load === undefined) return notified('its probe is asked');
       return loaded === target.generation
         ? confirmed('its loader took the generation')
         : unreachable('its loader has not run on this generation');

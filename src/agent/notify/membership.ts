@@ -1,6 +1,6 @@
 // Who is there just now: the sets of all groups read again and laid over the ledger. A worker that appears, or that is
-// another process than the one that answered, is `waiting`; one that is gone is kept for a while. Also who must be waited
-// for, and whom a new configuration lets use what it was not told of. Tells nobody.
+// another process than the one that answered, is `pending`; one that is gone is kept for a while. Also who must be waited
+// for, and whom a new configuration lets use what it was not notified of. Notifies nobody.
 import { orUndefined, WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -12,14 +12,14 @@ import { type Member, readMembers } from './worker-groups.js';
 import {
   groupOf,
   hasAnswered,
-  waiting,
+  pending,
   withSets,
   withWorkers,
   workerKey,
   workerOf,
 } from './worker-ledger.js';
 
-/** A worker that is gone for longer is forgotten: it is told as a new one should it ever come back. */
+/** A worker that is gone for longer is forgotten: it is notified as a new one should it ever come back. */
 const keepGoneMs = 600_000;
 /** And of a group whose workers have ever new names, all but the last of them. */
 const maxGone = 256;
@@ -82,12 +82,12 @@ async function readLiving(
   return withoutDead(group, members, ({ worker, process }) => {
     const entry = known[workerKey(group.config.name, worker)];
     if (entry === undefined || entry.goneAtMs !== undefined) return true;
-    // Who is another process by now is told, and shows itself so.
+    // Who is another process by now is notified, and shows itself so.
     return doubt === 'the-answered' && hasAnswered(entry) && (entry.process ?? process) === process;
   });
 }
 
-/** A group that is not configured any more, or tells nobody, has no workers. */
+/** A group that is not configured any more, or notifies nobody, has no workers. */
 function configured(host: Host, workers: Ledger['workers']): Workers {
   const names = host.groups.filter((one) => one.driver !== undefined).map((one) => one.config.name);
   return Object.fromEntries(Object.entries(workers).filter(([key]) => names.includes(groupOf(key))));
@@ -96,7 +96,7 @@ function configured(host: Host, workers: Ledger['workers']): Workers {
 interface Look {
   readonly active: number;
   readonly nowMs: number;
-  /** A tell may make another process of a worker of this set. */
+  /** A notification may make another process of a worker of this set. */
   readonly mayReplace: boolean;
   /** Who is not there may come yet. */
   readonly mayCome: boolean;
@@ -142,17 +142,17 @@ function gone(entry: WorkerLedger, { nowMs, mayCome, mayForget }: Look): WorkerL
 
 function present(entry: WorkerLedger | undefined, process: string, look: Look): WorkerLedger {
   const { active, nowMs } = look;
-  const due = (text: string): WorkerLedger => {
-    const { goneAtMs: _, ...rest } = waiting(entry, { wanted: active, text, nowMs });
+  const renewed = (text: string): WorkerLedger => {
+    const { goneAtMs: _, ...rest } = pending(entry, { wanted: active, text, nowMs });
     return { ...rest, process, appeared: true };
   };
-  if (entry === undefined) return due('has appeared');
+  if (entry === undefined) return renewed('has appeared');
   const { goneAtMs, ...known } = entry;
-  // Told by an older version, or by itself: whose answer it was is not known, and asked from now on.
+  // Notified by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
   if (!isSame && !(look.mayReplace && isReplacedByNotice(entry, nowMs)))
-    return due('is another process than before');
-  if (goneAtMs !== undefined && !isNamed(process)) return due('was gone, and is back');
+    return renewed('is another process than before');
+  if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
   return { ...known, process };
 }
 
@@ -160,13 +160,16 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
 const replacedWithinMs = 15_000;
 
 /**
- * A daemon that replaces its own process at a tell would be told for ever: who appears right behind its answer is the one
+ * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer is the one
  * that answered, and has read what is active at its start.
  */
 function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
-  const { toldAtMs } = entry;
+  const { notifiedAtMs } = entry;
   return (
-    hasAnswered(entry) && toldAtMs !== undefined && toldAtMs <= nowMs && nowMs - toldAtMs <= replacedWithinMs
+    hasAnswered(entry) &&
+    notifiedAtMs !== undefined &&
+    notifiedAtMs <= nowMs &&
+    nowMs - notifiedAtMs <= replacedWithinMs
   );
 }
 
@@ -231,8 +234,8 @@ async function isSomebodyMissing({ ledger }: Pick<Host, 'ledger'>, group: Worker
 }
 
 /**
- * A new configuration may let a group use files that an earlier move changed without telling it. Makes workers due that
- * were told of another generation than the active one, where what their group uses differs.
+ * A new configuration may let a group use files that an earlier move changed without notifying it. Makes workers pending that
+ * were notified of another generation than the active one, where what their group uses differs.
  */
 export function noteNewlyAffected(host: Host): void {
   // A link that cannot be read is the cycle's to say.
@@ -245,11 +248,11 @@ export function noteNewlyAffected(host: Host): void {
     const group = host.config.workers.find((one) => one.name === groupOf(key));
     if (group === undefined) return false;
     const changed = changedSince(wanted);
-    // Where a generation cannot be compared any more nobody knows: such a worker is told.
+    // Where a generation cannot be compared any more nobody knows: such a worker is notified.
     return changed === undefined || affectsGroup(group, changed);
   });
   if (concerned.length === 0) return;
   const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };
-  const due = concerned.map(([key, entry]): [string, WorkerLedger] => [key, waiting(entry, now)]);
-  host.ledger.write(withWorkers(ledger, due));
+  const changed = concerned.map(([key, entry]): [string, WorkerLedger] => [key, pending(entry, now)]);
+  host.ledger.write(withWorkers(ledger, changed));
 }

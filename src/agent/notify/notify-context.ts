@@ -11,16 +11,16 @@ export interface NotifyTarget {
   readonly path: string;
 }
 
-/** What a move asks of its telling; a tell apart from it asks for nothing. */
+/** What a move asks of its notifying; a notification apart from it asks for nothing. */
 export interface NotifyManner
   extends Pick<NotifyOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify'> {
-  /** `told`: who appears while the others are told is told behind them, once. */
-  readonly newcomers?: 'told';
+  /** `notified`: who appears while the others are notified is notified behind them, once. */
+  readonly newcomers?: 'notified';
   /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */
   readonly proofs?: 'last';
 }
 
-export interface NotifyContext extends Pick<NotifyOptions, 'nextTell' | 'only'> {
+export interface NotifyContext extends Pick<NotifyOptions, 'nextNotificationId' | 'only'> {
   readonly groups: readonly WorkerGroup[];
   readonly target: NotifyTarget;
   /** The cycle's staging directory, for scratch directories. */
@@ -29,7 +29,7 @@ export interface NotifyContext extends Pick<NotifyOptions, 'nextTell' | 'only'> 
   readonly manner?: NotifyManner;
 }
 
-export interface ReconcileOptions extends Pick<NotifyContext, 'signal' | 'nextTell'> {
+export interface ReconcileOptions extends Pick<NotifyContext, 'signal' | 'nextNotificationId'> {
   /** Makes the directory for scratch when a probe needs it. */
   readonly staging: () => string;
   /** `all`: also those whose next try is later, since a person asked. */

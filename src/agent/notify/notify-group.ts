@@ -1,5 +1,5 @@
-// Tells the workers of a group about a generation: all at once, or rolling with the first one as canary; those that are to
-// be restarted one at a time. A no stops the telling, in every group. Reports what each worker said; what that means
+// Notifies the workers of a group about a generation: all at once, or rolling with the first one as canary; those that are to
+// be restarted one at a time. A no stops the notifying, in every group. Reports what each worker said; what that means
 // for the policy is the caller's.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -15,28 +15,28 @@ import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker
 export interface NotifyOptions {
   readonly target: Target;
   readonly clock: Clock;
-  /** Names each tell. */
-  readonly nextTell: () => string;
+  /** Names each notification. */
+  readonly nextNotificationId: () => string;
   readonly signal?: AbortSignal;
   /** Only these workers (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string> | undefined;
   /** Says who keeps what it has. */
   readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
-  /** These too, though nobody lists them any more: they may have died of what they were told. */
+  /** These too, though nobody lists them any more: they may have died of what they were notified of. */
   readonly also?: ReadonlySet<string>;
   /** `reset` for everybody where it is left out. */
   readonly verbOf?: VerbOf;
-  /** Who lived before anything was changed; left out: who lives when it is told. */
+  /** Who lived before anything was changed; left out: who lives when it is notified. */
   readonly alive?: ReadonlySet<string>;
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
   readonly restartDead?: 'yes';
-  /** Before each tell. */
+  /** Before each notification. */
   readonly onNotify?: (key: string, verb: NotifyVerb) => void;
-  /** Where more are told after these: asked of those that answered. @throws WritError a no */
+  /** Where more are notified after these: asked of those that answered. @throws WritError a no */
   readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
 }
 
-/** A worker that was told, and cannot live with it. */
+/** A worker that was notified, and cannot live with it. */
 export interface No {
   readonly code: 'WORKER_REFUSED' | 'WORKER_DIED';
   readonly result: WorkerResult;
@@ -44,7 +44,7 @@ export interface No {
 
 export interface NotifiedGroup {
   readonly group: WorkerGroup;
-  /** Workers that exist just now, whether or not they were told. */
+  /** Workers that exist just now, whether or not they were notified. */
   readonly members: readonly string[];
   readonly results: readonly WorkerResult[];
   readonly noes: readonly No[];
@@ -54,7 +54,7 @@ export interface NotifiedGroup {
   readonly unlisted?: WritError;
 }
 
-/** @returns what was said in each group; who was not told because of a no is in no result */
+/** @returns what was said in each group; who was not notified because of a no is in no result */
 export function notifyGroups(
   groups: readonly WorkerGroup[],
   options: NotifyOptions,
@@ -63,17 +63,17 @@ export function notifyGroups(
   return Promise.all(groups.map((group) => notifyGroup(group, { ...options, stop })));
 }
 
-type Telling = NotifyOptions & { readonly stop: AbortController };
+type GroupRun = NotifyOptions & { readonly stop: AbortController };
 
 interface OneGroup {
   readonly group: WorkerGroup;
   readonly driver: Driver;
-  readonly options: Telling;
+  readonly options: GroupRun;
   /** Monotonic: when the time of the group is over. */
   readonly endMs: number;
 }
 
-async function notifyGroup(group: WorkerGroup, options: Telling): Promise<NotifiedGroup> {
+async function notifyGroup(group: WorkerGroup, options: GroupRun): Promise<NotifiedGroup> {
   const { driver, config } = group;
   const silent = { group, members: [], results: [], noes: [] };
   if (driver === undefined) return silent;
@@ -81,21 +81,21 @@ async function notifyGroup(group: WorkerGroup, options: Telling): Promise<Notifi
   if (members instanceof WritError) return { ...silent, unlisted: members };
   const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset ?? {};
   const endMs = options.clock.monotonicMs() + deadlineMs;
-  const told = await notifyInSteps(
+  const notified = await notifyInSteps(
     { group, driver, options, endMs },
     workersToNotify(group, members, options),
   );
-  return { group, members: members.map((one) => one.worker), ...told };
+  return { group, members: members.map((one) => one.worker), ...notified };
 }
 
-/** A worker that is told; one that nobody lists any more has no process that anybody can see. */
-type Told = Pick<Member, 'worker'> & Partial<Member>;
+/** A worker that is notified; one that nobody lists any more has no process that anybody can see. */
+type Recipient = Pick<Member, 'worker'> & Partial<Member>;
 
 function workersToNotify(
   group: WorkerGroup,
   members: readonly Member[],
-  { only, also, isSpared }: Telling,
-): readonly Told[] {
+  { only, also, isSpared }: GroupRun,
+): readonly Recipient[] {
   const { name } = group.config;
   const listed = members.filter(
     (one) => (only?.has(workerKey(name, one.worker)) ?? true) && isSpared?.(group, one) !== true,
@@ -109,7 +109,7 @@ function workersToNotify(
 
 async function notifyInSteps(
   one: OneGroup,
-  workers: readonly Told[],
+  workers: readonly Recipient[],
 ): Promise<Pick<NotifiedGroup, 'results' | 'noes' | 'failure'>> {
   const { group, options } = one;
   const { rolling = Number.POSITIVE_INFINITY } = group.config;
@@ -131,10 +131,10 @@ async function notifyInSteps(
   return { results: all.map(({ result }) => result), noes, failure };
 }
 
-type Wanted = Told & { readonly verb: NotifyVerb };
+type Wanted = Recipient & { readonly verb: NotifyVerb };
 
 /** Rules are read in a moment: who is restarted comes last. */
-function inOrder(group: WorkerGroup, workers: readonly Told[], { verbOf }: Telling): Wanted[] {
+function inOrder(group: WorkerGroup, workers: readonly Recipient[], { verbOf }: GroupRun): Wanted[] {
   const canRestart = group.driver?.restart !== undefined;
   const wanted = workers.map((one): Wanted => {
     return { ...one, verb: canRestart ? (verbOf?.(group, one.worker) ?? 'reset') : 'reset' };
@@ -171,12 +171,12 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   const { group, driver, options } = one;
   const key = workerKey(group.config.name, worker);
   const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
-  const tell = options.nextTell();
+  const notificationId = options.nextNotificationId();
   const { answer, verb: done } = await ask(one, { worker, verb });
   const { target, clock } = options;
   const result = {
     ...workerResult(group.config.name, worker, answer, target.generation, clock.nowMs()),
-    tell,
+    notificationId,
     // A restart makes another process of it: who that is, the next reading of the set says.
     ...(process === undefined || done === 'restart' ? {} : { process }),
   };

@@ -36,31 +36,31 @@ export interface ResetReport {
 }
 
 /**
- * Tells every worker of the groups, each in its way, and judges the answers.
+ * Notifies every worker of the groups, each in its way, and judges the answers.
  * @throws WritError WORKER_REFUSED, WORKER_DIED naming each worker that cannot live with it, PROBE_FAILED and
  *   PROBE_BROKEN of a rolling step; `facts.results` has every answer
  */
 export async function resetWorkers(host: Host, context: NotifyContext): Promise<ResetReport> {
-  let tellings = await notifyWorkers(host, context);
-  requireNobodySaysNo(tellings);
+  let groups = await notifyWorkers(host, context);
+  requireNobodySaysNo(groups);
   if (context.manner?.newcomers !== undefined && !context.signal.aborted) {
-    tellings = await notifyNewcomers(host, context, tellings);
-    requireNobodySaysNo(tellings);
+    groups = await notifyNewcomers(host, context, groups);
+    requireNobodySaysNo(groups);
   }
-  const results = tellings.flatMap((one) => one.results);
-  return { results, unread: unreadOf(tellings) };
+  const results = groups.flatMap((one) => one.results);
+  return { results, unread: unreadOf(groups) };
 }
 
 /** @returns names of the groups whose sets nobody could read, with the reason */
-export function unreadOf(tellings: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
+export function unreadOf(groups: readonly NotifiedGroup[]): ReadonlyMap<string, string> {
   return new Map(
-    tellings.flatMap(({ group, unlisted }) =>
+    groups.flatMap(({ group, unlisted }) =>
       unlisted === undefined ? [] : [[group.config.name, unlisted.message] as const],
     ),
   );
 }
 
-/** A worker may have read the generation before the swap, and be listed only behind it: nobody has told it. */
+/** A worker may have read the generation before the swap, and be listed only behind it: nobody has notified it. */
 async function notifyNewcomers(
   host: Host,
   context: NotifyContext,
@@ -87,10 +87,10 @@ async function notifyNewcomers(
 
 /** As resetWorkers, without a judgement. */
 export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
-  const { target, signal, nextTell, only } = context;
+  const { target, signal, nextNotificationId, only } = context;
   const { proofs, newcomers: _, ...manner } = context.manner ?? {};
   return notifyGroups(context.groups, {
-    ...{ target, nextTell, signal, only, clock: host.clock },
+    ...{ target, nextNotificationId, signal, only, clock: host.clock },
     prove: async ({ config }, results) => {
       if (proofs !== 'last' && asksEach(config.probe)) await probeEach(host, config, context, results);
     },
@@ -99,14 +99,14 @@ export function notifyWorkers(host: Host, context: NotifyContext): Promise<Notif
 }
 
 /** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */
-function requireNobodySaysNo(tellings: readonly NotifiedGroup[]): void {
-  const results = tellings.flatMap((one) => one.results);
-  const noes = tellings.flatMap((one) => one.noes);
+function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
+  const results = groups.flatMap((one) => one.results);
+  const noes = groups.flatMap((one) => one.noes);
   for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
     const said = noes.filter((one) => one.code === code).map((one) => one.result);
     if (said.length > 0) throw refusal(code, said, results);
   }
-  const failure = tellings.find((one) => one.failure !== undefined)?.failure;
+  const failure = groups.find((one) => one.failure !== undefined)?.failure;
   if (failure === undefined) return;
   throw new WritError(failure.code, failure.message, {
     facts: { ...failure.facts, results },
@@ -118,9 +118,9 @@ function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): 
   return probed.has(group) || probed.has(workerKey(group, worker));
 }
 
-/** @returns the results, where a probe that saw the generation confirms the workers of its group that were told */
+/** @returns the results, where a probe that saw the generation confirms the workers of its group that were notified */
 export function provenBy(probed: ReadonlySet<string>, results: readonly WorkerResult[]): WorkerResult[] {
   return results.map((one) =>
-    one.state === 'told' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one,
+    one.state === 'notified' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one,
   );
 }

@@ -17,7 +17,7 @@ export interface VerbOptions {
   readonly workers?: Readonly<Record<string, WorkerLedger>>;
 }
 
-/** @returns how a worker is told; `restart` where its generation cannot be compared any more, or one is owed still */
+/** @returns how a worker is notified; `restart` where its generation cannot be compared any more, or one is owed still */
 export function verbsTo(host: Host, options: VerbOptions): VerbOf {
   const changedSince = changesTo(host, options.to);
   return ({ config }, worker) => {
@@ -55,16 +55,16 @@ function once<T>(read: (generation: number | undefined) => T): (generation: numb
   };
 }
 
-/** Whoever proved one generation and was told of another one since uses either. */
+/** Whoever proved one generation and was notified of another one since uses either. */
 function mayUse(
   { from }: VerbOptions,
   entry: WorkerLedger | undefined,
 ): readonly (number | undefined | 'unknown')[] {
   if (entry === undefined) return [from];
   const { confirmed, state, wanted, appeared } = entry;
-  if (confirmed === undefined) return [state === 'told' ? wanted : 'unknown'];
-  const isUntold = state === 'waiting' && appeared === undefined;
-  return isUntold || confirmed === wanted ? [confirmed] : [confirmed, wanted];
+  if (confirmed === undefined) return [state === 'notified' ? wanted : 'unknown'];
+  const isNotYetNotified = state === 'pending' && appeared === undefined;
+  return isNotYetNotified || confirmed === wanted ? [confirmed] : [confirmed, wanted];
 }
 
 /** @returns undefined where the generation is not whole any more */

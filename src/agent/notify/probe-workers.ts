@@ -48,20 +48,20 @@ export function requireNoNo(
 
 /**
  * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
- * @param told those that were told: who could not be reached is not asked
+ * @param notified those that were notified: who could not be reached is not asked
  * @returns names of the groups, and keys of the workers, that the probe saw using this generation
  * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
  */
 export async function runProbes(
   host: Host,
   context: NotifyContext,
-  told: readonly WorkerResult[],
+  notified: readonly WorkerResult[],
 ): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
   for (const { config } of context.groups) {
     if (asksEach(config.probe)) {
-      for (const key of await probeEach(host, config, context, told)) seen.add(key);
-    } else if (config.probe !== undefined && hasAnswer(config, told)) {
+      for (const key of await probeEach(host, config, context, notified)) seen.add(key);
+    } else if (config.probe !== undefined && hasAnswer(config, notified)) {
       if (await showsIt(host, config, context)) seen.add(config.name);
     }
   }
@@ -69,7 +69,7 @@ export async function runProbes(
 }
 
 /**
- * Exit 0 alone means this generation. A worker may take a moment to use what it was told of: its no is asked again too,
+ * Exit 0 alone means this generation. A worker may take a moment to use what it was notified of: its no is asked again too,
  * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict
  */
 async function showsIt(
@@ -89,8 +89,8 @@ async function showsIt(
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
-function hasAnswer({ name, reset }: WorkerGroupConfig, told: readonly WorkerResult[]): boolean {
-  return reset === undefined || told.some((one) => one.group === name && one.state !== 'unreachable');
+function hasAnswer({ name, reset }: WorkerGroupConfig, notified: readonly WorkerResult[]): boolean {
+  return reset === undefined || notified.some((one) => one.group === name && one.state !== 'unreachable');
 }
 
 /** True for a probe that asks each worker. */
@@ -105,10 +105,10 @@ export async function probeEach(
   host: Host,
   config: WorkerGroupConfig,
   context: NotifyContext,
-  told: readonly WorkerResult[],
+  notified: readonly WorkerResult[],
 ): Promise<string[]> {
   const seen: string[] = [];
-  for (const { group, worker, state } of told) {
+  for (const { group, worker, state } of notified) {
     if (group !== config.name || state === 'unreachable') continue;
     if (await showsIt(host, config, context, worker)) seen.push(workerKey(group, worker));
   }

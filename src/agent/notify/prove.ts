@@ -1,6 +1,6 @@
-// What probes prove apart from a move: before workers are told, of whom they may show the wanted generation already, and of
-// those that were told, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
-// say it, is due still. Writes nothing.
+// What probes prove apart from a move: before workers are notified, of whom they may show the wanted generation already, and of
+// those that were notified, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
+// say it, is pending still. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
@@ -10,7 +10,7 @@ import { provenBy } from './notify-steps.js';
 import { askProbe, asksEach, runProbes } from './probe-workers.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
-export interface Told {
+export interface Notified {
   readonly results: readonly WorkerResult[];
   readonly problems: readonly Problem[];
   /** The first no. */
@@ -18,12 +18,12 @@ export interface Told {
 }
 
 /** @returns the errors as problems, and the first of them that is a worker's no */
-export function problemsOf(errors: readonly WritError[]): Pick<Told, 'problems' | 'refusal'> {
+export function problemsOf(errors: readonly WritError[]): Pick<Notified, 'problems' | 'refusal'> {
   return { problems: errors.map(problemOf), refusal: errors.find((one) => one.kind === 'rolled-back') };
 }
 
 /**
- * Asks the probes of the groups about the workers of the context before they are told: nobody is told in vain.
+ * Asks the probes of the groups about the workers of the context before they are notified: nobody is notified in vain.
  * @returns those that they have confirmed
  */
 export async function proveFirst(host: Host, context: NotifyContext): Promise<WorkerResult[]> {
@@ -46,30 +46,30 @@ function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResu
     worker: workerOf(key),
     state: 'confirmed',
     generation: target.generation,
-    text: 'its probe shows the generation; nobody had to tell it',
+    text: 'its probe shows the generation; nobody had to notify it',
     atMs: host.clock.nowMs(),
     ...(process === undefined ? {} : { process }),
   };
 }
 
 /**
- * Asks the probes of the groups about those that were told.
+ * Asks the probes of the groups about those that were notified.
  * @returns what they proved; `unreachable` of whom a probe said no, or could say nothing
  */
-export async function proveTold(
+export async function proveNotified(
   host: Host,
   context: NotifyContext,
   results: readonly WorkerResult[],
-): Promise<Told> {
+): Promise<Notified> {
   const seen = new Set<string>();
   const failed = new Map<string, WritError>();
-  for (const { group, told } of context.groups.flatMap((one) => questionsOf(one, results))) {
+  for (const { group, notified } of context.groups.flatMap((one) => questionsOf(one, results))) {
     try {
-      const found = await runProbes(host, { ...context, groups: [group] }, told);
-      if (isAboutAll(host, group, told)) for (const one of found) seen.add(one);
+      const found = await runProbes(host, { ...context, groups: [group] }, notified);
+      if (isAboutAll(host, group, notified)) for (const one of found) seen.add(one);
     } catch (error) {
       const known = toWritError(error);
-      for (const one of told) failed.set(workerKey(one.group, one.worker), known);
+      for (const one of notified) failed.set(workerKey(one.group, one.worker), known);
     }
   }
   const proven = provenBy(seen, results).map((one) =>
@@ -82,16 +82,18 @@ export async function proveTold(
 function questionsOf(
   group: WorkerGroup,
   results: readonly WorkerResult[],
-): { group: WorkerGroup; told: readonly WorkerResult[] }[] {
+): { group: WorkerGroup; notified: readonly WorkerResult[] }[] {
   const own = results.filter((one) => one.group === group.config.name && one.state !== 'unreachable');
   if (group.config.probe === undefined || own.length === 0) return [];
-  return asksEach(group.config.probe) ? own.map((one) => ({ group, told: [one] })) : [{ group, told: own }];
+  return asksEach(group.config.probe)
+    ? own.map((one) => ({ group, notified: [one] }))
+    : [{ group, notified: own }];
 }
 
-/** A yes about the group may come from a worker that was not told now: then it says nothing about those that were. */
-function isAboutAll(host: Host, { config }: WorkerGroup, told: readonly WorkerResult[]): boolean {
+/** A yes about the group may come from a worker that was not notified now: then it says nothing about those that were. */
+function isAboutAll(host: Host, { config }: WorkerGroup, notified: readonly WorkerResult[]): boolean {
   if (asksEach(config.probe)) return true;
-  const asked = new Set(told.map((one) => workerKey(one.group, one.worker)));
+  const asked = new Set(notified.map((one) => workerKey(one.group, one.worker)));
   return Object.entries(host.ledger.read().workers).every(
     ([key, { state, goneAtMs }]) =>
       groupOf(key) !== config.name || goneAtMs !== undefined || asked.has(key) || state === 'unreachable',
@@ -100,6 +102,6 @@ function isAboutAll(host: Host, { config }: WorkerGroup, told: readonly WorkerRe
 
 /** What a worker says of itself counts for nothing against its probe. */
 export function unproven(result: WorkerResult, error: WritError | undefined): WorkerResult {
-  if (error === undefined || (result.state !== 'told' && result.state !== 'confirmed')) return result;
+  if (error === undefined || (result.state !== 'notified' && result.state !== 'confirmed')) return result;
   return { ...result, state: 'unreachable', text: `${result.text}; ${error.message}` };
 }

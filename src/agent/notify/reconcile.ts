@@ -1,5 +1,5 @@
-// Tells the workers that are due what they are to use: a failed tell stays due until it is confirmed or superseded,
-// and who appears is told. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
+// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or superseded,
+// and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
 // done is decided in worker-action-rules.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
@@ -10,15 +10,15 @@ import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { resetWorkers } from './notify-steps.js';
 import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
-import { problemsOf, proveFirst, proveTold, type Told } from './prove.js';
+import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
 export interface ReconcileResult {
-  /** What those said that were told now, or whose probe answered. */
+  /** What those said that were notified now, or whose probe answered. */
   readonly results: readonly WorkerResult[];
-  /** What is wrong still; none when every worker there is was told. */
+  /** What is wrong still; none when every worker there is was notified. */
   readonly problems: readonly Problem[];
   /** What is no more than a warning, as a worker that proved nothing. */
   readonly warnings: readonly Problem[];
@@ -29,7 +29,7 @@ export interface ReconcileResult {
 const nothing: ReconcileResult = { results: [], problems: [], warnings: [], readMs: new Map() };
 
 /**
- * Reads the sets again, decides, asks probes, decides for whom they said no, and tells those; what each has found is
+ * Reads the sets again, decides, asks probes, decides for whom they said no, and notifies those; what each has found is
  * noted before the next begins. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED
  */
 export async function reconcileWorkers(host: Host, options: ReconcileOptions): Promise<ReconcileResult> {
@@ -46,16 +46,16 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   const toAsk = contextOf(host, decide('not-asked'), ['probe'], { ...options, target });
   const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
   noteWorkers(host, proven);
-  const toTell = contextOf(host, decide('asked'), ['notify', 'restart'], { ...options, target });
-  const told: Told = toTell === undefined ? nothing : await notifyPending(host, toTell);
-  noteWorkers(host, told.results);
+  const toNotify = contextOf(host, decide('asked'), ['notify', 'restart'], { ...options, target });
+  const notified: Notified = toNotify === undefined ? nothing : await notifyPending(host, toNotify);
+  noteWorkers(host, notified.results);
   // The ledger names each worker that refuses.
-  const others = told.problems.filter((one) => one.code !== 'WORKER_REFUSED');
+  const others = notified.problems.filter((one) => one.code !== 'WORKER_REFUSED');
   const findings = workerFindings(host);
   const problems = [...others, ...problemsIn(findings)];
-  const refusal = told.refusal ?? standingRefusal(host, active.number);
+  const refusal = notified.refusal ?? standingRefusal(host, active.number);
   if (refusal !== undefined) await onRefused?.(refusal);
-  return { results: [...proven, ...told.results], problems, warnings: warningsIn(findings), readMs };
+  return { results: [...proven, ...notified.results], problems, warnings: warningsIn(findings), readMs };
 }
 
 type Actions = ReturnType<typeof nextWorkerActions>;
@@ -65,7 +65,7 @@ function contextOf(
   host: Host,
   actions: Actions,
   kinds: readonly WorkerAction['kind'][],
-  { target, signal, nextTell, staging }: ReconcileOptions & Pick<NotifyContext, 'target'>,
+  { target, signal, nextNotificationId, staging }: ReconcileOptions & Pick<NotifyContext, 'target'>,
 ): NotifyContext | undefined {
   const chosen = [...actions].filter(([, { kind }]) => kinds.includes(kind));
   if (chosen.length === 0) return undefined;
@@ -74,14 +74,14 @@ function contextOf(
   const groups = host.groups.filter(({ config }) => [...only].some((key) => groupOf(key) === config.name));
   const verbOf: VerbOf = ({ config }, worker) =>
     actions.get(workerKey(config.name, worker))?.kind === 'restart' ? 'restart' : 'reset';
-  return { groups, target, signal, nextTell, only, staging: staging(), manner: { verbOf } };
+  return { groups, target, signal, nextNotificationId, only, staging: staging(), manner: { verbOf } };
 }
 
 /** What was said before somebody said no counts too. */
-async function notifyPending(host: Host, context: NotifyContext): Promise<Told> {
+async function notifyPending(host: Host, context: NotifyContext): Promise<Notified> {
   try {
     const { results } = await resetWorkers(host, context);
-    return await proveTold(host, context, results);
+    return await proveNotified(host, context, results);
   } catch (error) {
     const refusal = toWritError(error);
     return { results: resultsIn(refusal), ...problemsOf([refusal]) };

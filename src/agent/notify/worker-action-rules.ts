@@ -75,7 +75,7 @@ function isProbeFirst(own: readonly [string, WorkerLedger][], options: ActionOpt
   );
 }
 
-/** Whom a move did not come to tell is told in full: a refusal before may have left it half way. */
+/** Whom a move did not come to notify is notified in full: a refusal before may have left it half way. */
 function isUnknown({ appeared, state }: WorkerLedger): boolean {
   return appeared === true || state === 'unreachable';
 }

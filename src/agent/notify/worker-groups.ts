@@ -1,4 +1,4 @@
-// The groups of workers configured together: their drivers, and who is in them. Tells nobody (tell-group does), and never
+// The groups of workers configured together: their drivers, and who is in them. Notifies nobody (notify-group does), and never
 // touches `policy/`.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
@@ -10,7 +10,7 @@ import { createHookDriver } from './hook-driver.js';
 
 export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
-  /** A worker answered outside a tell: one that connected between cycles, or one that was late. */
+  /** A worker answered outside a notification: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
 }
 
@@ -75,7 +75,7 @@ function processNamed(identity: string, bootId: string): string {
   return `${bootId.slice(0, bootCharacters)}:${identity}`;
 }
 
-/** So many workers are asked or told at a time. */
+/** So many workers are asked or notified at a time. */
 export const maxParallelNotices = 32;
 
 /** What one worker said, as results carry it. */

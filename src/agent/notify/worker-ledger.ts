@@ -1,5 +1,5 @@
-// Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a tell that
-// failed stays due across restarts. Owns this part of the ledger; tells nobody and asks no driver.
+// Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a notification that
+// failed stays pending across restarts. Owns this part of the ledger; notifies nobody and asks no driver.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -11,7 +11,7 @@ const maxTextCharacters = 500;
 const firstDelayMs = 5000;
 const maxDelayMs = 300_000;
 
-/** @returns milliseconds until a worker is told again after so many tries in vain: 5 s doubling to 5 min */
+/** @returns milliseconds until a worker is notified again after so many tries in vain: 5 s doubling to 5 min */
 export function notifyDelayMs(tries: number): number {
   return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
 }
@@ -32,7 +32,7 @@ export function wantGeneration(
   const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
     const group = groups.find((one) => one.config.name === groupOf(key));
     if (group === undefined || entry.wanted === generation) return [key, entry];
-    const next = waiting(entry, { wanted: generation, text: 'not told yet', nowMs });
+    const next = pending(entry, { wanted: generation, text: 'not notified yet', nowMs });
     return [key, verbOf(group, workerOf(key)) === 'restart' ? { ...next, owed: 'restart' } : next];
   });
   const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
@@ -57,14 +57,14 @@ interface Sets extends Pick<Ledger, 'workers'> {
   readonly unread: readonly (readonly [string, UnreadSet])[];
 }
 
-/** A worker of which nobody knows what it uses: it is due at once, whatever became of the tells before. */
-export function waiting(
+/** A worker of which nobody knows what it uses: it is pending at once, whatever became of the notifications before. */
+export function pending(
   known: WorkerLedger | undefined,
   now: { readonly wanted: number; readonly text: string; readonly nowMs: number },
 ): WorkerLedger {
   const { confirmed, process, goneAtMs, owed } = known ?? {};
   const { wanted, text, nowMs: atMs } = now;
-  return withoutUnknown({ wanted, state: 'waiting', text, atMs, confirmed, process, owed, goneAtMs });
+  return withoutUnknown({ wanted, state: 'pending', text, atMs, confirmed, process, owed, goneAtMs });
 }
 
 type Entry = { readonly [K in keyof WorkerLedger]: WorkerLedger[K] | undefined };
@@ -103,25 +103,28 @@ export function noteUnread(host: Pick<Host, 'ledger' | 'clock'>, unread: Readonl
 }
 
 /**
- * Notes an answer that came outside a tell. One about another generation than the worker is to use by now says
+ * Notes an answer that came outside a notification. One about another generation than the worker is to use by now says
  * nothing: it must neither confirm what is active nor make an older generation the wanted one.
  * @param active number of the active generation: what a worker that was never seen is to use
  */
 export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult, active?: number): void {
   const { workers } = host.ledger.read();
   const known = workers[workerKey(result.group, result.worker)];
-  // Who stays is found with its set, and told; whoever comes under ever new names must not fill the ledger.
+  // Who stays is found with its set, and notified; whoever comes under ever new names must not fill the ledger.
   const others = Object.keys(workers).filter((key) => groupOf(key) === result.group);
   if (known === undefined && others.length >= maxWorkersOfGroup) return;
-  // A driver hands on the answer to its last tell alone, so that it is that one which is answered.
-  const { tell, process } = known ?? {};
-  const own = { ...(tell === undefined ? {} : { tell }), ...(process === undefined ? {} : { process }) };
-  // A worker whose group the last move did not concern is told what is active when it connects anew.
+  // A driver hands on the answer to its last notification alone, so that it is that one which is answered.
+  const { notificationId, process } = known ?? {};
+  const own = {
+    ...(notificationId === undefined ? {} : { notificationId }),
+    ...(process === undefined ? {} : { process }),
+  };
+  // A worker whose group the last move did not concern is notified of what is active when it connects anew.
   if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
-  const { state, generation, atMs, tell, process } = result;
+  const { state, generation, atMs, notificationId, process } = result;
   const isSame = known?.state === state && known.wanted === generation;
   return withoutUnknown({
     wanted: generation,
@@ -131,23 +134,29 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     process,
     owed: hasAnswered(result) ? undefined : known?.owed,
-    ...(tell === undefined ? {} : { tell, toldAtMs: atMs }),
+    ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),
   });
 }
 
-/** The same tell may be noted more than once, as by the step and by the commit: it was one try. */
+/** The same notification may be noted more than once, as by the step and by the commit: it was one try. */
 function inVain(
-  { atMs, generation, tell }: WorkerResult,
+  { atMs, generation, notificationId }: WorkerResult,
   known: WorkerLedger | undefined,
-): Pick<WorkerLedger, 'tries' | 'toldAtMs'> {
-  const { tries = 0, toldAtMs = atMs, tell: before } = known?.wanted === generation ? known : {};
-  return tries > 0 && before === tell ? { tries, toldAtMs } : { tries: tries + 1, toldAtMs: atMs };
+): Pick<WorkerLedger, 'tries' | 'notifiedAtMs'> {
+  const {
+    tries = 0,
+    notifiedAtMs = atMs,
+    notificationId: before,
+  } = known?.wanted === generation ? known : {};
+  return tries > 0 && before === notificationId
+    ? { tries, notifiedAtMs }
+    : { tries: tries + 1, notifiedAtMs: atMs };
 }
 
-/** @returns when a worker is told again that was told in vain, epoch milliseconds; undefined for any other */
-export function nextTellAtMs({ tries, toldAtMs }: WorkerLedger): number | undefined {
-  return tries === undefined || toldAtMs === undefined ? undefined : toldAtMs + notifyDelayMs(tries);
+/** @returns when a worker is notified again that was notified in vain, epoch milliseconds; undefined for any other */
+export function nextNotificationAtMs({ tries, notifiedAtMs }: WorkerLedger): number | undefined {
+  return tries === undefined || notifiedAtMs === undefined ? undefined : notifiedAtMs + notifyDelayMs(tries);
 }
 
 /** It refuses what no way back would take from it: it may have been repaired. */
@@ -156,29 +165,29 @@ export function refusesInVain(worker: WorkerLedger, { previous }: Pick<Ledger, '
   return state === 'refused' && goneAtMs === undefined && (confirmed === wanted || previous === undefined);
 }
 
-/** It could not be told what it is to use; who is gone is told when it is back. */
+/** It could not be notified of what it is to use; who is gone is notified when it is back. */
 export function isPending(worker: WorkerLedger): boolean {
-  return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'waiting');
+  return worker.goneAtMs === undefined && (worker.state === 'unreachable' || worker.state === 'pending');
 }
 
 /** A time further away than any wait was noted by a clock that was set back since. */
 export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
-  const atMs = nextTellAtMs(worker) ?? nowMs;
+  const atMs = nextNotificationAtMs(worker) ?? nowMs;
   return atMs <= nowMs || atMs > nowMs + maxDelayMs;
 }
 
-/** @returns keys of the workers that are due, and whose turn it is */
+/** @returns keys of the workers that are pending, and whose turn it is */
 export function notifiableWorkers(ledger: Ledger, nowMs: number): ReadonlySet<string> {
-  const due = Object.entries(ledger.workers).filter(([, one]) => isPending(one) && isTurn(one, nowMs));
-  return new Set(due.map(([key]) => key));
+  const pending = Object.entries(ledger.workers).filter(([, one]) => isPending(one) && isTurn(one, nowMs));
+  return new Set(pending.map(([key]) => key));
 }
 
 /** @returns names of the groups with a worker, also a gone one, that may hold another generation than it is to use */
 export function pendingGroups(ledger: Ledger): ReadonlySet<string> {
-  const due = Object.entries(ledger.workers).filter(
-    ([, one]) => one.state === 'unreachable' || one.state === 'waiting' || one.state === 'refused',
+  const pending = Object.entries(ledger.workers).filter(
+    ([, one]) => one.state === 'unreachable' || one.state === 'pending' || one.state === 'refused',
   );
-  return new Set([...due.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
+  return new Set([...pending.map(([key]) => groupOf(key)), ...Object.keys(ledger.unreadSets ?? {})]);
 }
 
 /** @returns the name of the group in a key of `workers` */
@@ -198,7 +207,7 @@ export function workerKey(group: string, worker: string): string {
 
 /** It has taken a generation over, or said nothing against it. */
 export function hasAnswered({ state }: Pick<WorkerLedger, 'state'>): boolean {
-  return state === 'told' || state === 'confirmed';
+  return state === 'notified' || state === 'confirmed';
 }
 
 export type VerbOf = (group: WorkerGroup, worker: string) => NotifyVerb;

@@ -1,4 +1,4 @@
-// What the agent tells Prometheus, by name. An observer: counters grow at the end of a cycle, gauges are read from the last
+// What the agent notifies Prometheus, by name. An observer: counters grow at the end of a cycle, gauges are read from the last
 // report when somebody asks. Names are a promise. Labels come from the configuration and from fixed sets, never from
 // what workers, servers or bundles say, but for delegated roles, of which the first few have a series.
 import { outcomes } from '../../core/cycle/sync-machine.js';
@@ -97,7 +97,7 @@ type Series = readonly [value: number | undefined, labels: Readonly<Record<strin
 
 /** More delegated roles than a repository has; of more, the first ones have a series. */
 const maxRoles = 64;
-const workerStates = ['confirmed', 'told', 'refused', 'unreachable', 'waiting'] as const;
+const workerStates = ['confirmed', 'notified', 'refused', 'unreachable', 'pending'] as const;
 const freshnessStates = ['fresh', 'stale', 'frozen', 'refused'] as const;
 const levels = { ok: 0, warning: 1, critical: 2 } as const;
 
@@ -120,7 +120,7 @@ function valuesOf(
     last_cycle_timestamp_seconds: seconds(last?.atMs),
     next_poll_timestamp_seconds: seconds(report.nextPollAtMs),
     active_generation: report.generation,
-    active_since_timestamp_seconds: seconds(report.activeSinceMs),
+    active_since_timestamp_seconds: seconds(report.activatedAtMs),
     confirmed: Number(report.confirmed),
     bundle_serial: bundles.map(({ bundle, channel, serial }) => [serial, { bundle, channel }]),
     bundle_offered_serial: bundles.map(({ bundle, channel, server }) => [
@@ -140,7 +140,7 @@ function valuesOf(
     ),
     freshness: oneOf(freshnessStates, freshness.state, 'state'),
     freshness_seconds: seconds(ageMs === undefined ? undefined : ageMs + Math.max(0, nowMs - report.atMs)),
-    last_contact_timestamp_seconds: seconds(freshness.lastContactMs),
+    last_contact_timestamp_seconds: seconds(freshness.lastContactAtMs),
     trust_expiry_timestamp_seconds: trust.map(({ role, expiresAtMs }) => [seconds(expiresAtMs), { role }]),
     trust_version: trust.map(({ role, version: number }) => [number, { role }]),
   };

@@ -33,8 +33,8 @@ export const eventNames = [
   'release.released',
   'trust.changed',
   'worker.gone',
-  'worker.told',
-  'worker.waiting',
+  'worker.notified',
+  'worker.pending',
 ] as const;
 
 export type EventName = (typeof eventNames)[number];
@@ -159,15 +159,15 @@ function workers(before: StatusReport, after: StatusReport): HostEvent[] {
   const key = ({ group, worker }: WorkerStatus): string => `${group}/${worker}`;
   const known = new Map(before.workers.map((one) => [key(one), one]));
   const now = new Set(after.workers.map(key));
-  const told = after.workers.flatMap((one) => {
+  const notified = after.workers.flatMap((one) => {
     const old = known.get(key(one));
     if (old !== undefined && isSame(old, one)) return [];
     const { group, worker, state, wanted, confirmed, text } = one;
-    if (state === 'waiting') return event('worker.waiting', { group, worker, wanted, confirmed });
-    return event('worker.told', { group, worker, state, wanted, confirmed, text });
+    if (state === 'pending') return event('worker.pending', { group, worker, wanted, confirmed });
+    return event('worker.notified', { group, worker, state, wanted, confirmed, text });
   });
   const gone = before.workers.filter((one) => !now.has(key(one)));
-  return [...told, ...gone.map(({ group, worker }) => event('worker.gone', { group, worker }))];
+  return [...notified, ...gone.map(({ group, worker }) => event('worker.gone', { group, worker }))];
 }
 
 function isSame(one: WorkerStatus, other: WorkerStatus): boolean {

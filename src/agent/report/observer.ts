@@ -1,4 +1,4 @@
-// Several observers of an agent as one. Owns the order in which they are told: the one they were given in.
+// Several observers of an agent as one. Owns the order in which they are notified: the one they were given in.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { AgentState, StatusReport } from '../../core/status/status.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -7,7 +7,7 @@ import type { Work } from '../job/exclusive.js';
 export type Observers = Required<AgentObserver>;
 
 export function allOf(observers: readonly AgentObserver[]): Observers {
-  const each = (tell: (observer: AgentObserver) => void): void => observers.forEach(tell);
+  const each = (notify: (observer: AgentObserver) => void): void => observers.forEach(notify);
   return {
     onState: (state) => each((one) => one.onState?.(state)),
     onStatus: (report) => each((one) => one.onStatus?.(report)),
@@ -21,7 +21,7 @@ export function allOf(observers: readonly AgentObserver[]): Observers {
 export interface AgentObserver {
   /** At each state, `run` when a verified policy is served or awaited. */
   onState?(state: AgentState): void;
-  /** At each change of what `writ status` tells. */
+  /** At each change of what `writ status` notifies. */
   onStatus?(report: StatusReport): void;
   /** At the end of each cycle, rollback, recovery. */
   onCycle?(end: CycleEnd): void;

@@ -1,4 +1,4 @@
-// Tells the service manager what the agent is: ready when a verified policy is active and not before, one honest line of
+// Notifies the service manager what the agent is: ready when a verified policy is active and not before, one honest line of
 // status, reloads, the end; and pings its watchdog while work goes on. An observer: it changes no outcome and delays none.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { AgentState, StatusReport } from '../../core/status/status.js';
@@ -31,7 +31,7 @@ const statusGapMs = 2000;
 /** Between two tries to say that it is ready. */
 const readyGapMs = 5000;
 
-export function tellServiceManager(options: ServiceManagerOptions): ServiceManager {
+export function notifyServiceManager(options: ServiceManagerOptions): ServiceManager {
   return new Reporter(options);
 }
 
@@ -55,11 +55,11 @@ class Reporter implements ServiceManager {
   readonly observer: AgentObserver = {
     onState: (state) => {
       this.#state = state;
-      this.#tellNews();
+      this.#notifyNews();
     },
     onStatus: (report) => {
       this.#report = report;
-      this.#tellNews();
+      this.#notifyNews();
     },
     onWork: (work, config) => this.#noteWork(work, config),
     onReload: (phase) => this.#noteReload(phase),
@@ -77,26 +77,26 @@ class Reporter implements ServiceManager {
   async end(failure?: Parameters<ServiceManager['end']>[0]): Promise<void> {
     this.#ended.abort();
     this.#pause?.abort();
-    if (failure !== undefined) void this.#notifier.tell([`STATUS=${failure.code}: ${failure.message}`]);
+    if (failure !== undefined) void this.#notifier.notify([`STATUS=${failure.code}: ${failure.message}`]);
     await this.#watchdog;
     await this.#notifier.idle();
   }
 
   /** Says what has changed: that it is ready at once, another line of status when the last one is old enough. */
-  #tellNews(): void {
+  #notifyNews(): void {
     if (this.#phase === 'stopping' || this.#report === undefined) return;
     if (this.#phase === 'starting' && this.#state === 'run' && servesVerifiedPolicy(this.#report)) {
       this.#phase = 'ready';
       this.#pause?.abort();
-      void this.#tellReady();
+      void this.#notifyReady();
       return;
     }
-    if (this.#pause === undefined) void this.#tellStatus();
+    if (this.#pause === undefined) void this.#notifyStatus();
   }
 
-  async #tellReady(): Promise<void> {
-    const told = await this.#notifier.tell(['READY=1', this.#statusLine()]);
-    if (told === 'told' || this.#phase !== 'ready') return;
+  async #notifyReady(): Promise<void> {
+    const sent = await this.#notifier.notify(['READY=1', this.#statusLine()]);
+    if (sent === 'sent' || this.#phase !== 'ready') return;
     // A service manager that was busy for longer than its word waits has lost it, and whoever waits for it would wait
     // until the next change: on a host where all is well, hours.
     this.#phase = 'starting';
@@ -104,17 +104,17 @@ class Reporter implements ServiceManager {
     this.#comesAgain = true;
     await this.#clock.sleep(readyGapMs, this.#ended.signal);
     this.#comesAgain = false;
-    if (!this.#ended.signal.aborted) this.#tellNews();
+    if (!this.#ended.signal.aborted) this.#notifyNews();
   }
 
-  async #tellStatus(): Promise<void> {
+  async #notifyStatus(): Promise<void> {
     while (!this.#ended.signal.aborted && this.#phase !== 'stopping') {
       const before = this.#said;
       const line = this.#statusLine();
       if (line === before) return;
       const pause = new AbortController();
       this.#pause = pause;
-      await this.#notifier.tell([line]);
+      await this.#notifier.notify([line]);
       await this.#clock.sleep(statusGapMs, pause.signal);
       this.#pause = undefined;
     }
@@ -132,9 +132,9 @@ class Reporter implements ServiceManager {
     this.#reloads += phase === 'began' ? 1 : -1;
     if (this.#phase !== 'ready') return;
     if (phase === 'began') {
-      void this.#notifier.tell(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`, 'STATUS=reloading']);
+      void this.#notifier.notify(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`, 'STATUS=reloading']);
     } else if (this.#reloads === 0) {
-      void this.#tellReady();
+      void this.#notifyReady();
     }
   }
 
@@ -142,7 +142,7 @@ class Reporter implements ServiceManager {
     this.#phase = 'stopping';
     this.#pause?.abort();
     const work = this.#work;
-    void this.#notifier.tell([
+    void this.#notifier.notify([
       'STOPPING=1',
       `STATUS=${work === undefined ? 'stopping' : 'stopping, what is under way comes to its end first'}`,
       // A swap is not left half way: what it still does has deadlines of its own.

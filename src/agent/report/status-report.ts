@@ -23,7 +23,7 @@ import { type ActiveReleases, readActiveReleases } from '../generations/generati
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { damageProblems, damageStanding } from '../integrity/scrub.js';
 import { pendingProblems } from '../notify/pending-problems.js';
-import { groupOf, nextTellAtMs, workerOf } from '../notify/worker-ledger.js';
+import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
@@ -66,7 +66,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     confirmed: active !== undefined && isProven(host),
     generation: active?.generation.number,
     // The link's own time is the time of the swap.
-    activeSinceMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
+    activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
     workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
     groups: unlessEmpty(groupStatus(host, active)),
@@ -161,14 +161,14 @@ function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[
   const met = [...(last?.problems ?? []), ...problems].filter((one) => one !== undefined);
   return distinct([
     ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
-    // Damage that a look has found is told as it stands; what a start or a cycle found damaged itself is not in the ledger.
+    // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
     ...met.filter((one) => !judged.has(one.code) && !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts)),
     ...facts.unreadable,
     ...judges.flatMap(({ judge }) => judge(facts)),
   ]);
 }
 
-/** A block is in the ledger and in the last cycle's result: it is one problem, told with its words. */
+/** A block is in the ledger and in the last cycle's result: it is one problem, notified with its words. */
 function distinct(problems: readonly Problem[]): Problem[] {
   return problems.filter((one, index) => {
     const others = problems.filter((other, at) => other.code === one.code && at !== index);
@@ -225,17 +225,17 @@ function bundleStatus(
 }
 
 function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
-  const { process: _, appeared: _appeared, owed: _owed, toldAtMs, ...one } = entry;
+  const { process: _, appeared: _appeared, owed: _owed, notifiedAtMs, ...one } = entry;
   const isReached = reached.has(one.state);
   return withoutUndefined<WorkerStatus>({
     group: groupOf(key),
     worker: workerOf(key),
     ...one,
-    told: isReached ? one.wanted : undefined,
-    toldAtMs: isReached ? toldAtMs : undefined,
-    nextTellAtMs: nextTellAtMs(entry),
+    notified: isReached ? one.wanted : undefined,
+    notifiedAtMs: isReached ? notifiedAtMs : undefined,
+    nextNotificationAtMs: nextNotificationAtMs(entry),
     // What it last said is in the history; now it is awaited.
-    ...(one.goneAtMs === undefined ? {} : { state: 'waiting', atMs: one.goneAtMs }),
+    ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
   });
 }
 
@@ -254,7 +254,7 @@ function groupStatus(host: HostView, active: ActiveReleases | undefined): GroupS
   });
 }
 
-const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'told', 'refused']);
+const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
 
 function mirrorsOf({ client }: HostView): StatusReport['mirrors'] {
   const mirrors = client.mirrors?.() ?? [];

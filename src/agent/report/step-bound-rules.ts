@@ -12,11 +12,11 @@ import { maxRedirects, maxResumptions, type TransportLimits } from '../../core/l
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 
 const slackMs = 600_000;
-/** Workers of a group that are told one after another. */
+/** Workers of a group that are notified one after another. */
 const maxInTurn = 256;
 
 /**
- * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that tells no
+ * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that notifications no
  *   steps, as a recovery or a look over the disk
  * @returns milliseconds
  */
@@ -92,10 +92,10 @@ function canaryMs(canary: CanaryConfig | undefined): number {
 }
 
 function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
-  // Told, and on the way back restarted where it died of it.
-  const tellMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
+  // Notified, and on the way back restarted where it died of it.
+  const notifyMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
   const probeMs = probe === undefined ? 0 : triesMs(probe);
-  return canaryMs(canary) + (load === undefined ? 0 : triesMs(load)) + maxInTurn * (tellMs + probeMs);
+  return canaryMs(canary) + (load === undefined ? 0 : triesMs(load)) + maxInTurn * (notifyMs + probeMs);
 }
 
 function checkMs(check: BundleConfig['checks'][number]): number {

@@ -1,6 +1,6 @@
 // `settle` and `minInterval` of worker groups: a bundle whose change affects a group that is to be left alone just now
-// keeps its active release, and the newest one is taken when the wait is over. Delays the swap and not the tell: a reader
-// of `current` never sees a generation that the workers are not told of.
+// keeps its active release, and the newest one is taken when the wait is over. Delays the swap and not the notification: a reader
+// of `current` never sees a generation that the workers are not notified of.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';

@@ -1,5 +1,5 @@
 // `writ pause` and `writ resume`: no release is activated until an end that was given, or a person ends it. Owns the pause
-// in the ledger; refreshes, looks over the disk, status and the telling of what is active already go on.
+// in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
 import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';

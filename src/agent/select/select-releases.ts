@@ -23,7 +23,7 @@ export interface SelectOptions {
   /** A pause, holds and the memory of refusals are ignored, and a current release is fetched again. */
   readonly force: 'yes' | 'no';
   readonly signal: AbortSignal;
-  /** Told of each mirror that failed before another one brought a delegated role. */
+  /** Notified of each mirror that failed before another one brought a delegated role. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   /** Bundles refused earlier in this very cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;

@@ -8,7 +8,7 @@ import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger
 
 const changeWaiting = ledgerSection('waiting');
 
-/** Each try moves the link there and back under everybody who reads it, and tells all workers twice. */
+/** Each try moves the link there and back under everybody who reads it, and notifies all workers twice. */
 const firstVainMs = 60_000;
 const maxVainMs = 3_600_000;
 

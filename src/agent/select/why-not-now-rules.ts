@@ -93,7 +93,7 @@ export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }:
   const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
   const facts = { bundle, serial, groups, untilMs };
   if (vain === undefined)
-    return new WritError('ACTIVATION_PACED', `${until} is not to be told before`, { facts });
+    return new WritError('ACTIVATION_PACED', `${until} is not to be notified before`, { facts });
   const why = vain.code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
   return new WritError(vain.code, `${until}: ${why}`, { facts });
 }

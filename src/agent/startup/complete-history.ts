@@ -43,8 +43,8 @@ interface Committed {
 
 function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed): CycleResult {
   const from = lastRetired(ledger, generation);
-  const due = Object.values(ledger.workers).some((one) => !answered.has(one.state));
-  const outcome = due ? 'degraded' : 'activated';
+  const pending = Object.values(ledger.workers).some((one) => !answered.has(one.state));
+  const outcome = pending ? 'degraded' : 'activated';
   const workers = workersOf(ledger, generation);
   return {
     schema: 1,
@@ -53,7 +53,7 @@ function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed):
     trigger: 'recovery',
     outcome,
     exitCode: exitCodeOfOutcome[outcome],
-    confirmed: !due && workers.every((one) => one.state === 'confirmed'),
+    confirmed: !pending && workers.every((one) => one.state === 'confirmed'),
     changed: true,
     ...(from === undefined ? {} : { fromGeneration: from }),
     generation,
@@ -67,7 +67,7 @@ function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed):
   };
 }
 
-const answered: ReadonlySet<string> = new Set(['confirmed', 'told']);
+const answered: ReadonlySet<string> = new Set(['confirmed', 'notified']);
 
 /** The move noted the generation that it left as the last one of them. */
 function lastRetired({ retired = {} }: Ledger, generation: number): number | undefined {
@@ -90,7 +90,7 @@ function bundlesOf({ paths }: Host, from: number | undefined, to: number): Bundl
 /** What each worker says by now; one that is not up yet has said nothing. */
 function workersOf({ workers }: Ledger, generation: number): WorkerResult[] {
   return Object.entries(workers).flatMap(([key, { state, text, atMs, wanted }]) => {
-    if (state === 'waiting' || wanted !== generation) return [];
+    if (state === 'pending' || wanted !== generation) return [];
     return [{ group: groupOf(key), worker: workerOf(key), state, generation, text, atMs }];
   });
 }

@@ -45,8 +45,8 @@ async function mendLedger(host: Host): Promise<void> {
   const found = host.ledger.found();
   if (found === 'whole' || (found === 'absent' && isNewHost(host))) return;
   const ledger = await rebuildLedger(host);
-  // Which worker was told what is lost with the ledger. Before it, or a crash between the two would tell nobody.
-  tellEverybodyAgain(host);
+  // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
+  notifyEverybodyAgain(host);
   const why = isWritError(found) ? found.message : `${host.paths.ledger} is gone`;
   const text = `${why}; lost: holds that the history does not tell of, blocks, counted crashes, answers of workers`;
   host.ledger.replace(withNotice(ledger, { path: host.paths.ledger, text }));
@@ -103,7 +103,7 @@ function lastKnownGood(host: Host, active: number | undefined): number | undefin
 }
 
 /** As a journal that could not be read: one that tells of a swap is left as it is, and says more. */
-function tellEverybodyAgain(host: Host): void {
+function notifyEverybodyAgain(host: Host): void {
   const { paths, durable } = host;
   const active = activeGenerationNumber(paths);
   const journal = rebuildJournal(active, active);

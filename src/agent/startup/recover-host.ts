@@ -66,7 +66,7 @@ function readOrRebuild(host: Host): Journal | undefined {
   } catch (error) {
     if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
     const journal = rebuildJournal(activeGenerationNumber(paths), host.ledger.read().lastKnownGood);
-    const reason = journal === undefined ? 'no policy is active' : 'all workers are told again';
+    const reason = journal === undefined ? 'no policy is active' : 'all workers are notified again';
     noteRebuilt(host, { path: paths.journal, text: `${error.message}; ${reason}` });
     keepBroken(durable, paths.journal);
     if (journal === undefined) clearJournal(paths, durable);
@@ -111,7 +111,7 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
       return finishSwap(host, attempt);
     case 'undo':
       noteCrash(host, attempt, plan.block);
-      return undoSwap(host, { ...attempt, back: plan.to, block: plan.block, tell: plan.tell });
+      return undoSwap(host, { ...attempt, back: plan.to, block: plan.block, notify: plan.notify });
     case 'stay':
       noteCrash(host, attempt, plan.block);
       return stayBehindSwap(host, { ...attempt, block: plan.block });

@@ -26,17 +26,17 @@ export interface InterruptedSwap {
   readonly back: WayBack;
 }
 
-/** Tells the workers (again), then commits. */
+/** Notifies the workers (again), then commits. */
 export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
   return inJob(host, left, 'load', finishActivation);
 }
 
 export interface Undo extends InterruptedSwap {
   readonly block: 'yes' | 'no';
-  readonly tell: 'yes' | 'no';
+  readonly notify: 'yes' | 'no';
 }
 
-/** Puts the link to `back`, and tells the workers. */
+/** Puts the link to `back`, and notifies the workers. */
 export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
   return inJob(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
 }
@@ -67,14 +67,14 @@ async function inJob(
 
 /** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
 async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
-  const { journal, back, block, tell, move } = undo;
+  const { journal, back, block, notify, move } = undo;
   const problems = [
     block === 'yes' ? blockedBy(host, undo) : problemOf(interrupted(undo)),
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const restored = await story.restore(() => restoreLink(host, story, move, { tell }));
-    if (isToldAgain(undo)) return toldAgain(host, restored);
+    const restored = await story.restore(() => restoreLink(host, story, move, { notify }));
+    if (isNotifiedAgain(undo)) return notifiedAgain(host, restored);
     return { ...restored, ...outcomeIf(block), problems: [...problems, ...restored.problems] };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
@@ -85,14 +85,14 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
   }
 }
 
-/** No swap was cut short as far as anybody knows: what was lost is who had been told, and now they have been. */
-function isToldAgain({ journal, back }: Undo): boolean {
+/** No swap was cut short as far as anybody knows: what was lost is who had been notified, and now they have been. */
+function isNotifiedAgain({ journal, back }: Undo): boolean {
   return journal.from === journal.to && back === journal.to;
 }
 
-function toldAgain(host: Host, told: Restored): MoveResult {
+function notifiedAgain(host: Host, notified: Restored): MoveResult {
   host.ledger.write(withCrashes(host.ledger.read(), undefined));
-  return { ...told, outcome: told.problems.length === 0 ? 'activated' : 'degraded' };
+  return { ...notified, outcome: notified.problems.length === 0 ? 'activated' : 'degraded' };
 }
 
 function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome'> {
@@ -105,7 +105,7 @@ function moveOf(host: Host, { journal, back, signal }: InterruptedSwap, staging:
     kind: journal.kind,
     from: typeof back === 'number' ? back : undefined,
     to: journal.to,
-    // Nobody knows who had been told when the crash came: everybody is told again.
+    // Nobody knows who had been notified when the crash came: everybody is notified again.
     groups: host.groups,
     releases,
     staging,

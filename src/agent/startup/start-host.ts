@@ -34,7 +34,7 @@ export interface Started {
   readonly damage: WritError | undefined;
   /** What was mended in the state directory: said in log and history already. */
   readonly notices: readonly Problem[];
-  /** Why a loader is still due. */
+  /** Why a loader is still pending. */
   readonly notLoaded: Problem | undefined;
 }
 

@@ -54,7 +54,7 @@ export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
   /** Absent for a group that nobody judges. */
   readonly driver?: Driver;
-  /** Of a group without `reset`: told when its loader has taken a generation in. */
+  /** Of a group without `reset`: notified when its loader has taken a generation in. */
   readonly noteLoaded?: (generation: number) => void;
 }
 

@@ -45,8 +45,8 @@ export const ledgerSchema: object = record({
   workers: objectOf(
     record({
       ...{ wanted: number, 'confirmed?': number, state: text, text, atMs: number, 'process?': text },
-      ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'tell?': text },
-      ...{ 'toldAtMs?': number, 'tries?': number, 'goneAtMs?': number },
+      ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
+      ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number },
     }),
   ),
   'unreadSets?': objectOf(record({ text, sinceMs: number })),
@@ -56,7 +56,7 @@ export const ledgerSchema: object = record({
     record({ serial: number, unit: oneOf('bytes', 'inodes'), needed: number, atMs: number }),
   ),
   'loadedBootId?': text,
-  'loadDue?': { const: true },
+  'loadPending?': { const: true },
   'committedCycle?': text,
   'crashes?': record({ manifestDigests: objectOf(digest), count: number }),
   'blocked?': record({

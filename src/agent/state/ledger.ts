@@ -28,19 +28,19 @@ export interface Hold {
 export interface WorkerLedger {
   readonly wanted: number;
   readonly confirmed?: number;
-  readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
+  readonly state: 'confirmed' | 'notified' | 'refused' | 'unreachable' | 'pending';
   readonly text: string;
   readonly atMs: number;
   /** The process that answered; another one under the same name has confirmed nothing. */
   readonly process?: string;
-  /** It was not there, or was another process, when the others were told: what it uses is not known. */
+  /** It was not there, or was another process, when the others were notified: what it uses is not known. */
   readonly appeared?: true;
-  /** It may use a generation that only a restart takes it from: so it is told until it answers. */
+  /** It may use a generation that only a restart takes it from: so it is notified until it answers. */
   readonly owed?: 'restart';
-  /** Id of the last tell, and when it ended. */
-  readonly tell?: string;
-  readonly toldAtMs?: number;
-  /** Tells in vain. */
+  /** Id of the last notification, and when it ended. */
+  readonly notificationId?: string;
+  readonly notifiedAtMs?: number;
+  /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
@@ -132,7 +132,7 @@ interface LedgerMembers {
   /** Boot in which the loaders of all groups have run on what is active: what they made in /run ends with it. */
   readonly loadedBootId?: string;
   /** A loader put off what is active: all of them run again, though they have run in this boot. */
-  readonly loadDue?: true;
+  readonly loadPending?: true;
   /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
   readonly committedCycle?: string;
   /** The candidate that did not come to its end behind its swap. */

@@ -99,7 +99,7 @@ export function parseBundleLink(bundle: string, text: string): TreeName | undefi
   return text.startsWith(prefix) ? parseTreeName(text.slice(prefix.length)) : undefined;
 }
 
-/** A generation as workers are told of it. @returns its number, and the real path of its directory */
+/** A generation as workers are notified of it. @returns its number, and the real path of its directory */
 export function targetAt(
   { generations }: Pick<HostPaths, 'generations'>,
   generation: number,

@@ -1,5 +1,5 @@
 // What is known of the workers, and whether everybody is known to use what is active: by the ledger, and not while a move is
-// on its way, for workers that it has not told yet may be in no ledger. Reads only.
+// on its way, for workers that it has not notified yet may be in no ledger. Reads only.
 import { isWritError } from '../../core/errors.js';
 import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
 import type { Host } from './host.js';

@@ -32,18 +32,18 @@ export interface DiskFacts {
 export type RecoveryPlan =
   /** No swap was in flight. */
   | { readonly action: 'none' }
-  /** The link never moved: forget the swap, nobody was told. */
+  /** The link never moved: forget the swap, nobody was notified. */
   | { readonly action: 'discard' }
   /** Everything was done but for clearing the journal: workers that said yes are not asked again. */
   | { readonly action: 'clear' }
-  /** The link moved: tell the workers, then commit. */
+  /** The link moved: notify the workers, then commit. */
   | { readonly action: 'finish' }
-  /** Put the link to `to` (or remove it), then tell the workers; `tell: 'no'` leaves them due instead. */
+  /** Put the link to `to` (or remove it), then notify the workers; `notify: 'no'` leaves them pending instead. */
   | {
       readonly action: 'undo';
       readonly to: Exclude<WayBack, 'lost'>;
       readonly block: 'yes' | 'no';
-      readonly tell: 'yes' | 'no';
+      readonly notify: 'yes' | 'no';
     }
   /** Nothing is whole: the link stays where it is, and a person is told what to do. */
   | { readonly action: 'stay'; readonly block: 'yes' | 'no' };
@@ -53,7 +53,7 @@ export const maxCrashes = 3;
 
 /**
  * Forward once; a second crash goes back; at the third the candidate is blocked. If even that way back crashes, it is
- * walked once more without telling anybody: the telling is what may bring the host down, and a start must end.
+ * walked once more without notifying anybody: the notifying is what may bring the host down, and a start must end.
  * @param journal undefined when there is none
  * @param crashes of this candidate before the one that this start found
  */
@@ -67,10 +67,10 @@ export function planRecovery(journal: Journal | undefined, facts: DiskFacts, cra
   const block = isMove(journal) && crashes + 1 >= maxCrashes ? 'yes' : 'no';
   if (facts.back === 'lost') return { action: 'stay', block };
   // `back` with the link at its end: the undo had reached the link, the workers may not know it yet.
-  return { action: 'undo', to: facts.back, block, tell: crashes >= maxCrashes ? 'no' : 'yes' };
+  return { action: 'undo', to: facts.back, block, notify: crashes >= maxCrashes ? 'no' : 'yes' };
 }
 
-/** Nothing new is on trial where only the telling of what is active is due: a block would hit the policy in use. */
+/** Nothing new is on trial where only the notifying of what is active is pending: a block would hit the policy in use. */
 function isMove({ from, to }: Journal): boolean {
   return from !== to;
 }
@@ -84,7 +84,7 @@ function isMove({ from, to }: Journal): boolean {
 export function rebuildJournal(active: number | undefined, lastKnownGood?: number): Journal | undefined {
   if (active === undefined) return undefined;
   const base = { writ: 1, cycle: 'c-0', to: active, startedAtMs: 0, kind: 'update' } as const;
-  // The link is where the last commit left it: which way it came back, and who was told, nobody knows.
+  // The link is where the last commit left it: which way it came back, and who was notified, nobody knows.
   if (active === lastKnownGood) return { ...base, from: active, direction: 'back' };
   const from = lastKnownGood === undefined ? {} : { from: lastKnownGood };
   return { ...base, ...from, direction: 'forward' };

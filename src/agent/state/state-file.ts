@@ -30,6 +30,8 @@ export interface StateFileOptions<T> {
   /** The document of a host that has none yet. */
   readonly initial: T;
   readonly durable: DurableFs;
+  /** Puts a document of an older version into the form that the schema judges. */
+  readonly renew?: (value: unknown) => unknown;
 }
 
 /**
@@ -104,7 +106,7 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
     new WritError('STATE_DAMAGED', `${options.path}: ${why}`, { facts: { path: options.path }, cause });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = (options.renew ?? ((read) => read))(JSON.parse(text));
   } catch (error) {
     throw damaged('not JSON', error);
   }

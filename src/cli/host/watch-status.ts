@@ -27,13 +27,13 @@ const lookEveryMs = 1000;
 export async function watchStatus(options: WatchOptions): Promise<'ended' | 'interrupted'> {
   const { flags, context } = options;
   const { configPath } = aloneOptions(flags, context);
-  const tell = newsTeller(options.onReport);
+  const notify = createNewsFilter(options.onReport);
   while (!context.signal.aborted) {
     const before = identityOf(configPath);
-    const end = await watchAgent(options, tell);
+    const end = await watchAgent(options, notify);
     if (end !== 'not-running') return end;
     const { readOfflineStatus } = await agentDoors.fromDisk();
-    tell(await readOfflineStatus(aloneOptions(flags, context)));
+    notify(await readOfflineStatus(aloneOptions(flags, context)));
     while (!context.signal.aborted && identityOf(configPath) === before) {
       await context.clock.sleep(lookEveryMs, context.signal);
     }
@@ -43,7 +43,7 @@ export async function watchStatus(options: WatchOptions): Promise<'ended' | 'int
 
 async function watchAgent(
   { flags, context }: WatchOptions,
-  tell: (report: StatusReport) => void,
+  notify: (report: StatusReport) => void,
 ): Promise<'ended' | 'interrupted' | 'not-running'> {
   let heard = false;
   try {
@@ -54,7 +54,7 @@ async function watchAgent(
       onMessage: (message) => {
         if (message.type !== 'status.result') return;
         heard = true;
-        tell(message);
+        notify(message);
       },
     });
     return 'ended';
@@ -67,7 +67,7 @@ async function watchAgent(
   }
 }
 
-function newsTeller(onReport: WatchOptions['onReport']): (report: StatusReport) => void {
+function createNewsFilter(onReport: WatchOptions['onReport']): (report: StatusReport) => void {
   let known: string | undefined;
   return (report) => {
     const news = statusNews(report);

@@ -30,12 +30,12 @@ export function freshnessLines(report: StatusReport): string[] {
 }
 
 function summary(report: StatusReport): string {
-  const { state, lastContactMs, sinceMs } = report.freshness;
+  const { state, lastContactAtMs, sinceMs } = report.freshness;
   const since = sinceMs === undefined ? '' : ` since ${minuteTime(sinceMs)}`;
   const contact =
-    lastContactMs === undefined
+    lastContactAtMs === undefined
       ? 'server not reached yet'
-      : `server reached ${roughly(report.atMs - lastContactMs)} ago`;
+      : `server reached ${roughly(report.atMs - lastContactAtMs)} ago`;
   const poll = lineOf(report.nextPollAtMs, (at) => `next poll in ${roughly(at - report.atMs)}`);
   return `${state}${since}: ${[contact, ...ageText(report), ...poll].join(', ')}`;
 }

@@ -60,9 +60,11 @@ function showActivated(result: CycleResult): Block {
   const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
   if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
-  const told = result.workers.filter((worker) => worker.state === 'told').length;
+  const notified = result.workers.filter((worker) => worker.state === 'notified').length;
   const who =
-    told === 0 ? 'Workers that had nothing new were only told before' : `${counted(told, 'worker')} told`;
+    notified === 0
+      ? 'Workers that had nothing new were only notified before'
+      : `${counted(notified, 'worker')} notified`;
   return {
     lines: [first, `  ${who}; a probe would prove which generation they use.`],
     next: 'writ status',
@@ -96,7 +98,7 @@ function showBack(result: CycleResult): Block {
 
 function showDegraded(result: CycleResult): Block {
   const missed = result.workers.filter((worker) => worker.state === 'unreachable');
-  const of = `${missed.length} of ${counted(result.workers.length, 'worker')} not told`;
+  const of = `${missed.length} of ${counted(result.workers.length, 'worker')} not notified`;
   const what = missed.length === 0 ? '' : `, ${of}`;
   const workers = missed.flatMap((worker) => indented(`${worker.worker}: ${worker.text}`, '  ', 3));
   const other = result.problems.filter((one) => missed.length === 0 || one.code !== 'WORKER_UNREACHABLE');
@@ -105,7 +107,9 @@ function showDegraded(result: CycleResult): Block {
       `DEGRADED  ${activeText(result)}${what}${codeText(result)}`,
       ...workers,
       ...other.flatMap((one) => indented(one.message, '  ', 3)),
-      ...(missed.length === 0 ? [] : ['  A worker that was not told uses what it had; it is told again.']),
+      ...(missed.length === 0
+        ? []
+        : ['  A worker that was not notified uses what it had; it is notified again.']),
     ],
     next: 'writ status',
   };

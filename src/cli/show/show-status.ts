@@ -21,9 +21,9 @@ export function statusWord(report: StatusReport): string {
   if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
   if (report.generation === undefined) return 'empty';
-  // Who was missed by the last cycle may have been told since.
+  // Who was missed by the last cycle may have been notified since.
   const isMended = report.problems.length === 0;
-  const missed = (report.last?.outcome === 'degraded' && !isMended) || notTold(report.workers).length > 0;
+  const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
   if (missed || report.problems.some(({ code }) => standingWorkerCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
@@ -74,18 +74,18 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const word = statusWord(report);
   const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
-  const missed = notTold(workers).length;
-  const told = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not told`;
+  const missed = missedOf(workers).length;
+  const notified = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not notified`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
   const paused = report.pause === undefined ? '' : ' (paused)';
   return {
     word: `${word.toUpperCase()}${unconfirmed}${paused}`,
-    sentence: `${stopped}${active}${told}${agent}`,
+    sentence: `${stopped}${active}${notified}${agent}`,
   };
 }
 
-function notTold(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
+function missedOf(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
   return workers.filter((one) => one.state === 'unreachable' || one.state === 'refused');
 }
 
@@ -107,7 +107,7 @@ function bundleLines(report: StatusReport): string[] {
 function serverText(bundle: BundleStatus, report: StatusReport): string {
   const { server } = bundle;
   if (server === undefined)
-    return report.freshness.lastContactMs === undefined ? 'not asked yet' : 'no such bundle';
+    return report.freshness.lastContactAtMs === undefined ? 'not asked yet' : 'no such bundle';
   if (server.serial === bundle.serial) return 'same';
   const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
     one.bundle === bundle.bundle && one.serial === server.serial;
@@ -135,12 +135,12 @@ function answerText(worker: WorkerStatus): string {
   switch (worker.state) {
     case 'confirmed':
       return at;
-    case 'told':
-      return `told generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
-    case 'waiting':
+    case 'notified':
+      return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
+    case 'pending':
       return worker.goneAtMs === undefined
-        ? `to be told since ${at}`
-        : `not up since ${at}; told when it appears`;
+        ? `to be notified since ${at}`
+        : `not up since ${at}; notified when it appears`;
     case 'unreachable':
       return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
     case 'refused':
@@ -148,9 +148,9 @@ function answerText(worker: WorkerStatus): string {
   }
 }
 
-function triesText({ tries, nextTellAtMs }: WorkerStatus): string {
-  if (tries === undefined || nextTellAtMs === undefined) return '';
-  return `, ${counted(tries, 'tell')} in vain, again at ${clockTime(nextTellAtMs)}`;
+function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
+  if (tries === undefined || nextNotificationAtMs === undefined) return '';
+  return `, ${counted(tries, 'notification')} in vain, again at ${clockTime(nextNotificationAtMs)}`;
 }
 
 /** Its own words, or why there are none. */
@@ -197,7 +197,7 @@ function untrustedLines({ untrusted = [] }: StatusReport): string[] {
 
 function waitLines({ waiting = [] }: StatusReport): string[] {
   return waiting.map(({ bundle, serial, groups, untilMs }) => {
-    return `  waits     ${bundle} ${serial} until ${clockTime(untilMs)}: ${groups.join(', ')} is not to be told before`;
+    return `  waits     ${bundle} ${serial} until ${clockTime(untilMs)}: ${groups.join(', ')} is not to be notified before`;
   });
 }
 

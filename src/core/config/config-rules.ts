@@ -207,7 +207,7 @@ function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): 
 function* hookRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
   const { load, reset, probe } = worker;
   if (load === undefined && reset === undefined && probe === undefined) {
-    yield at(path, 'needs `load`, `reset` or `probe`: nobody would be told');
+    yield at(path, 'needs `load`, `reset` or `probe`: nobody would be notified');
   }
   yield* canaryRules(worker['canary'], [...path, 'canary']);
   for (const [key, inner] of groupCommands) {

@@ -59,17 +59,17 @@ export type CanaryConfig =
       readonly timeoutMs: number;
     };
 
-/** What it means that a worker was told and proved nothing: the outcome is `degraded`, health warns, or it is accepted. */
+/** What it means that a worker was notified and proved nothing: the outcome is `degraded`, health warns, or it is accepted. */
 export type ConfirmMode = 'required' | 'warn' | 'accept';
 
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
-  /** Globs of paths inside a bundle, or `bundle:glob`, for which the group is told; empty: any change. */
+  /** Globs of paths inside a bundle, or `bundle:glob`, for which the group is notified; empty: any change. */
   readonly when: readonly string[];
   /** Globs as in `when`: a change there is taken over by a restart. Left out: nothing is. */
   readonly restartWhen?: readonly string[];
-  /** So many workers are told at a time, the first one alone; left out: all at once. */
+  /** So many workers are notified at a time, the first one alone; left out: all at once. */
   readonly rolling?: number;
   /** What becomes of a worker that is dead on the way back; left out: it is reported. */
   readonly onDead?: 'restart' | 'report';
@@ -83,7 +83,7 @@ export interface WorkerGroupConfig {
     readonly timeoutMs: number;
     /** Fewer workers than this make the outcome `degraded`. */
     readonly min: number;
-    /** Further tells of a worker that did not answer; left out: none. */
+    /** Further notifications of a worker that did not answer; left out: none. */
     readonly retry?: number;
     /** For all workers of the group together; left out: as long as they take. */
     readonly deadlineMs?: number;

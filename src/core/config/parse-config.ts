@@ -148,15 +148,15 @@ function warningsOf(file: ConfigFile): Finding[] {
 function oldWords({ workers = [] }: ConfigFile): Finding[] {
   return workers.flatMap(({ confirm }, index): Finding[] => {
     if (confirm !== 'optional') return [];
-    const text = '`confirm: optional` is taken as `warn`: write `warn`, or `accept` to be told nothing';
+    const text = '`confirm: optional` is taken as `warn`: write `warn`, or `accept` to hear nothing of it';
     return [{ path: ['workers', index, 'confirm'], at: 'value', text }];
   });
 }
 
 function uncheckedBundles(file: ConfigFile): Finding[] {
-  const told = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
+  const notified = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
   return file.bundles.flatMap((bundle, index): Finding[] => {
-    if (bundle.checks?.length || !told.has(bundle.name)) return [];
+    if (bundle.checks?.length || !notified.has(bundle.name)) return [];
     const text = 'has no check: a file that its workers cannot read would reach them';
     return [{ path: ['bundles', index], at: 'value', text }];
   });

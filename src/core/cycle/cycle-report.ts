@@ -5,7 +5,7 @@ import type { Outcome, Step } from './sync-machine.js';
 
 /**
  * Who asked for the cycle. `repair`: policy on disk was not what was signed. Three are none: `stale`, policy grew too old or
- * is fresh again; `due`, workers were told apart from the cycles; `pause`, one began or ended.
+ * is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended.
  */
 export type Trigger =
   | 'start'
@@ -17,7 +17,7 @@ export type Trigger =
   | 'reload'
   | 'stale'
   | 'repair'
-  | 'due'
+  | 'pending'
   | 'pause';
 
 export interface Problem {
@@ -44,7 +44,7 @@ export interface BundleResult {
   readonly problem?: Problem;
 }
 
-export type WorkerState = 'confirmed' | 'told' | 'refused' | 'unreachable';
+export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';
 
 export interface WorkerResult {
   readonly group: string;
@@ -53,9 +53,9 @@ export interface WorkerResult {
   readonly generation: number;
   readonly text: string;
   readonly atMs: number;
-  /** Names the tell that this answers, as `c-7f20c1aa.3`; left out where nobody was told. */
-  readonly tell?: string;
-  /** The process that was told, where its driver can tell one from another. */
+  /** Names the notification that this answers, as `c-7f20c1aa.3`; left out where nobody was notified. */
+  readonly notificationId?: string;
+  /** The process that was notified, where its driver can tell one from another. */
   readonly process?: string;
 }
 
@@ -67,7 +67,7 @@ export interface CycleResult {
   readonly trigger: Trigger;
   readonly outcome: Outcome;
   readonly exitCode: number;
-  /** For `activated`: every worker that was told proved it. */
+  /** For `activated`: every worker that was notified proved it. */
   readonly confirmed: boolean;
   /** `current` points elsewhere than before. */
   readonly changed: boolean;

@@ -76,7 +76,7 @@ export type CycleEvent =
   /** The previous generation is back, and other bundles than the refused ones are tried without them. */
   | { readonly type: 'retried' };
 
-/** True for an end with the new policy in use, whether or not everybody was told. */
+/** True for an end with the new policy in use, whether or not everybody was notified. */
 export function isActivation(outcome: Outcome): boolean {
   return outcome === 'activated' || outcome === 'degraded';
 }

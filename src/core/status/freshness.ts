@@ -26,7 +26,7 @@ export interface FailedAttempts {
 /** What is remembered of the attempts so far. Times are local readings, epoch milliseconds. */
 export interface Contact {
   /** The server last answered, whatever became of its answer. */
-  readonly lastContactMs?: number;
+  readonly lastContactAtMs?: number;
   /** A refresh was last verified to its end. */
   readonly verifiedAtMs?: number;
   /** Every failure since then. */
@@ -72,7 +72,7 @@ export function troubleOf(code: ErrorCode): TroubleKind {
 
 /** @returns what is known after an attempt. One that we ended ourselves is none, and must not come here. */
 export function contactAfter(before: Contact, { atMs, error }: Attempt): Contact {
-  if (error === undefined) return { lastContactMs: atMs, verifiedAtMs: atMs };
+  if (error === undefined) return { lastContactAtMs: atMs, verifiedAtMs: atMs };
   const kind = troubleOf(error.code);
   const { role } = error.facts;
   const failed = (earlier: FailedAttempts | undefined): FailedAttempts =>
@@ -85,7 +85,7 @@ export function contactAfter(before: Contact, { atMs, error }: Attempt): Contact
     });
   return {
     ...before,
-    ...(kind === 'expired' || kind === 'refused' ? { lastContactMs: atMs } : {}),
+    ...(kind === 'expired' || kind === 'refused' ? { lastContactAtMs: atMs } : {}),
     failing: failed(before.failing),
     ...(kind === 'refused' ? { refused: failed(before.refused) } : {}),
   };

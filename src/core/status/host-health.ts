@@ -49,7 +49,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'STATE_DAMAGED',
 ]);
 
-/** What is as somebody wished it, or told by another rule. */
+/** What is as somebody wished it, or said by another rule. */
 const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'CHECK_DEFERRED',
   'RELEASE_HELD',
@@ -57,7 +57,7 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',
-  // Told by the rule of the workers, with its level.
+  // Notified by the rule of the workers, with its level.
   ...workerCodes,
   'AGENT_STOPPING',
   'INTERRUPTED',

@@ -1,4 +1,4 @@
-// What `writ status` and status.json tell of a host. Owns the shape; its members are a promise (additive within
+// What `writ status` and status.json say of a host. Owns the shape; its members are a promise (additive within
 // schema 1). Who asks and how is control-protocol's.
 import type { SandboxMode } from '../config/config.js';
 import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
@@ -28,20 +28,20 @@ export interface WorkerStatus {
   readonly wanted?: number;
   /** Generation it last proved; left out when it never did. */
   readonly confirmed?: number;
-  /** Generation it was told last, whatever it made of it; left out where the last tell did not reach it. */
-  readonly told?: number;
-  /** `waiting`: not up yet, told when it appears. */
-  readonly state: WorkerState | 'waiting';
+  /** Generation that it was last notified of, whatever it made of it; left out where the last notification did not reach it. */
+  readonly notified?: number;
+  /** `pending`: not up yet, notified when it appears. */
+  readonly state: WorkerState | 'pending';
   readonly text: string;
   /** Since when it is in this state. */
   readonly atMs: number;
-  /** Id of the last tell; left out when it was never told. */
-  readonly tell?: string;
+  /** Id of the last notification; left out when it was never notified. */
+  readonly notificationId?: string;
   /** When that was answered; left out when it was not. */
-  readonly toldAtMs?: number;
-  /** Tells in vain, and when the next one is due, in epoch milliseconds; left out while nothing is due. */
+  readonly notifiedAtMs?: number;
+  /** Notifications in vain, and when the next one comes, in epoch milliseconds; left out while nothing is pending. */
   readonly tries?: number;
-  readonly nextTellAtMs?: number;
+  readonly nextNotificationAtMs?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
 }
@@ -179,7 +179,7 @@ export interface StatusReport {
   readonly confirmed: boolean;
   /** Left out when nothing is active. */
   readonly generation?: number;
-  readonly activeSinceMs?: number;
+  readonly activatedAtMs?: number;
   readonly bundles: readonly BundleStatus[];
   readonly workers: readonly WorkerStatus[];
   /** In the order of the configuration; left out where there are none. */

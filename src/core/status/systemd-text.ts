@@ -1,4 +1,4 @@
-// What a service manager is told of a host: whether a verified policy is served, and one line. Pure; holds no times that
+// What a service manager is notified of a host: whether a verified policy is served, and one line. Pure; holds no times that
 // run, or the line would be new at every look.
 import type { ErrorCode } from '../error-codes.js';
 import { judgeHealth } from './host-health.js';

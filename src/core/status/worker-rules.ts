@@ -7,13 +7,13 @@ import type { ErrorCode, ErrorFacts } from '../errors.js';
 /** What is known of one worker. */
 export interface WorkerFacts {
   readonly worker: string;
-  readonly state: 'confirmed' | 'told' | 'refused' | 'unreachable' | 'waiting';
+  readonly state: 'confirmed' | 'notified' | 'refused' | 'unreachable' | 'pending';
   readonly text: string;
   readonly generation: number;
   /** Epoch milliseconds: since when its set does not list it. */
   readonly goneAtMs?: number | undefined;
   readonly tries?: number | undefined;
-  readonly nextTellAtMs?: number | undefined;
+  readonly nextNotificationAtMs?: number | undefined;
 }
 
 export interface GroupFacts {
@@ -81,14 +81,14 @@ function unread({ group, unread: set }: GroupFacts): WorkerFinding[] {
   return [degraded('WORKER_UNREACHABLE', group, text, { group, sinceMs })];
 }
 
-/** It could not be told what it is to use, or has just appeared. */
+/** It could not be notified of what it is to use, or has just appeared. */
 function pending(facts: GroupFacts): WorkerFinding[] {
   const { group } = facts;
   return living(facts)
-    .filter(({ state }) => state === 'unreachable' || state === 'waiting')
-    .map(({ worker, text, generation, tries, nextTellAtMs }) =>
+    .filter(({ state }) => state === 'unreachable' || state === 'pending')
+    .map(({ worker, text, generation, tries, nextNotificationAtMs }) =>
       degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, {
-        ...{ group, worker, generation, tries, nextTellAtMs },
+        ...{ group, worker, generation, tries, nextNotificationAtMs },
       }),
     );
 }
@@ -107,16 +107,16 @@ function refused(facts: GroupFacts): WorkerFinding[] {
 function unproven(facts: GroupFacts): WorkerFinding[] {
   const { group, confirm, hasProbe } = facts;
   const there = living(facts);
-  const told = there.filter(({ state }) => state === 'told').length;
-  if (told === 0 || confirm === 'accept') return [];
-  const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, told, there.length, hasProbe), {
+  const notified = there.filter(({ state }) => state === 'notified').length;
+  if (notified === 0 || confirm === 'accept') return [];
+  const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, notified, there.length, hasProbe), {
     group,
   });
   return [confirm === 'required' ? found : { ...found, effect: 'warning' }];
 }
 
-function unprovenText(group: string, told: number, all: number, hasProbe: 'yes' | 'no'): string {
-  const who = `${told} of ${all} workers of group ${group} had the news and proved nothing`;
+function unprovenText(group: string, notified: number, all: number, hasProbe: 'yes' | 'no'): string {
+  const who = `${notified} of ${all} workers of group ${group} had the news and proved nothing`;
   return hasProbe === 'yes'
     ? `${who}; its probe did not show it`
     : `${who}: a \`probe\` would show what they use`;

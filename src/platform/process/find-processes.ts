@@ -185,7 +185,7 @@ function noteLink(walk: Walk, mounts: readonly Mount[], link: HoldOf): void {
 function note(walk: Walk, place: FilePlace | undefined, of: HoldOf): void {
   const held = place && heldAt(place, walk.policy);
   if (held === undefined || walk.holders.size >= walk.limits.maxHolders) return;
-  // A mount of the host is in the table of every namespace that was made after it: it is told once.
+  // A mount of the host is in the table of every namespace that was made after it: it counts once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
   const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);

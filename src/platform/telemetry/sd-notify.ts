@@ -1,6 +1,6 @@
 // The door to the service manager: sd_notify by the systemd-notify program, for Node has no datagram socket of the
 // unix family. Owns the order and the form of what is said; never what is true. Without NOTIFY_SOCKET there is no door.
-// Telling is no outcome: what cannot be told is one warning in the log.
+// To notify is no outcome: what cannot be sent is one warning in the log.
 
 import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
@@ -11,11 +11,11 @@ export type NotifyLine = `${string}=${string | number}`;
 
 export interface Notifier {
   /**
-   * Tells all lines in one datagram, after everything that was told before. Never rejects.
+   * Sends all lines in one datagram, after everything that was sent before. Never rejects.
    * @param lines the first word counts: some receivers look at nothing behind a READY=1 that is not in front
    */
-  tell(lines: readonly NotifyLine[]): Promise<'told' | 'failed'>;
-  /** Resolves when all that was told is out. */
+  notify(lines: readonly NotifyLine[]): Promise<'sent' | 'failed'>;
+  /** Resolves when all that was sent is out. */
   idle(): Promise<void>;
   /** Within this time it wants to hear of us again and again; left out when nobody watches. */
   readonly watchdogMs?: number;
@@ -39,7 +39,7 @@ export function openNotifier(options: NotifierOptions): Notifier | undefined {
   const program = createProgram(socket, options);
   let tail: Promise<unknown> = Promise.resolve();
   return {
-    tell: (lines) => {
+    notify: (lines) => {
       const mine = tail.then(() => program(lines.map(oneLine)));
       tail = mine;
       return mine;
@@ -54,7 +54,7 @@ export function openNotifier(options: NotifierOptions): Notifier | undefined {
   };
 }
 
-type Program = (lines: readonly string[]) => Promise<'told' | 'failed'>;
+type Program = (lines: readonly string[]) => Promise<'sent' | 'failed'>;
 
 function createProgram(socket: string, { log, path }: NotifierOptions): Program {
   const flags = waitsForReader(socket) ? [] : ['--no-block'];
@@ -66,11 +66,11 @@ function createProgram(socket: string, { log, path }: NotifierOptions): Program 
     const result = await runCommand({ argv, env, timeoutMs: deadlineMs, maxOutputBytes: 1000 });
     if (result.kind === 'exited' && result.exitCode === 0) {
       state = 'works';
-      return 'told';
+      return 'sent';
     }
     const isMissing = result.kind === 'not-started' && result.reason.includes('ENOENT');
     if (state === 'works')
-      log.warn({ result }, 'the service manager could not be told; it knows less than status');
+      log.warn({ result }, 'the service manager could not be notified; it knows less than status');
     state = isMissing ? 'missing' : 'fails';
     return 'failed';
   };

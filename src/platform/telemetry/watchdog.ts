@@ -16,7 +16,7 @@ export async function runWatchdog({ notifier, clock, works, signal }: WatchdogOp
   const { watchdogMs } = notifier;
   if (watchdogMs === undefined) return;
   while (!signal.aborted) {
-    if (works()) await notifier.tell(['WATCHDOG=1']);
+    if (works()) await notifier.notify(['WATCHDOG=1']);
     await clock.sleep(watchdogMs / 2, signal);
   }
 }

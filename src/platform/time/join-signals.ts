@@ -1,5 +1,5 @@
 // Several signals as one, for a while. AbortSignal.any on a signal that lives as long as the agent keeps a trace of each
-// of its uses there (Node 20): a worker that is told for months would fill the memory.
+// of its uses there (Node 20): a worker that is notified for months would fill the memory.
 
 export interface JoinedSignals extends Disposable {
   /** Aborts with the reason of the first of them that does. */

@@ -6,7 +6,7 @@ import type { Answer } from './driver.js';
 const maxAnswerBytes = 2000;
 
 export const confirmed = (text: string): Answer => ({ kind: 'confirmed', text: headOf(text) });
-export const told = (text: string): Answer => ({ kind: 'told', text: headOf(text) });
+export const notified = (text: string): Answer => ({ kind: 'notified', text: headOf(text) });
 export const refused = (text: string): Answer => ({ kind: 'refused', text: headOf(text) });
 export const unreachable = (text: string): Answer => ({ kind: 'unreachable', text: headOf(text) });
 

@@ -1,5 +1,5 @@
 // The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
-// A driver tells and reports what it heard; it never decides an outcome, and never claims more than it knows.
+// A driver notifies and reports what it heard; it never decides an outcome, and never claims more than it knows.
 
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
@@ -13,7 +13,7 @@ import type { Clock } from '../../platform/time/clock.js';
  */
 export type VerdictClass = 'true' | 'early' | 'silent';
 
-/** The generation a worker is told to use. */
+/** The generation that a worker is to use. */
 export interface Target {
   readonly generation: number;
   /** Real path of the generation directory, never through the `current` link. */
@@ -23,12 +23,12 @@ export interface Target {
 /**
  * What one worker said, or did not:
  * `confirmed`   it proved that it uses this generation; only a driver of class `true` may say so;
- * `told`        it was told; whether it obeyed is unknown;
+ * `notified`        it was notified; whether it obeyed is unknown;
  * `refused`     it said no: the generation is rolled back;
  * `unreachable` nobody answered in time: retried apart from the cycle, never a reason to roll back.
  */
 export interface Answer {
-  readonly kind: 'confirmed' | 'told' | 'refused' | 'unreachable';
+  readonly kind: 'confirmed' | 'notified' | 'refused' | 'unreachable';
   /** Bounded (2 kB); may be shown to people. */
   readonly text: string;
 }
@@ -50,12 +50,12 @@ export interface Driver {
    * @throws WritError WORKER_UNREACHABLE when nobody can say who they are, as in a directory that can't be read
    */
   members(): Promise<readonly string[]>;
-  /** Tells one worker and waits for its answer. Never throws for what a worker does. */
+  /** Notifies one worker and waits for its answer. Never throws for what a worker does. */
   reset(worker: string, options: ResetOptions): Promise<Answer>;
   /**
    * Ends one worker, starts it anew, and waits until it is ready to serve; for what a running process cannot take
    * over, as its own configuration. Left out where the driver has no such verb. Never throws for what a worker does.
-   * A process that is up again is `told`: that it read this generation, only a probe or its own answer shows.
+   * A process that is up again is `notified`: that it read this generation, only a probe or its own answer shows.
    */
   restart?: ((worker: string, options: ResetOptions) => Promise<Answer>) | undefined;
   /**
@@ -73,7 +73,7 @@ export interface Driver {
    */
   pid?: ((worker: string) => Promise<number | undefined>) | undefined;
   /**
-   * `yes`: no tell makes another process of a worker, so that one that appears right behind an answer has answered
+   * `yes`: no notification makes another process of a worker, so that one that appears right behind an answer has answered
    * nothing. Left out where a daemon may replace itself as it reloads.
    */
   readonly keepsProcess?: 'yes';
@@ -82,7 +82,7 @@ export interface Driver {
    * Left out where a driver finds them.
    */
   mayComeForMs?(): number;
-  /** Told after every swap and at start: what a worker that connects later is to use. */
+  /** Notified after every swap and at start: what a worker that connects later is to use. */
   activeChanged?(target: Target | undefined): void;
   /** Frees sockets; left out where there are none. */
   close?(): Promise<void>;

@@ -9,19 +9,19 @@ export interface Patience {
   readonly graceMs: number;
 }
 
-/** What is left of the time in which a worker that was told may be away. */
-export interface ToldGrace {
-  /** The worker is told now. @param timeoutMs of its answer: as long as that it may take to be there again */
-  told(worker: string, timeoutMs: number): void;
-  /** @returns milliseconds; `leastMs` for a worker that nobody has told */
+/** What is left of the time in which a worker that was notified may be away. */
+export interface AnswerGrace {
+  /** The worker is notified now. @param timeoutMs of its answer: as long as that it may take to be there again */
+  notified(worker: string, timeoutMs: number): void;
+  /** @returns milliseconds; `leastMs` for a worker that nobody has notified */
   leftMs(worker: string): number;
 }
 
 /** @param leastMs for who reloads by another's word */
-export function createToldGrace(clock: Pick<Clock, 'monotonicMs'>, leastMs: number): ToldGrace {
+export function createAnswerGrace(clock: Pick<Clock, 'monotonicMs'>, leastMs: number): AnswerGrace {
   const untilMs = new Map<string, number>();
   return {
-    told: (worker, timeoutMs) => {
+    notified: (worker, timeoutMs) => {
       untilMs.set(worker, clock.monotonicMs() + timeoutMs);
     },
     leftMs: (worker) => Math.max(leastMs, (untilMs.get(worker) ?? 0) - clock.monotonicMs()),

@@ -1,11 +1,11 @@
-// Any program that tells a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
-// "ok" before anything has happened, so that 0 means `told` unless the user vouches for it with `confirms`.
+// Any program that notifies a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
+// "ok" before anything has happened, so that 0 means `notified` unless the user vouches for it with `confirms`.
 import { basename } from 'node:path';
 import { judgeHook } from '../../core/cycle/hook-verdict.js';
 import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
-import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
 import {
   absoluteFile,
@@ -89,12 +89,12 @@ function createDriver(options: CommandOptions): Driver {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
     reset: async (worker, reset) => {
-      const answer = await tell(run, worker, reset, { ...options, isUnreached });
+      const answer = await notify(run, worker, reset, { ...options, isUnreached });
       // A program that cannot connect ends like one whose daemon said no: who is dead has said nothing.
       const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },
-    restart: restart && ((worker, reset) => tell(restart.run, worker, reset, { ...options, isUnreached })),
+    restart: restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached })),
     ...(daemon && { liveness: daemon.liveness, pid: daemon.pid }),
   };
 }
@@ -110,7 +110,7 @@ function unreachedRule(given: UnreachableOptions | undefined): UnreachedRule {
     (exit?.includes(exitCode) ?? true) && (pattern === undefined || pattern.test(output) === 'yes');
 }
 
-interface Telling extends CommandOptions {
+interface NotifyOptions extends CommandOptions {
   readonly isUnreached: UnreachedRule;
 }
 
@@ -122,7 +122,12 @@ function requireCommand(key: string, argv: Command, members: MembersOptions | un
     throw new WritError('CONFIG_INVALID', `${key}: {worker} needs \`members\``);
 }
 
-async function tell(argv: Command, worker: string, reset: ResetOptions, options: Telling): Promise<Answer> {
+async function notify(
+  argv: Command,
+  worker: string,
+  reset: ResetOptions,
+  options: NotifyOptions,
+): Promise<Answer> {
   // The name of a program may be anything; a name that somebody else gave becomes an argument.
   if (options.members !== undefined && !isWorkerName(worker)) return unreachable(`${worker} is no name`);
   return judge(await run(argv, worker, reset), options);
@@ -146,7 +151,7 @@ function run(argv: Command, worker: string, reset: ResetOptions): Promise<Comman
 }
 
 /** Only a code that the program chose as a no is the worker's; a program that broke says nothing about it. */
-function judge(result: CommandResult, options: Telling): Answer {
+function judge(result: CommandResult, options: NotifyOptions): Answer {
   const { kind, reason } = judgeHook(result);
   const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
   const tail = tailOf(output, maxTailCharacters);
@@ -154,5 +159,5 @@ function judge(result: CommandResult, options: Telling): Answer {
   const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, output);
   if (kind === 'refused') return isUnreached ? unreachable(said) : refused(said);
   if (kind !== 'ok' && kind !== 'warned') return unreachable(said);
-  return options.confirms === true ? confirmed(said) : told(said);
+  return options.confirms === true ? confirmed(said) : notified(said);
 }

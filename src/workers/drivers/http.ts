@@ -1,12 +1,12 @@
-// Daemons that are told over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
+// Daemons that are notified over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
 // and body. An answer is early unless the user says that it comes after the effect. Never follows a redirect, never
 // shows what it sent, and never takes the word of something in between for that of the worker.
 import { WritError } from '../../core/errors.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
-import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
-import { createToldGrace } from '../contract/liveness.js';
+import { createAnswerGrace } from '../contract/liveness.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
 import {
   authorizationFile,
@@ -85,12 +85,12 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
   if (body !== undefined && method === 'GET')
     throw new WritError('CONFIG_INVALID', 'reset: GET has no `body`');
   requireKnownPlaceholders('reset.body', [body ?? '']);
-  const grace = createToldGrace(clock, leastGraceMs);
+  const grace = createAnswerGrace(clock, leastGraceMs);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: place.members,
     reset: async (worker, reset) => {
-      grace.told(worker, reset.timeoutMs);
+      grace.notified(worker, reset.timeoutMs);
       const reply = await ask(worker, reset, { options, place, clock });
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
@@ -140,5 +140,5 @@ function judge(worker: string, reply: HttpReply, options: HttpOptions, met: Met)
   }
   if (met === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
   if (met === 'no') return refused(text);
-  return options.confirms === true ? confirmed(text) : told(text);
+  return options.confirms === true ? confirmed(text) : notified(text);
 }

@@ -1,4 +1,4 @@
-// Knot Resolver workers, found by their control sockets. Each is told by one command and believed by one exact
+// Knot Resolver workers, found by their control sockets. Each is notified by one command and believed by one exact
 // answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
 import { dirname, join } from 'node:path';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
@@ -32,7 +32,7 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
   return {
     verdictClass: 'true',
     members: () => listByGlob(options.kresd, 'socket'),
-    reset: (worker, reset) => tell(join(directory, worker), options, reset, context),
+    reset: (worker, reset) => notify(join(directory, worker), options, reset, context),
     keepsProcess: 'yes',
     identity: (worker) => socketIdentity(join(directory, worker)),
     // A worker that loads rules answers nobody, but the kernel still takes connections for it.
@@ -41,7 +41,7 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
   };
 }
 
-async function tell(
+async function notify(
   path: string,
   options: KresdOptions,
   { target: _, ...limits }: ResetOptions,

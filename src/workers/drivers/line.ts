@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { confirmed, refused, tailOf, told, unreachable } from '../contract/answer.js';
+import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
-import { createToldGrace } from '../contract/liveness.js';
+import { createAnswerGrace } from '../contract/liveness.js';
 import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
 import { absoluteFile, driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
 import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
@@ -71,13 +71,13 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
     pidFile === undefined
       ? undefined
       : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
-  const grace = createToldGrace(clock, leastGraceMs);
+  const grace = createAnswerGrace(clock, leastGraceMs);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: () => listSockets(options.line, options.members),
     reset: (worker, reset) => {
-      grace.told(worker, reset.timeoutMs);
-      return tell(worker, reset, { options, rules, expectation, clock });
+      grace.notified(worker, reset.timeoutMs);
+      return notify(worker, reset, { options, rules, expectation, clock });
     },
     // The pid of a master says more than its socket, which is away while it reloads.
     liveness: daemon
@@ -111,7 +111,7 @@ function placeOf({ line: place, members }: LineOptions, worker: string): string 
   return socketOf(place, members, worker);
 }
 
-async function tell(
+async function notify(
   worker: string,
   { target, ...limits }: ResetOptions,
   driver: LineDriver,
@@ -151,7 +151,7 @@ function judge(
   const met = expectation.judge(said, fill);
   if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
   // A daemon that was stopped or died says nothing too: neither a no nor a proof.
-  if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : told(text);
+  if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : notified(text);
   if (met === 'no') return refused(text);
-  return options.confirms === true ? confirmed(text) : told(text);
+  return options.confirms === true ? confirmed(text) : notified(text);
 }

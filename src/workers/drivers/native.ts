@@ -1,4 +1,4 @@
-// Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are told a
+// Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are notified of a
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
 import { namePattern } from '../../core/names.js';
@@ -62,7 +62,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       log,
       onHello: (name) => {
         worker.id = freeId(name, ids());
-        if (active !== undefined) connection.tell(active);
+        if (active !== undefined) connection.notify(active);
       },
       onLateAnswer: (generation, answer) =>
         context.onLateAnswer?.(worker.id ?? '', generation, answer, worker.identity),

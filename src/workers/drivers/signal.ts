@@ -10,7 +10,7 @@ import {
   type ProcessInfo,
   sendSignal,
 } from '../../platform/process/processes.js';
-import { confirmed, told, unreachable } from '../contract/answer.js';
+import { confirmed, notified, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { driverKind, harmlessSignal, type OptionsOf, property, text } from '../shared/driver-options.js';
 import { findDaemon, pidFileVerbs } from '../shared/pid-file.js';
@@ -51,7 +51,7 @@ function createDriver(options: SignalOptions, context: DriverContext): Driver {
     },
     reset: async (worker, reset) => {
       const found = daemonToNotify(fileOf(worker), seen.get(worker));
-      return typeof found === 'string' ? unreachable(found) : tell(options, found, reset, context);
+      return typeof found === 'string' ? unreachable(found) : notify(options, found, reset, context);
     },
     ...pidFileVerbs(fileOf),
   };
@@ -66,7 +66,7 @@ function daemonToNotify(path: string, seen: ProcessInfo | undefined): ProcessInf
   return isReused ? `process ${pid} ended and another process has its pid` : daemon.process;
 }
 
-async function tell(
+async function notify(
   options: SignalOptions,
   daemon: ProcessInfo,
   { target: _, ...limits }: ResetOptions,
@@ -77,8 +77,8 @@ async function tell(
   const errno = sendSignal(pid, `SIG${options.signal}`);
   if (errno !== undefined) return unreachable(`process ${pid} cannot be signalled: ${errno}`);
   const sent = `SIG${options.signal} sent to process ${pid}`;
-  if (options.proof === undefined) return told(sent);
-  if (before.length === 0) return told(`${sent}, which had no children that it could replace`);
+  if (options.proof === undefined) return notified(sent);
+  if (before.length === 0) return notified(`${sent}, which had no children that it could replace`);
   return watchReplacement(daemon, before, { sent, clock, ...limits });
 }
 
@@ -87,7 +87,7 @@ const lookAgainMs = 50;
 /**
  * The proof that a master process has reloaded: every process that served before the signal is gone or drains its last
  * connections, and new ones are there. A master that refuses its new configuration keeps its children.
- * @param before the children that the master had before it was told
+ * @param before the children that the master had before it was notified
  */
 async function watchReplacement(
   master: ProcessInfo,

@@ -1,17 +1,17 @@
-// Processes under supervisord: told by a signal each, or stopped and started, over XML-RPC on its unix socket.
+// Processes under supervisord: notified by a signal each, or stopped and started, over XML-RPC on its unix socket.
 // Supervisord knows that a process runs, never what it read: nothing here confirms. Never leaves a process
 // stopped that it has stopped itself, as long as supervisord answers.
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
-import { refused, told, unlisted, unreachable } from '../contract/answer.js';
+import { notified, refused, unlisted, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import {
   callSupervisord,
+  failureOf,
   processOf,
   type SupervisedProcess,
   type SupervisordAnswer,
   type SupervisordPlace,
-  whyNotTold,
 } from '../protocols/supervisord-client.js';
 import {
   absoluteFile,
@@ -58,7 +58,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     restart,
     liveness: (worker) => livenessOf(place, worker),
     pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
-    // Where a reset restarts, each tell would make a process that was never told.
+    // Where a reset restarts, each notification would make a process that was never notified.
     identity: signal && ((worker) => identityOf(place, worker)),
   };
 }
@@ -74,7 +74,7 @@ async function groupMembers(place: SupervisordPlace, group: string): Promise<rea
   const found =
     answer.kind === 'value' && Array.isArray(answer.value) ? answer.value.map(processOf) : undefined;
   if (found === undefined || found.includes(undefined))
-    throw noMembers(place, whyNotTold(answer) ?? 'an answer that lists no processes');
+    throw noMembers(place, failureOf(answer) ?? 'an answer that lists no processes');
   const members = found.filter((one) => one?.group === group).map((one) => one?.id ?? '');
   if (members.length === 0) throw noMembers(place, `it has no group ${group}`);
   if (members.length > maxProcesses)
@@ -92,9 +92,9 @@ async function signalOne(
   signal: string,
   { target: _, ...limits }: ResetOptions,
 ): Promise<Answer> {
-  const reason = whyNotTold(await callSupervisord(place, ['signalProcess', worker, signal], limits));
+  const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], limits));
   return reason === undefined
-    ? told(`SIG${signal} sent to ${worker}`)
+    ? notified(`SIG${signal} sent to ${worker}`)
     : unreachable(`${place.socket}: ${worker}: ${reason}`);
 }
 
@@ -116,8 +116,10 @@ async function restartOne(place: SupervisordPlace, worker: string, reset: ResetO
   const outcome = failed ? await settledStart(place, worker, timeoutMs) : 'unknown';
   if (outcome === 'ended') return refused(`${worker} ended while it started`);
   const isUp = outcome === 'up' || isFault(started, faults.alreadyStarted);
-  const reason = isUp ? undefined : whyNotTold(started);
-  return reason === undefined ? told(`${worker} stopped and started`) : no(`it was stopped, and: ${reason}`);
+  const reason = isUp ? undefined : failureOf(started);
+  return reason === undefined
+    ? notified(`${worker} stopped and started`)
+    : no(`it was stopped, and: ${reason}`);
 }
 
 /**
@@ -155,7 +157,7 @@ async function whyNotStopped(
   worker: string,
   answer: SupervisordAnswer,
 ): Promise<string | undefined> {
-  const reason = isFault(answer, faults.notRunning) ? undefined : whyNotTold(answer);
+  const reason = isFault(answer, faults.notRunning) ? undefined : failureOf(answer);
   if (reason === undefined || answer.kind !== 'failed' || !reason.startsWith('no answer')) return reason;
   const endMs = place.clock.monotonicMs() + stopGraceMs;
   while (place.clock.monotonicMs() < endMs) {

@@ -1,10 +1,10 @@
-// Services under systemd, by unit or pattern: told by `systemctl reload` or restarted. A job that ended well proves
+// Services under systemd, by unit or pattern: notified by `systemctl reload` or restarted. A job that ended well proves
 // what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
-// Never tells a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
+// Never notifies a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { confirmed, refused, told, unlisted, unreachable } from '../contract/answer.js';
+import { confirmed, notified, refused, unlisted, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import {
   parseUnitList,
@@ -49,7 +49,7 @@ function createDriver(options: SystemdOptions, context: DriverContext): Driver {
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
     liveness: async (worker) => livenessOf(await look(worker)),
     pid: async (worker) => (await look(worker))?.mainPid,
-    // Where a reset may restart, each tell would make a process that was never told.
+    // Where a reset may restart, each notification would make a process that was never notified.
     identity:
       action === 'reload' ? async (worker) => (await look(worker))?.invocation || undefined : undefined,
   };
@@ -120,7 +120,7 @@ async function runJob(
   }
   const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';
   const text = `${unit}: ${action} done; ${proof}`;
-  return job.isVouchedFor ? confirmed(text) : told(text);
+  return job.isVouchedFor ? confirmed(text) : notified(text);
 }
 
 /**

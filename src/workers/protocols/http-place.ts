@@ -48,7 +48,7 @@ function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace 
   };
 }
 
-/** A name with an @ could turn the host into a user, and send what is told to somebody else. */
+/** A name with an @ could turn the host into a user, and send what is said to somebody else. */
 function plainUrl(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);

@@ -1,5 +1,5 @@
-// One connected native worker: its greeting, its name, what it is told and what it answers. Owns one socket;
-// which generation is told, and which id the worker has, is the driver's.
+// One connected native worker: its greeting, its name, what it is notified of and what it answers. Owns one socket;
+// which generation it is, and which id the worker has, is the driver's.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import { parseWorkerMessage } from '../../core/protocol/native-protocol.js';
@@ -20,7 +20,7 @@ import { type Question, Questions, waitForAnswer } from './native-questions.js';
 export interface ConnectionOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The worker has said who it is: from now on it can be told. */
+  /** The worker has said who it is: from now on it can be notified. */
   readonly onHello: (name: string) => void;
   /** An answer that nobody waits for: to a question without a deadline, or after it. */
   readonly onLateAnswer: (generation: number, answer: Answer) => void;
@@ -28,9 +28,9 @@ export interface ConnectionOptions {
 }
 
 export interface NativeConnection {
-  /** Tells and does not wait; the answer is reported as a late one. */
-  tell(target: Target): void;
-  /** Tells, unless this very target is on its way already, and waits for the answer. */
+  /** Notifies and does not wait; the answer is reported as a late one. */
+  notify(target: Target): void;
+  /** Notifies, unless this very target is on its way already, and waits for the answer. */
   ask(options: ResetOptions): Promise<Answer>;
   close(): void;
 }
@@ -55,7 +55,7 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
     const { question, isNew } = questions.put(target);
     const { type, id, generation, path } = question;
     if (isNew && !socket.destroyed) socket.write(encodeLine({ type, id, generation, path }));
-    if (socket.writableLength > maxUnreadBytes) end(stuck('does not read what it is told'));
+    if (socket.writableLength > maxUnreadBytes) end(stuck('does not read what it is sent'));
     return question;
   };
 
@@ -78,7 +78,7 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
     if (!dialogue.hasName() && !socket.destroyed) end(stuck('says no hello'));
   });
   return {
-    tell: (target) => void put(target),
+    notify: (target) => void put(target),
     ask: async (reset) => {
       const question = put(reset.target);
       if (socket.destroyed) return unreachable('disconnected');

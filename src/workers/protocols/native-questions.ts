@@ -1,4 +1,4 @@
-// The generations one native worker was told, each until its answer: matches answers to questions by id.
+// The generations one native worker was notified of, each until its answer: matches answers to questions by id.
 // Owns who waits for which answer; never writes to a socket and never judges.
 
 import { WritError } from '../../core/errors.js';
@@ -23,7 +23,7 @@ export class Questions {
   put({ generation, path }: Target): { readonly question: Question; readonly isNew: boolean } {
     const last = this.#open.get(this.#lastId);
     if (last?.generation === generation && last.path === path) return { question: last, isNew: false };
-    // Who is told something newer is not waited for: its answer to the old question decides nothing now.
+    // Who is notified of something newer is not waited for: its answer to the old question decides nothing now.
     this.#settleAll(`superseded by generation ${generation}`);
     const [oldest] = this.#open.keys();
     if (oldest !== undefined && this.#open.size >= maxOpenQuestions) this.#open.delete(oldest);
@@ -44,7 +44,7 @@ export class Questions {
     const question = this.#open.get(id);
     const isAsked = id <= this.#lastId && (question?.generation ?? generation) === generation;
     if (!isAsked)
-      throw new WritError('MESSAGE_MALFORMED', 'a native worker answers what it was not told', {
+      throw new WritError('MESSAGE_MALFORMED', 'a native worker answers what it was not notified of', {
         facts: { id, generation },
       });
     if (question === undefined) return undefined;

@@ -1,5 +1,5 @@
 // Calls to supervisord over its unix socket, each with one deadline, and what its answers mean. An answer that is
-// not exactly what such a call gives is a failure: an empty list means that nobody was there to be told.
+// not exactly what such a call gives is a failure: an empty list means that nobody was there to be notified.
 
 import { askHttp } from '../../platform/net/http-ask.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -48,13 +48,13 @@ export async function callSupervisord(
   return answer.kind === 'malformed' ? { kind: 'failed', reason: 'it does not speak XML-RPC' } : answer;
 }
 
-/** @returns in words why this answer does not mean that a process was told; undefined when it was */
-export function whyNotTold(answer: SupervisordAnswer): string | undefined {
+/** @returns in words why this answer does not mean that a process was notified; undefined when it was */
+export function failureOf(answer: SupervisordAnswer): string | undefined {
   if (answer.kind === 'failed') return answer.reason;
   if (answer.kind === 'fault') return answer.text;
   if (answer.value === true) return undefined;
   if (!Array.isArray(answer.value)) return 'an answer that says neither yes nor no';
-  if (answer.value.length === 0) return 'an empty answer: no process was told';
+  if (answer.value.length === 0) return 'an empty answer: no process was notified';
   return answer.value.map(whyEntryFailed).find((reason) => reason !== undefined);
 }
 

@@ -12,7 +12,7 @@ export interface Expectation {
   readonly isGiven: boolean;
   /**
    * Line ends at the end of the answer do not count.
-   * @param fill puts the generation that is told into the expected text, where the answer must name it
+   * @param fill puts the generation that is notified into the expected text, where the answer must name it
    */
   judge(answer: string, fill: (text: string) => string): Met;
 }

@@ -37,7 +37,7 @@ export function socketOf(place: string, members: MembersOptions | undefined, wor
 }
 
 /**
- * Each worker that a command names needs a place of its own, or one would be told for all.
+ * Each worker that a command names needs a place of its own, or one would be notified for all.
  * @param key as `reset.line`
  * @throws WritError CONFIG_INVALID
  */
@@ -81,7 +81,7 @@ export function socketLiveness(place: SocketPlace, patience: Patience): Promise<
 }
 
 /**
- * Which process a socket's file belongs to, as far as the file tells: a daemon that starts again binds it anew.
+ * Which process a socket's file belongs to, as far as the file shows: a daemon that starts again binds it anew.
  * @returns what no other socket under this path has had; undefined when there is none
  */
 export async function socketIdentity(path: string): Promise<string | undefined> {

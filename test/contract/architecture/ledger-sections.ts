@@ -31,7 +31,7 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   unreadSets: 'agent/notify/worker-ledger.ts',
   movedAtMs: 'agent/notify/worker-ledger.ts',
   loadedBootId: 'agent/notify/boot-loaders.ts',
-  loadDue: 'agent/notify/boot-loaders.ts',
+  loadPending: 'agent/notify/boot-loaders.ts',
   retryAfterUntilMs: 'agent/cycle/refresh-trust.ts',
   stale: 'agent/freshness/stale-watch.ts',
   scrub: 'agent/integrity/scrub.ts',

@@ -63,7 +63,7 @@ async function crash(cycle: MatrixCycle, template: Template, fault: Armed): Prom
   const host = { config: template.config, worker: matrixWorker('confirms') };
   await runProcess(host, 'pull', observer);
   assert.ok(observer.isDead(), `${cycle.name}: ${caseName(fault)} was not reached`);
-  const used = told(host);
+  const used = notified(host);
   return used === undefined ? template : { ...template, used };
 }
 
@@ -159,15 +159,15 @@ function stateAfter(
 }
 
 function usesActive({ worker }: MatrixHost, paths: HostPaths): boolean {
-  const generation = told({ worker });
+  const generation = notified({ worker });
   if (generation === undefined) return false;
   const answer = worker.workers.get('a')?.(generation);
   return answer?.kind === 'confirmed' && linked(paths) === generation;
 }
 
 /** @returns the generation that the worker was told last */
-function told({ worker }: Pick<MatrixHost, 'worker'>): number | undefined {
-  const [, generation] = worker.told.at(-1)?.split(' ') ?? [];
+function notified({ worker }: Pick<MatrixHost, 'worker'>): number | undefined {
+  const [, generation] = worker.notified.at(-1)?.split(' ') ?? [];
   return generation === undefined ? undefined : Number(generation);
 }
 
@@ -215,5 +215,5 @@ async function holds(
 function requireWorkerFollows({ host, paths, template }: Place): void {
   const active = linked(paths);
   if (active !== undefined)
-    assert.equal(told(host) ?? template.used, active, `told: ${host.worker.told.join(', ')}`);
+    assert.equal(notified(host) ?? template.used, active, `notified: ${host.worker.notified.join(', ')}`);
 }

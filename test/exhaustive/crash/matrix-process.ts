@@ -121,9 +121,9 @@ function optionsOf(observer: Watch): HostOptions {
 function withWorker(host: Host, { config, worker }: MatrixHost, observer: Watch): Host {
   const driver: ScriptedDriver = {
     ...worker,
-    reset: (name, told) => {
+    reset: (name, notified) => {
       observer.requireAlive();
-      return worker.reset(name, told);
+      return worker.reset(name, notified);
     },
   };
   const uses = config.bundles.map((one) => one.name);

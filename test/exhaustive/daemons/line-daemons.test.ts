@@ -59,7 +59,7 @@ describe('the real unbound', needs('unbound', 'unbound'), () => {
     assert.equal((await ask(serial)).kind, 'refused');
     writeFileSync(dir.join('block.rpz'), zone(2));
     assert.deepEqual(await ask(reload), { kind: 'confirmed', text: 'ok' });
-    assert.equal((await ask(serial)).kind, 'told');
+    assert.equal((await ask(serial)).kind, 'notified');
     writeFileSync(dir.join('block.rpz'), 'app.example.com A not-an-address\n');
     const refusal = await ask(reload);
     assert.equal(refusal.kind, 'refused');
@@ -73,7 +73,7 @@ describe('the real unbound', needs('unbound', 'unbound'), () => {
     const reload = driverOf(unbound.socket, { send: 'UBCT1 reload', expect: 'ok' });
     writeFileSync(dir.join('unbound.conf'), 'server:\n  no-such-option: yes\n');
     const answer = await ask(reload);
-    assert.equal(answer.kind, 'told');
+    assert.equal(answer.kind, 'notified');
     await until(async () => (await reload.liveness?.('unbound.ctl')) === 'dead');
     assert.equal(unbound.isAlive(), false);
   });
@@ -86,10 +86,10 @@ describe('the real HAProxy', needs('haproxy', 'haproxy'), () => {
     await using haproxy = await startHaproxy(dir.path);
     const reload = driverOf(haproxy.socket, { send: 'reload', expect: '' });
     for (let times = 0; times < 3; times += 1) {
-      assert.deepEqual(await ask(reload), { kind: 'told', text: 'an empty answer' });
+      assert.deepEqual(await ask(reload), { kind: 'notified', text: 'an empty answer' });
       assert.equal(await reload.liveness?.('master.sock'), 'alive');
     }
     const processes = driverOf(haproxy.socket, { send: 'show proc', until: '^$', expectMatch: ' master ' });
-    assert.equal((await ask(processes)).kind, 'told');
+    assert.equal((await ask(processes)).kind, 'notified');
   });
 });

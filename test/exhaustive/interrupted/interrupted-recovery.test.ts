@@ -192,20 +192,20 @@ const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cy
  */
 async function killsOf({ world, restore }: Wreckage, wreck: Wreck): Promise<Kill[]> {
   const trap = operationTrap();
-  const told: number[] = [];
+  const notified: number[] = [];
   const observer = {
     ...trap,
     before: (operation: FileOperation) => {
-      told.push(world.driver.told.length);
+      notified.push(world.driver.notified.length);
       trap.before?.(operation);
     },
   };
   await start(world.test.reopen({ observer }));
   judge(world, wreck.ends.slice(0, 1), wreck);
   restore();
-  return told.flatMap((count, index): Kill[] => [
+  return notified.flatMap((count, index): Kill[] => [
     { index, when: 'before' },
-    ...(told[index + 1] === count ? [] : [{ index, when: 'after' } as const]),
+    ...(notified[index + 1] === count ? [] : [{ index, when: 'after' } as const]),
   ]);
 }
 
@@ -272,7 +272,7 @@ describe('a recovery that is killed', () => {
     const wreck = wrecks[0]!;
     const world = await worldWith(wreck);
     using _ = world.test;
-    world.driver.told.length = 0;
+    world.driver.notified.length = 0;
     // Each start dies one operation later than the one before it, until one gets through.
     let kills = 0;
     for (let hasDied = true; hasDied && kills < 60; kills += hasDied ? 1 : 0) {
@@ -284,6 +284,6 @@ describe('a recovery that is killed', () => {
     assert.ok(kills > 15 && kills < 60, `${kills} kills`);
     await start(world.test.reopen());
     judge(world, [1, 2], wreck);
-    assert.ok(world.driver.told.length <= 3, world.driver.told.join(', '));
+    assert.ok(world.driver.notified.length <= 3, world.driver.notified.join(', '));
   });
 });

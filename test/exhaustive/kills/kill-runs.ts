@@ -182,8 +182,8 @@ interface Struck {
 async function judge(strike: Strike, { run, place, hit }: Struck): Promise<void> {
   const { policies, ends, succeeds = ['activated', 'unchanged'], to } = strike.scene.expectation;
   const active = wholePolicy(place.paths, policies);
-  const told = run.outcome !== undefined && succeedsAt(run.outcome);
-  const allowed = told ? [to] : hit === 'elsewhere' ? anyOf(strike) : strike.allowed;
+  const notified = run.outcome !== undefined && succeedsAt(run.outcome);
+  const allowed = notified ? [to] : hit === 'elsewhere' ? anyOf(strike) : strike.allowed;
   assert.ok(allowed.includes(active), `right after it '${active}' is active, not ${allowed.join(' or ')}`);
   const expected = ends(active);
   const restart = await runCycle(place, { by: strike.scene.case.by, argv: ['pull'] });

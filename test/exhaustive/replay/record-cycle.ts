@@ -31,7 +31,7 @@ export interface RecordedCycle extends Disposable {
   /** Behind this many changes it was said to whoever asked for the cycle. */
   readonly acknowledgedAt: number;
   /** Ids of the cycles in the history, the recorded one among them if it changed anything. */
-  readonly told: readonly string[];
+  readonly notified: readonly string[];
   /** The greatest number of a generation when it was over. */
   readonly newestGeneration: number;
   /** Epoch milliseconds. */
@@ -74,7 +74,7 @@ export async function recordIn(
     operations: operations.filter(({ kind }) => kind !== 'open' && kind !== 'acknowledged').length,
     swappedAt: swapOf(story),
     acknowledgedAt: answerOf(story.changes),
-    told: toldCycles(config),
+    notified: toldCycles(config),
     newestGeneration: Math.max(...listGenerations(hostPaths(config))),
     recordedAtMs: Date.now(),
     [Symbol.dispose]: () => world.dir[Symbol.dispose](),

@@ -170,8 +170,9 @@ async function recovers(cycle: RecordedCycle, state: CrashState, place: string):
       requireMemory(host, cycle.newestGeneration + (mends ? 1 : 0));
       if (swapped) keeps?.(host);
       if (state.moment < cycle.acknowledgedAt) return;
-      const told = readHistory(paths, { limit: 10 }).map(({ result }) => result.cycle);
-      for (const one of cycle.told) assert.ok(told.includes(one), 'what was acknowledged is in the history');
+      const notified = readHistory(paths, { limit: 10 }).map(({ result }) => result.cycle);
+      for (const one of cycle.notified)
+        assert.ok(notified.includes(one), 'what was acknowledged is in the history');
     },
     ends,
     ...(afterwards === undefined ? {} : { afterwards }),

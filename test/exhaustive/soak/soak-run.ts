@@ -49,7 +49,7 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
     await world.close();
     process.off('exit', stop);
   }
-  tell(world, options);
+  notify(world, options);
   return world.story.violations;
 }
 
@@ -141,7 +141,7 @@ function requireClean(host: SoakHost): void {
   }
 }
 
-function tell({ directory, story, hosts }: SoakWorld, { seed, hosts: count, say }: SoakOptions): void {
+function notify({ directory, story, hosts }: SoakWorld, { seed, hosts: count, say }: SoakOptions): void {
   say(story.progress());
   say('totals:');
   for (const line of story.totals()) say(line);

@@ -86,9 +86,9 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       'reloads, claims no more than the command proves, and is vouched for by the user alone',
       async () => {
         const before = await invocation(unit('good'));
-        const told = await driver('w@*.service').reset(unit('good'), reset);
-        assert.equal(told.kind, 'told', told.text);
-        assert.match(told.text, /as good as the exit code of: \/bin\/sh \/etc\/reload\/good$/);
+        const notified = await driver('w@*.service').reset(unit('good'), reset);
+        assert.equal(notified.kind, 'notified', notified.text);
+        assert.match(notified.text, /as good as the exit code of: \/bin\/sh \/etc\/reload\/good$/);
         const vouched = await driver('w@*.service', { confirms: true }).reset(unit('good'), reset);
         assert.equal(vouched.kind, 'confirmed', vouched.text);
         assert.equal(await machine.ok('cat', '/var/log/good.reloads'), 'reloaded\nreloaded');
@@ -165,7 +165,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       for (const action of ['restart', 'try-restart', 'try-reload-or-restart']) {
         const before = await invocation(unit('good'));
         const answer = await driver('w@*.service', { action }).reset(unit('good'), reset);
-        assert.equal(answer.kind, 'told', answer.text);
+        assert.equal(answer.kind, 'notified', answer.text);
         const isAnother = (await invocation(unit('good'))) !== before;
         assert.equal(isAnother, action !== 'try-reload-or-restart', `${action}: ${answer.text}`);
       }
@@ -175,7 +175,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       'starts what is dead only when it is asked to restart it, and says so when that fails',
       async () => {
         const all = driver('w@*.service');
-        assert.equal((await all.restart?.(unit('dies'), reset))?.kind, 'told');
+        assert.equal((await all.restart?.(unit('dies'), reset))?.kind, 'notified');
         assert.equal(await machine.show(unit('dies'), 'ActiveState'), 'active');
         disk.write(
           '/etc/systemd/system/needy.service',

@@ -1,5 +1,5 @@
 // Tells due workers apart from a cycle, as the agent's timer does, at once.
-import { newCycleId, tellIds } from '../../../src/agent/job/progress.js';
+import { newCycleId, notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
 import { type ReconcileResult, reconcileWorkers } from '../../../src/agent/notify/reconcile.js';
@@ -11,7 +11,13 @@ export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}
   const { signal } = new AbortController();
   try {
     const staging = (): string => area.path();
-    return await reconcileWorkers(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
+    return await reconcileWorkers(host, {
+      staging,
+      signal,
+      nextNotificationId: notificationIds(cycle),
+      who: 'all',
+      ...more,
+    });
   } finally {
     area.remove(host.log);
   }

@@ -1,5 +1,5 @@
 // A host whose first version everybody was told, and what settles who is due on it apart from any cycle.
-import { tellIds } from '../../../src/agent/job/progress.js';
+import { notificationIds } from '../../../src/agent/job/progress.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import type { ReconcileOptions } from '../../../src/agent/notify/notify-context.js';
 import { type ReconcileResult, reconcileWorkers } from '../../../src/agent/notify/reconcile.js';
@@ -17,7 +17,13 @@ export async function settle(host: Host, more: Partial<ReconcileOptions> = {}): 
   const staging = (): string => area.path();
   const { signal } = new AbortController();
   try {
-    return await reconcileWorkers(host, { staging, signal, nextTell: tellIds(cycle), who: 'all', ...more });
+    return await reconcileWorkers(host, {
+      staging,
+      signal,
+      nextNotificationId: notificationIds(cycle),
+      who: 'all',
+      ...more,
+    });
   } finally {
     area.remove(host.log);
   }
@@ -41,7 +47,7 @@ export async function world(
   const test = testHost({ groups: { app: { driver, config } } });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
-  driver.told.length = 0;
+  driver.notified.length = 0;
   // Whoever is another process from now on was not made by that tell.
   await test.clock.advance(20_000);
   return { test, driver };

@@ -10,7 +10,7 @@ import { writeTree } from '../disk/write-tree.js';
 import { quietPolls } from './quiet-polls.js';
 
 /** What a command with --json answered. */
-export interface Told {
+export interface Notified {
   readonly exitCode: number | null;
   readonly json: Readonly<Record<string, unknown>>;
   /** The steps, as they are shown to people. */
@@ -51,14 +51,14 @@ export interface WholeSystem extends AsyncDisposable {
   publish(
     source: string | Readonly<Record<string, string | Uint8Array>>,
     options?: PublishOptions,
-  ): Promise<Told>;
+  ): Promise<Notified>;
   startAgent(): Promise<void>;
   /** SIGTERM, and waits for its end. */
   stopAgent(): Promise<WritRun>;
   /** Changes the interval and reloads, as between a test of polls and one that wants them out of its way. */
   pollEvery(interval: string): Promise<void>;
-  pull(...flags: string[]): Promise<Told>;
-  rollback(...args: string[]): Promise<Told>;
+  pull(...flags: string[]): Promise<Notified>;
+  rollback(...args: string[]): Promise<Notified>;
   status(): Promise<Readonly<Record<string, unknown>>>;
   /** What `current` points at, as `generations/2`. */
   current(): string | undefined;
@@ -136,19 +136,19 @@ export async function wholeSystem(dir: TempDir, options: WholeSystemOptions): Pr
   };
 }
 
-async function ask(args: readonly string[]): Promise<Told> {
+async function ask(args: readonly string[]): Promise<Notified> {
   const run = await runWritProcess([...args, '--json']);
   return { exitCode: run.exitCode, json: jsonOf(run), stderr: run.stderr };
 }
 
-async function succeed(args: readonly string[]): Promise<Told> {
-  const told = await ask(args);
-  if (told.exitCode !== 0) {
+async function succeed(args: readonly string[]): Promise<Notified> {
+  const notified = await ask(args);
+  if (notified.exitCode !== 0) {
     throw new Error(
-      `writ ${args[0]} ended with ${told.exitCode}: ${JSON.stringify(told.json)}${told.stderr}`,
+      `writ ${args[0]} ended with ${notified.exitCode}: ${JSON.stringify(notified.json)}${notified.stderr}`,
     );
   }
-  return told;
+  return notified;
 }
 
 function firstBundle({ config }: WholeSystemOptions): string {

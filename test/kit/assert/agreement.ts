@@ -1,7 +1,7 @@
 // Holds what Writ says of one cycle to itself: the exit code, the result, `writ status --json` and the link on disk. What
 // the program itself answers is the test's to ask beside it.
 import assert from 'node:assert/strict';
-import type { Told, WholeSystem } from '../agent/whole-system.js';
+import type { Notified, WholeSystem } from '../agent/whole-system.js';
 
 export interface Wanted {
   readonly exitCode: number;
@@ -24,8 +24,8 @@ interface Status {
 }
 
 /** @param told what the command of the last cycle answered */
-export async function expectAgreement(writ: WholeSystem, told: Told, wanted: Wanted): Promise<void> {
-  const { exitCode, json } = told;
+export async function expectAgreement(writ: WholeSystem, notified: Notified, wanted: Wanted): Promise<void> {
+  const { exitCode, json } = notified;
   const all = JSON.stringify(json);
   assert.deepEqual(
     [exitCode, json['exitCode'], json['outcome']],

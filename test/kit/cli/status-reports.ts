@@ -17,7 +17,7 @@ export function statusReport(more: Partial<StatusReport> = {}): StatusReport {
     last: { cycle: 'c-7f21', trigger: 'poll', outcome: 'activated', atMs: startedAtMs },
     confirmed: true,
     generation: 18,
-    activeSinceMs: startedAtMs,
+    activatedAtMs: startedAtMs,
     bundles: [
       {
         bundle: 'dns-edge',
@@ -37,7 +37,7 @@ export function statusReport(more: Partial<StatusReport> = {}): StatusReport {
       },
     ],
     workers: [workerStatus('kresd@1', 'confirmed'), workerStatus('kresd@2', 'confirmed')],
-    freshness: { state: 'fresh', lastContactMs: startedAtMs },
+    freshness: { state: 'fresh', lastContactAtMs: startedAtMs },
     nextPollAtMs: atMs + 260_000,
     trust: [
       { role: 'timestamp', version: 1310, expiresAtMs: atMs + 6.9 * dayMs },

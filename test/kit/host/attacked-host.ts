@@ -92,8 +92,8 @@ export async function attackedHost({
         keeps.map((name) => attacked.trusted(name)),
         before,
       );
-      const { freshness: told, problems } = status();
-      assert.equal(told.state, freshness);
+      const { freshness: notified, problems } = status();
+      assert.equal(notified.state, freshness);
       assert.equal(problems[0]?.code, code);
       // An attack is never the bundle's fault: a memory of it would block the honest release.
       assert.deepEqual(host.refusals.read().refusals, []);

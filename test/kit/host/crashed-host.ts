@@ -33,7 +33,7 @@ export async function crashed(journal: Partial<Journal>, current: number, crashe
   const { paths, durable } = test.host;
   journalOf(test, { from: 1, to: 2, ...journal });
   pointCurrentAt(paths, durable, { generation: current, cycle: 'c-0' });
-  driver.told.length = 0;
+  driver.notified.length = 0;
   const host = test.reopen();
   if (crashes > 0) setLedger(host.ledger, { ...crashCount(test, crashes) });
   return { test, host, driver };

@@ -55,7 +55,7 @@ export async function bench(
     await test.publish('access', files(serial), { serial });
     assert.equal((await test.pull()).outcome, 'activated');
   }
-  driver.told.length = 0;
+  driver.notified.length = 0;
   const { host } = test;
   const treePath = releases.length === 0 ? '' : fs.realpathSync(join(host.paths.current, 'access'));
   const release = /([^/]+)\.\d+$/.exec(treePath)?.[1] ?? '';

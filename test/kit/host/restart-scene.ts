@@ -13,7 +13,10 @@ export interface Scene {
   readonly test: TestHost;
   readonly driver: LivingDriver;
   /** Publishes the next release with these versions, pulls, and says what was told. */
-  next(rules: number, conf: number): Promise<{ exitCode: number; code: string | undefined; told: string[] }>;
+  next(
+    rules: number,
+    conf: number,
+  ): Promise<{ exitCode: number; code: string | undefined; notified: string[] }>;
 }
 
 export async function scene(
@@ -29,10 +32,10 @@ export async function scene(
     driver,
     next: async (rules, conf) => {
       serial += 1;
-      driver.told.length = 0;
+      driver.notified.length = 0;
       await test.publish('access', files(rules, conf), { serial });
       const { exitCode, problems } = await test.pull();
-      return { exitCode, code: problems[0]?.code, told: [...driver.told] };
+      return { exitCode, code: problems[0]?.code, notified: [...driver.notified] };
     },
   };
 }

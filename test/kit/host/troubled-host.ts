@@ -7,7 +7,7 @@ import { WritError } from '../../../src/core/errors.js';
 import type { OperationObserver } from '../../../src/platform/disk/durable-fs.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { type Story, strike, type Trouble } from '../assert/step-story.js';
-import { type LivingDriver, livingDriver, told } from '../workers/living-workers.js';
+import { type LivingDriver, livingDriver, notified } from '../workers/living-workers.js';
 import { confirms, refuses, unreachable } from '../workers/scripted-driver.js';
 import type { TestHostOptions } from './test-host.js';
 
@@ -75,7 +75,7 @@ function driverOf({ story, dead }: StoryWorld, trouble: Trouble, met: Trouble): 
     restart: async (worker, { target }) => {
       said('restart', worker, target.generation);
       dead.delete(worker);
-      return told();
+      return notified();
     },
   };
 }

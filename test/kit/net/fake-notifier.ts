@@ -3,21 +3,21 @@ import type { Notifier } from '../../../src/platform/telemetry/sd-notify.js';
 
 export interface FakeNotifier extends Notifier {
   /** The lines of every datagram, in their order. */
-  readonly told: readonly (readonly string[])[];
+  readonly notified: readonly (readonly string[])[];
   /** What the next datagrams end with. */
-  answer(state: 'told' | 'failed'): void;
+  answer(state: 'sent' | 'failed'): void;
 }
 
 export function fakeNotifier(options: { readonly watchdogMs?: number } = {}): FakeNotifier {
-  const told: (readonly string[])[] = [];
-  let state: 'told' | 'failed' = 'told';
+  const notified: (readonly string[])[] = [];
+  let state: 'sent' | 'failed' = 'sent';
   return {
-    told,
+    notified,
     answer: (next) => {
       state = next;
     },
-    tell: (lines) => {
-      told.push(lines);
+    notify: (lines) => {
+      notified.push(lines);
       return Promise.resolve(state);
     },
     idle: () => Promise.resolve(),

@@ -1,5 +1,5 @@
 // Daemons that follow the link `current` by themselves and note in a file which generation they use: its number, or
-// `error NUMBER REASON`. Believes the file only about the generation that is told; tells nobody anything.
+// `error NUMBER REASON`. Believes the file only about the generation that is asked for; notifies nobody.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readSmallFile } from '../../../src/platform/read-file.js';

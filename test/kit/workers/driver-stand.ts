@@ -21,7 +21,7 @@ export interface StandRow {
   readonly refuses: Answer['kind'];
   readonly hangs: Answer['kind'];
   /** `told` where telling starts what is dead; it works then. */
-  readonly dead: 'unreachable' | 'told';
+  readonly dead: 'unreachable' | 'notified';
   /** Whether a worker that died is still one of the set; a connection that is gone is not. */
   readonly deadIs: 'listed' | 'gone';
   /** `listed`: the configuration names it, there or not. */

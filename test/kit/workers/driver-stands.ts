@@ -8,7 +8,7 @@ import { commandStand, nativeStand, pidFileStand, systemdStand } from './process
 import { httpStand, kresdStand, lineStand, supervisordStand, urlStand } from './socket-stands.js';
 
 const early = {
-  works: 'told',
+  works: 'notified',
   refuses: 'refused',
   hangs: 'unreachable',
   dead: 'unreachable',
@@ -16,7 +16,7 @@ const early = {
 } as const;
 const vouched = { ...early, works: 'confirmed' } as const;
 /** A signal has no answer: whatever the process makes of it, it was told. */
-const silent = { ...early, refuses: 'told', hangs: 'told' } as const;
+const silent = { ...early, refuses: 'notified', hangs: 'notified' } as const;
 
 export const standRows: readonly StandRow[] = [
   { name: 'kresd, with a stand-in for 5.6', open: kresdStand('5.6', 'policy_reset()'), ...vouched },
@@ -42,7 +42,7 @@ export const standRows: readonly StandRow[] = [
     name: 'supervisord that restarts, with a stand-in',
     open: (dir) => supervisordStand(dir, {}),
     ...early,
-    dead: 'told',
+    dead: 'notified',
     absent: 'listed',
   },
   { name: 'systemd, with a stub of systemctl', open: systemdStand, ...early },

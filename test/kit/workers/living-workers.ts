@@ -13,12 +13,12 @@ export interface LivingOptions {
   readonly restarts?: (worker: string, generation: number) => Answer;
 }
 
-export const told = (): Answer => ({ kind: 'told', text: 'signalled' });
+export const notified = (): Answer => ({ kind: 'notified', text: 'signalled' });
 
 /** `told` has a restart as `restart WORKER GENERATION`. A dead worker cannot be reached. */
 export function livingDriver(
   workers: Record<string, (generation: number) => Answer>,
-  { verdictClass = 'true', restarts = told }: LivingOptions = {},
+  { verdictClass = 'true', restarts = notified }: LivingOptions = {},
 ): LivingDriver {
   const base = scriptedDriver(workers, verdictClass);
   const dead = new Set<string>();
@@ -26,12 +26,12 @@ export function livingDriver(
     dead,
     liveness: async (worker: string) => (dead.has(worker) ? ('dead' as const) : ('alive' as const)),
     reset: async (worker: string, { target }: { target: { generation: number } }): Promise<Answer> => {
-      base.told.push(`${worker} ${target.generation}`);
+      base.notified.push(`${worker} ${target.generation}`);
       if (dead.has(worker)) return { kind: 'unreachable', text: 'ECONNREFUSED' };
       return base.workers.get(worker)?.(target.generation) ?? { kind: 'unreachable', text: 'gone' };
     },
     restart: async (worker: string, { target }: { target: { generation: number } }): Promise<Answer> => {
-      base.told.push(`restart ${worker} ${target.generation}`);
+      base.notified.push(`restart ${worker} ${target.generation}`);
       dead.delete(worker);
       return restarts(worker, target.generation);
     },

@@ -4,7 +4,7 @@ import type { Answer, Driver, Target, VerdictClass } from '../../../src/workers/
 
 export interface ScriptedDriver extends Driver {
   /** `worker generation`, in the order of the tells. */
-  readonly told: string[];
+  readonly notified: string[];
   readonly announced: (Target | undefined)[];
   /** The workers that exist, with what each answers to a generation. */
   readonly workers: Map<string, (generation: number) => Answer>;
@@ -25,12 +25,12 @@ export function scriptedDriver(
   verdictClass: VerdictClass = 'true',
 ): ScriptedDriver {
   const known = new Map(Object.entries(workers));
-  const told: string[] = [];
+  const notified: string[] = [];
   const announced: (Target | undefined)[] = [];
   const processes = new Map<string, string>();
   const driver: ScriptedDriver = {
     verdictClass,
-    told,
+    notified,
     announced,
     workers: known,
     processes,
@@ -43,7 +43,7 @@ export function scriptedDriver(
     },
     identity: async (worker) => processes.get(worker),
     reset: async (worker, { target }) => {
-      told.push(`${worker} ${target.generation}`);
+      notified.push(`${worker} ${target.generation}`);
       return known.get(worker)?.(target.generation) ?? { kind: 'unreachable', text: 'gone' };
     },
     activeChanged: (target) => announced.push(target),

@@ -45,7 +45,7 @@ function generationIn(dir: TempDir, generation: number, change: (policy: string)
   return path;
 }
 
-async function tell(driver: Driver, generation: number, path: string): Promise<Answer> {
+async function notify(driver: Driver, generation: number, path: string): Promise<Answer> {
   await until(async () => (await driver.members()).includes('w'));
   return driver.reset('w', { target: { generation, path }, timeoutMs: 10_000 });
 }
@@ -62,7 +62,7 @@ describe('the sample worker', () => {
     assert.deepEqual(await ask('bob', 'report.write'), { allowed: false, generation: null, name: 'w' });
     assert.equal(
       (
-        await tell(
+        await notify(
           driver,
           1,
           generationIn(dir, 1, (text) => text),
@@ -75,11 +75,11 @@ describe('the sample worker', () => {
     assert.deepEqual(await ask('__proto__', 'toString'), { allowed: false, generation: 1, name: 'w' });
 
     const second = generationIn(dir, 2, (text) => text.replace('bob: [editor]', 'bob: [reader]'));
-    assert.equal((await tell(driver, 2, second)).kind, 'confirmed');
+    assert.equal((await notify(driver, 2, second)).kind, 'confirmed');
     assert.deepEqual(await ask('bob', 'report.write'), { allowed: false, generation: 2, name: 'w' });
 
     const third = generationIn(dir, 3, (text) => text.replace('bob: [editor]', 'bob: [admn]'));
-    assert.deepEqual(await tell(driver, 3, third), {
+    assert.deepEqual(await notify(driver, 3, third), {
       kind: 'refused',
       text: 'policy.yaml: user bob has the unknown role admn',
     });

@@ -70,10 +70,13 @@ describe('the public directory of a host', { timeout: 120_000 }, () => {
     } finally {
       reader.child.kill('SIGKILL');
     }
-    const told = JSON.parse(report.slice(report.indexOf('{'))) as ReaderReport;
-    assert.deepEqual(told.failures, []);
-    assert.deepEqual(told.mixes, []);
-    assert.ok(told.generations > 20, `it saw ${told.generations} generations in ${told.rounds} rounds`);
+    const notified = JSON.parse(report.slice(report.indexOf('{'))) as ReaderReport;
+    assert.deepEqual(notified.failures, []);
+    assert.deepEqual(notified.mixes, []);
+    assert.ok(
+      notified.generations > 20,
+      `it saw ${notified.generations} generations in ${notified.rounds} rounds`,
+    );
     const left = readdirSync(test.host.paths.generations).length;
     assert.ok(left < 100, 'old generations were collected meanwhile');
   });

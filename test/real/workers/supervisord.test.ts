@@ -21,13 +21,13 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
     const members = await driver.members();
     assert.deepEqual(members, ['worker:worker_0', 'worker:worker_1']);
 
-    for (const worker of members) assert.equal((await driver.reset(worker, reset)).kind, 'told');
+    for (const worker of members) assert.equal((await driver.reset(worker, reset)).kind, 'notified');
     await until(() => real.lines(0).includes('HUP') && real.lines(1).includes('HUP'));
     assert.equal(real.lines(0).filter((line) => line.startsWith('started')).length, 1);
 
     const [first = '', second = ''] = members;
     assert.deepEqual(await driver.restart?.(first, reset), {
-      kind: 'told',
+      kind: 'notified',
       text: `${first} stopped and started`,
     });
     assert.equal(real.lines(0).filter((line) => line.startsWith('started')).length, 2);
@@ -53,8 +53,8 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
     );
     using test = testHost({ groups: { app: { driver } } });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
-    const told = await test.pull();
-    assert.deepEqual([told.outcome, told.confirmed, told.exitCode], ['activated', false, 0]);
+    const notified = await test.pull();
+    assert.deepEqual([notified.outcome, notified.confirmed, notified.exitCode], ['activated', false, 0]);
     await until(() => real.lines(0).includes('HUP') && real.lines(1).includes('HUP'));
 
     await real.end(0);

@@ -115,8 +115,8 @@ describe('a group that lets its changes settle', () => {
     await site.clock.advance(30_000);
     const result = await asked;
     assert.deepEqual([result.exitCode, active(site)], [0, 'version 2\n']);
-    const told = agent.cycles().find((one) => one.changed && one.generation === result.generation);
-    assert.match(told?.workers[0]?.tell ?? '', new RegExp(`^${told?.cycle}\\.`));
+    const notified = agent.cycles().find((one) => one.changed && one.generation === result.generation);
+    assert.match(notified?.workers[0]?.notificationId ?? '', new RegExp(`^${notified?.cycle}\\.`));
   });
 
   it('is moved by itself when its quiet is over, without a poll', async () => {

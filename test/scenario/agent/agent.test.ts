@@ -147,7 +147,7 @@ describe('polls', () => {
     const lastMs = site.clock.nowMs() - minuteMs;
     assert.deepEqual(freshness, {
       state: 'fresh',
-      lastContactMs: lastMs,
+      lastContactAtMs: lastMs,
       verifiedAtMs: lastMs,
       ageMs: minuteMs,
     });

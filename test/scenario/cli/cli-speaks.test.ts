@@ -122,7 +122,7 @@ const speeches: Readonly<Record<string, Speech>> = {
     exit: 4,
     outcome: 'degraded',
     block:
-      /^DEGRADED {2}generation 2 is active \(dns-edge 2[^\n]*1 of 1 worker not told \[WORKER_UNREACHABLE\]/,
+      /^DEGRADED {2}generation 2 is active \(dns-edge 2[^\n]*1 of 1 worker not notified \[WORKER_UNREACHABLE\]/,
     next: 1,
     generation: 2,
     config: (host) => ({

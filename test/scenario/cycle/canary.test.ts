@@ -39,7 +39,7 @@ describe('a canary', () => {
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [3, 'CANARY_FAILED']);
     assert.equal(result.bundles[0]?.outcome, 'rejected');
     assert.equal(current(test), 'generations/1');
-    assert.deepEqual(driver.told, ['a 1']);
+    assert.deepEqual(driver.notified, ['a 1']);
     assert.deepEqual(fs.readdirSync(test.host.paths.generations), before);
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'CANARY_FAILED');
     assert.equal((await test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
@@ -50,7 +50,7 @@ describe('a canary', () => {
     using _ = test;
     const { result, story } = await test.sync();
     assert.equal(result.outcome, 'activated');
-    assert.deepEqual(driver.told, ['a 1', 'a 2']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 2']);
     const step = story.steps.find((one) => one.step === 'canary');
     assert.deepEqual([step?.verdict, step?.text], ['ok', 'app: ok']);
   });
@@ -174,7 +174,7 @@ describe('canaries of several groups', () => {
           ['views', 'activated'],
         ],
       );
-      assert.deepEqual([driver.told, views.told], [['a 1'], ['v 1', 'v 2']]);
+      assert.deepEqual([driver.notified, views.notified], [['a 1'], ['v 1', 'v 2']]);
       assert.deepEqual(fs.readFileSync(`${out}/checks`, 'utf8').trim().split('\n'), [
         'one,one,',
         'bad,two,',

@@ -140,7 +140,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Error in reset: the second of three workers refuses, told all at once',
+    name: 'Error in reset: the second of three workers refuses, notified all at once',
     trouble: { refuses: 'yes', workers: 'set' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, tell c 2, link 1, load 1, tell a 1, tell b 1, tell c 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
@@ -148,7 +148,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Error in reset: the second of three workers refuses, told one by one',
+    name: 'Error in reset: the second of three workers refuses, notified one by one',
     trouble: { refuses: 'yes', workers: 'rolling' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, link 1, load 1, tell a 1, tell b 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',

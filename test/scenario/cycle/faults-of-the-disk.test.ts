@@ -127,8 +127,8 @@ async function survives(index: number, fault: DiskFault): Promise<void> {
   disk.mend();
   await pullOn(fault.then === 'restarts' ? await recovered(test.reopen()) : test.host);
   assert.equal(test.read('access/policy.yaml'), 'version: 6\n', op);
-  const generation = Number(/\d+$/.exec(driver.told.at(-1) ?? '')?.[0]);
-  assert.equal(`generations/${generation}`, currentOf(test), `${op}: told ${driver.told.join()}`);
+  const generation = Number(/\d+$/.exec(driver.notified.at(-1) ?? '')?.[0]);
+  assert.equal(`generations/${generation}`, currentOf(test), `${op}: notified ${driver.notified.join()}`);
 }
 
 function currentOf(test: TestHost): string {

@@ -241,8 +241,8 @@ describe('a ledger that is none', () => {
   it('is told of by status, and made anew by the next pull, which says so', async () => {
     using host = copyHost(installed);
     writeFileSync(join(host.paths.state, 'ledger.json'), '{');
-    const told = await host.writ('status', '--json');
-    assert.equal(firstCode(told, 'problems'), 'STATE_DAMAGED');
+    const notified = await host.writ('status', '--json');
+    assert.equal(firstCode(notified, 'problems'), 'STATE_DAMAGED');
     assert.equal(readFileSync(join(host.paths.state, 'ledger.json'), 'utf8'), '{', 'looking mends nothing');
     const pulled = await host.writ('pull', '--json');
     const code = firstCode(pulled, 'warnings');

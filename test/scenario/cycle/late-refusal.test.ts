@@ -44,7 +44,7 @@ async function lateNo(config: Partial<WorkerGroupConfig> = {}): Promise<Scene> {
   away = true;
   assert.equal((await test.pull()).exitCode, 4);
   away = false;
-  driver.told.length = 0;
+  driver.notified.length = 0;
   const ends: CycleEnd[] = [];
   const onRefused = leaveWhenRefused((end) => ends.push(end));
   const settle = async (): Promise<void> => {
@@ -59,11 +59,11 @@ describe('a worker that refuses what is active already', () => {
     using _ = test;
     await settle();
     assert.equal(current(test), 'generations/1');
-    assert.deepEqual(driver.told, ['b 2', 'a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['b 2', 'a 1', 'b 1']);
     const [end] = ends;
     assert.deepEqual(
       [end?.result.outcome, end?.result.exitCode, end?.result.problems[0]?.code, end?.result.trigger],
-      ['rolled-back', 5, 'WORKER_REFUSED', 'due'],
+      ['rolled-back', 5, 'WORKER_REFUSED', 'pending'],
     );
     const { fromGeneration, generation, changed, bundles } = end?.result ?? {};
     assert.deepEqual([fromGeneration, generation, changed], [2, 1, true]);
@@ -76,9 +76,9 @@ describe('a worker that refuses what is active already', () => {
     assert.equal(test.host.ledger.read().previous, undefined);
     const next = await test.pull();
     assert.deepEqual([next.exitCode, next.problems[0]?.code], [3, 'REMEMBERED_REFUSAL']);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await settle();
-    assert.deepEqual([driver.told, ends.length], [[], 1], 'it is over');
+    assert.deepEqual([driver.notified, ends.length], [[], 1], 'it is over');
   });
 
   it('ends a pull with nothing new as rolled back', async () => {
@@ -87,7 +87,7 @@ describe('a worker that refuses what is active already', () => {
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'WORKER_REFUSED']);
     assert.deepEqual([result.changed, result.generation], [true, 1]);
-    assert.deepEqual(driver.told, ['b 2', 'a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['b 2', 'a 1', 'b 1']);
   });
 
   it('waits for the end of a pause, or for a person who forces', async () => {
@@ -96,7 +96,7 @@ describe('a worker that refuses what is active already', () => {
     const { host } = test;
     const paused = pause(host, { by: 'anna', reason: 'freeze', untilMs: test.clock.nowMs() + 60_000 });
     await settle();
-    assert.deepEqual([driver.told, ends.length, current(test)], [['b 2'], 0, 'generations/2']);
+    assert.deepEqual([driver.notified, ends.length, current(test)], [['b 2'], 0, 'generations/2']);
     const { exitCode, problems } = await test.pull();
     assert.deepEqual([exitCode, problems[0]?.code, current(test)], [4, 'WORKER_REFUSED', 'generations/2']);
     await test.clock.advance(60_000);
@@ -116,7 +116,7 @@ describe('a worker that refuses what is active already', () => {
     noteLateAnswer(test.host, { ...answer, state: 'refused' }, 2);
     await settle();
     assert.deepEqual([ends[0]?.result.exitCode, current(test)], [5, 'generations/1']);
-    assert.deepEqual(driver.told, ['a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'b 1']);
   });
 
   it('and has used it before has a trouble of its own: the policy stays, and it is reported', async () => {
@@ -202,7 +202,7 @@ describe('a worker that refuses what is active already', () => {
     await test.publish('views', { f: '1' }, { serial: 1 });
     await test.pull();
     const { workers } = test.host.ledger.read();
-    const waiting = { ...workers['app/b'], wanted: 1, state: 'waiting', text: '', atMs: 0 } as const;
+    const waiting = { ...workers['app/b'], wanted: 1, state: 'pending', text: '', atMs: 0 } as const;
     setLedger(test.host.ledger, { workers: { 'app/b': waiting } });
     away = true;
     await test.publish('views', { f: '2' }, { serial: 2 });
@@ -219,7 +219,7 @@ describe('a worker that refuses what is active already', () => {
     driver.workers.set('b', refuses('whatever'));
     await settle();
     assert.deepEqual([ends[0]?.result.exitCode, current(test)], [6, 'generations/1']);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await settle();
     assert.equal(ends.length, 1, 'a block goes back no further');
     assert.equal((await test.pull()).exitCode, 6);

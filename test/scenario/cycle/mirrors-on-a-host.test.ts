@@ -80,9 +80,9 @@ describe('a host with mirrors', () => {
           [usb, 'used'],
         ],
       );
-      const told = await host.writ('status');
+      const notified = await host.writ('status');
       assert.match(
-        told.stdout,
+        notified.stdout,
         /mirror {4}http:\/\/127\.0\.0\.1:\d+\/ {2}fails for .* \[SERVER_UNREACHABLE\]/,
       );
     });
@@ -107,8 +107,8 @@ describe('a host with mirrors', () => {
       const pull = await host.writ('pull');
       assert.equal(pull.exitCode, 1);
       assert.equal(zoneOf(host), 'version 1\n');
-      const told = `${pull.stdout}${pull.stderr}`;
-      assert.ok(told.includes(dead) && told.includes(liar.url), told);
+      const notified = `${pull.stdout}${pull.stderr}`;
+      assert.ok(notified.includes(dead) && notified.includes(liar.url), notified);
     });
   });
 

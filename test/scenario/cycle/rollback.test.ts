@@ -36,7 +36,7 @@ describe('a rollback', () => {
     assert.deepEqual([result.type, result.outcome, result.exitCode], ['rollback.result', 'activated', 0]);
     assert.deepEqual([result.fromGeneration, result.generation], [2, 1]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
-    assert.deepEqual(driver.told, ['a 1', 'a 2', 'a 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 2', 'a 1']);
   });
 
   it('holds the release it left: no poll brings it back, a newer one comes', async () => {

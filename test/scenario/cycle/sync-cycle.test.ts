@@ -27,7 +27,7 @@ describe('a cycle', () => {
     assert.equal(result.confirmed, true);
     assert.equal(current(test), 'generations/1');
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
-    assert.deepEqual(driver.told, ['a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'b 1']);
     const finished = events.flatMap((one) => (one.type === 'step.finished' ? [one.step] : []));
     assert.deepEqual(finished, [
       'refresh',
@@ -198,7 +198,7 @@ describe('a cycle', () => {
     assert.equal(result.exitCode, 5);
     assert.deepEqual(codes(result), ['WORKER_REFUSED']);
     assert.equal(current(test), 'generations/1');
-    assert.deepEqual(driver.told.slice(2), ['a 2', 'b 2', 'a 1', 'b 1']);
+    assert.deepEqual(driver.notified.slice(2), ['a 2', 'b 2', 'a 1', 'b 1']);
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'WORKER_REFUSED');
     assert.equal((await test.pull()).outcome, 'rejected');
   });
@@ -247,7 +247,7 @@ describe('a cycle', () => {
     driver.workers.set('b', confirms);
     const healed = await test.pull();
     assert.equal(healed.exitCode, 0);
-    assert.deepEqual(driver.told, ['a 1', 'b 1', 'b 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'b 1', 'b 1', 'b 1']);
   });
 
   it('is degraded while nobody can say who the workers are: no reason to take the policy back', async () => {
@@ -270,10 +270,10 @@ describe('a cycle', () => {
   });
 
   it('says unconfirmed when workers were only told, and degraded when proof is required', async () => {
-    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
-    using told = testHost({ groups: { app: { driver: scriptedDriver({ a: silent }, 'silent') } } });
-    await told.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
-    const result = await told.pull();
+    const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
+    using notified = testHost({ groups: { app: { driver: scriptedDriver({ a: silent }, 'silent') } } });
+    await notified.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    const result = await notified.pull();
     assert.deepEqual([result.outcome, result.confirmed, result.exitCode], ['activated', false, 0]);
     using strict = testHost({
       groups: { app: { driver: scriptedDriver({ a: confirms }, 'early'), config: { confirm: 'required' } } },

@@ -68,7 +68,7 @@ describe('a repair that cannot have the release', () => {
     one.network.isUp = false;
     const end = await repair(host);
     assert.deepEqual(codes(end), ['degraded', 'REPAIRED_BY_PREVIOUS']);
-    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/1', ['a 1']]);
+    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/1', ['a 1']]);
     const back = fs.statSync(join(host.paths.current, 'access/policy.yaml'));
     assert.ok(back.mtimeMs > mtimeMs, 'a daemon that goes by the time of a file reads it again');
     assertWhole(one, 1);
@@ -100,7 +100,7 @@ describe('a repair that cannot have the release', () => {
     const host = one.test.reopen({ source });
     const end = await repairActive(host, { cycle: 'c-ab', signal: stop.signal, download: 'yes' });
     assert.deepEqual(codes(end), ['failed', 'INTERRUPTED']);
-    assert.deepEqual([fs.readlinkSync(host.paths.current), one.driver.told], ['generations/2', []]);
+    assert.deepEqual([fs.readlinkSync(host.paths.current), one.driver.notified], ['generations/2', []]);
   });
 
   it('does not even ask the network at a start', async () => {
@@ -118,7 +118,7 @@ describe('a repair that cannot have the release', () => {
     one.network.isUp = false;
     const end = await repair(host);
     assert.deepEqual(codes(end), ['failed', 'REPAIR_FAILED']);
-    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/1', []]);
+    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/1', []]);
     assert.equal(one.test.read('access/policy.yaml'), 'VERSION: 2\n');
     one.network.isUp = true;
     assert.deepEqual(codes(await repair(host)), ['activated']);

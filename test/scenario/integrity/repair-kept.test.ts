@@ -74,11 +74,11 @@ describe('a forced pull', () => {
       await test.publish('zones', { z: String(serial) }, { serial });
       await test.pull();
     }
-    driver.told.length = 0;
+    driver.notified.length = 0;
     const zones = fs.realpathSync(join(host.paths.current, 'zones'));
     fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
     const result = await test.pull({ force: 'yes' });
-    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
     assert.equal(fs.realpathSync(join(host.paths.current, 'zones')), zones);
     assert.equal(host.ledger.read().previous, 1, 'no rollback goes to the damaged one');
     assert.deepEqual(await look(host), []);
@@ -94,7 +94,7 @@ describe('a forced pull', () => {
     fs.rmSync(join(host.paths.current, 'access'));
     fs.symlinkSync(`../../bundles/access/${old}`, join(host.paths.current, 'access'));
     const result = await one.test.pull({ force: 'yes' });
-    assert.deepEqual([result.outcome, result.generation, driver.told], ['activated', 3, ['a 3']]);
+    assert.deepEqual([result.outcome, result.generation, driver.notified], ['activated', 3, ['a 3']]);
     assert.deepEqual(await look(host), []);
     assertWhole(one, 2);
   });
@@ -111,7 +111,7 @@ describe('a forced pull', () => {
     using one = await bench();
     fs.rmSync(one.kept('archive.tar.br'));
     assert.equal((await one.test.pull({ force: 'yes' })).outcome, 'unchanged');
-    assert.deepEqual([await look(one.host), one.driver.told], [[], []]);
+    assert.deepEqual([await look(one.host), one.driver.notified], [[], []]);
   });
 });
 
@@ -124,7 +124,7 @@ describe('damage to what is kept', () => {
       assert.deepEqual((await look(host)).map(short), finds);
       const end = await repair(host);
       assert.deepEqual([codes(end), end?.result.changed], [['unchanged'], false]);
-      assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', []]);
+      assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', []]);
       assert.deepEqual(await look(host), []);
       assertWhole(one, 2);
     });
@@ -148,7 +148,7 @@ describe('damage to what is kept', () => {
         does(one);
         one.network.isUp = false;
         const end = await repair(host, download);
-        assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', []]);
+        assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', []]);
         assertWhole(one, 2);
         // Only the archive has to come from elsewhere.
         const isArchive = name.includes('archive') || name.includes('release');

@@ -180,7 +180,7 @@ describe('a repair from the kept archive', () => {
       // Only what the link did not lead to comes back with a later time.
       if (damaged !== undefined && finds[0] !== 'current changed .')
         assert.deepEqual(directoryState(one.tree()), damaged, 'the old tree is as it was');
-      assert.deepEqual(driver.told, ['a 3']);
+      assert.deepEqual(driver.notified, ['a 3']);
       const ledger = host.ledger.read();
       assert.deepEqual([ledger.previous, ledger.lastKnownGood], [1, 3]);
       assert.equal((await one.test.pull()).outcome, 'failed');
@@ -225,10 +225,10 @@ describe('a repair from the kept archive', () => {
     due.workers.set('z', unreachable);
     assert.equal((await test.pull()).outcome, 'degraded');
     due.workers.set('z', confirms);
-    due.told.length = 0;
+    due.notified.length = 0;
     fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
     assert.deepEqual(codes(await repair(host, 'no')), ['activated']);
-    assert.deepEqual(due.told, ['z 2']);
+    assert.deepEqual(due.notified, ['z 2']);
   });
 
   it('mends several bundles in one swap', async () => {
@@ -237,11 +237,11 @@ describe('a repair from the kept archive', () => {
     await test.publish('access', files(1), { serial: 1 });
     await test.publish('zones', { z: '1' }, { serial: 7 });
     await test.pull();
-    driver.told.length = 0;
+    driver.notified.length = 0;
     fs.writeFileSync(join(host.paths.current, 'access/policy.yaml'), 'x');
     fs.rmSync(join(host.paths.current, 'zones/z'));
     assert.deepEqual(codes(await repair(host, 'no')), ['activated']);
-    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.told], ['generations/2', ['a 2']]);
+    assert.deepEqual([fs.readlinkSync(host.paths.current), driver.notified], ['generations/2', ['a 2']]);
     assert.deepEqual([test.read('zones/z'), await look(host)], ['1', []]);
   });
 });

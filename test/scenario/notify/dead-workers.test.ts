@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { WritError } from '../../../src/core/errors.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { current, files, scene } from '../../kit/host/restart-scene.js';
-import { type LivingDriver, livingDriver, told } from '../../kit/workers/living-workers.js';
+import { type LivingDriver, livingDriver, notified } from '../../kit/workers/living-workers.js';
 import { confirms, refuses, unreachable } from '../../kit/workers/scripted-driver.js';
 
 describe('a worker that dies of the new policy', () => {
@@ -27,7 +27,7 @@ describe('a worker that dies of the new policy', () => {
 
   for (const [what, answer, verdictClass] of [
     ['after it confirmed', confirms, 'true'],
-    ['after it said "ok"', told, 'early'],
+    ['after it said "ok"', notified, 'early'],
     ['without a word', (n: number) => (n === 2 ? unreachable() : confirms(n)), 'true'],
   ] as const) {
     it(`${what} is noticed: never activated`, async () => {
@@ -41,13 +41,13 @@ describe('a worker that dies of the new policy', () => {
   }
 
   it('a moment after its answer is noticed before the commit', async () => {
-    const driver = livingDriver({ a: told }, { verdictClass: 'early' });
+    const driver = livingDriver({ a: notified }, { verdictClass: 'early' });
     const { test, next } = await scene(driver, {});
     using _ = test;
     const sleep = test.clock.sleep.bind(test.clock);
     Object.assign(test.clock, {
       sleep: (ms: number, signal?: AbortSignal) => {
-        if (driver.told.at(-1) === 'a 2') driver.dead.add('a');
+        if (driver.notified.at(-1) === 'a 2') driver.dead.add('a');
         return sleep(ms, signal);
       },
     });
@@ -59,7 +59,7 @@ describe('a worker that dies of the new policy', () => {
     using _ = test;
     let looks = 0;
     driver.liveness = async () => {
-      if (driver.told.at(-1) === 'a 2') looks += 1;
+      if (driver.notified.at(-1) === 'a 2') looks += 1;
       return looks < 2 ? 'alive' : 'dead';
     };
     const { exitCode, code } = await next(2, 1);
@@ -80,7 +80,7 @@ describe('a worker that dies of the new policy', () => {
     const { test, next } = await scene(driver, {});
     using _ = test;
     driver.liveness = async () => {
-      if (driver.told.length === 0) throw new WritError('WORKER_UNREACHABLE', 'its manager is away');
+      if (driver.notified.length === 0) throw new WritError('WORKER_UNREACHABLE', 'its manager is away');
       return 'dead';
     };
     const { exitCode, code } = await next(2, 1);
@@ -103,7 +103,7 @@ describe('a worker that dies of the new policy', () => {
   it('is started again where `onDead` says so', async () => {
     const { test, next } = await scene(mortal(confirms), { onDead: 'restart' });
     using _ = test;
-    const { exitCode, told: tells } = await next(2, 1);
+    const { exitCode, notified: tells } = await next(2, 1);
     assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
@@ -112,7 +112,7 @@ describe('a worker that dies of the new policy', () => {
     const { test, next } = await scene(driver, { onDead: 'restart' });
     using _ = test;
     driver.members = async () => [...driver.workers.keys()].filter((one) => !driver.dead.has(one));
-    const { exitCode, told: tells } = await next(2, 1);
+    const { exitCode, notified: tells } = await next(2, 1);
     assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
@@ -154,7 +154,7 @@ describe('a worker that refuses what it has used before', () => {
     const { test, next } = await scene(driver, { onDead: 'restart' });
     using _ = test;
     driver.workers.set('a', refusesBoth);
-    const { exitCode, told: tells } = await next(2, 1);
+    const { exitCode, notified: tells } = await next(2, 1);
     assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
@@ -163,7 +163,7 @@ describe('a worker that refuses what it has used before', () => {
     const { test, next } = await scene(driver, {});
     using _ = test;
     driver.workers.set('a', refusesBoth);
-    const { exitCode, told: tells } = await next(2, 1);
+    const { exitCode, notified: tells } = await next(2, 1);
     assert.deepEqual([exitCode, tells], [6, ['a 2', 'a 1']]);
   });
 });

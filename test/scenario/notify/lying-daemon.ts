@@ -14,7 +14,7 @@ export type Honesty =
 export interface LyingDaemon {
   honesty: Honesty;
   /** It was told: it does what it does. @returns the generation that it claims to use */
-  told(): string;
+  notified(): string;
   /** Directory of the generation that it uses; undefined when it is gone. */
   uses(): string | undefined;
 }
@@ -24,7 +24,7 @@ export function lyingDaemon(inUse: string, current: string): LyingDaemon {
   let before = '';
   return {
     honesty: 'honest',
-    told() {
+    notified() {
       const wanted = realpathSync(current);
       if (this.honesty === 'honest') writeFileSync(inUse, wanted);
       if (this.honesty === 'dies') rmSync(inUse, { force: true });

@@ -38,27 +38,27 @@ const script = (dir: TempDir): string => `
 const liars: Readonly<Record<string, StartLiar>> = {
   kresd: async (dir, daemon) => {
     const answer = (): string => {
-      daemon().told();
+      daemon().notified();
       return '0';
     };
     const fake = await startFakeKresd(dir.join('s'), { answer });
     return { ...fake, driver: driverOf({ kresd: dir.join('s'), command: 'policy_reset()', expect: '0' }) };
   },
   line: async (dir, daemon) => {
-    const answer = (): string => `uses ${daemon().told()}`;
+    const answer = (): string => `uses ${daemon().notified()}`;
     const fake = await startFakeLineServer(dir.join('s'), { habit: 'unbound', answer });
     const options = { send: 'reload', expect: 'uses {generation}', confirms: true };
     return { ...fake, driver: driverOf({ line: dir.join('s'), ...options }) };
   },
   http: async (dir, daemon) => {
-    const answer = (): { body: string } => ({ body: `uses ${daemon().told()}` });
+    const answer = (): { body: string } => ({ body: `uses ${daemon().notified()}` });
     const fake = await startFakeHttpWorker(answer, { path: dir.join('s') });
     const http = { unix: dir.join('s'), path: '/reload' };
     return { ...fake, driver: driverOf({ http, expect: 'uses {generation}', confirms: true }) };
   },
   supervisord: async (dir, daemon) => {
     const fake = await startFakeSupervisord(dir.join('s'), (method) => {
-      if (method === 'signalProcess') daemon().told();
+      if (method === 'signalProcess') daemon().notified();
       if (method === 'getAllProcessInfo') return xmlArray([xmlProcess(running)]);
       return method === 'getProcessInfo' ? xmlProcess(running) : xmlTrue;
     });
@@ -71,7 +71,7 @@ const liars: Readonly<Record<string, StartLiar>> = {
     const answer = async (): Promise<void> => {
       for (;;) {
         const { id, generation } = JSON.parse(await worker.line());
-        daemon().told();
+        daemon().notified();
         worker.send({ type: 'ack', id, generation });
       }
     };
@@ -123,7 +123,7 @@ async function withLiar(
   using dir = tempDir();
   chmodSync(dir.path, 0o755);
   let daemon: LyingDaemon | undefined;
-  const liar = await start(dir, () => daemon ?? assert.fail('told before the test began'));
+  const liar = await start(dir, () => daemon ?? assert.fail('notified before the test began'));
   const ask = ['sh', '-c', `test "$(cat ${dir.join('in-use')})" = "$WRIT_GENERATION_DIR"`] as const;
   // On a busy machine an honest daemon takes its time.
   const reset = { driver: 'scripted', options: {}, timeoutMs: 10_000, min: 0 };
@@ -200,7 +200,7 @@ describe('a daemon that nobody can ask', () => {
       assert.deepEqual([result.outcome, result.confirmed], ['activated', false]);
       assert.deepEqual(
         result.workers.map((one) => one.state),
-        ['told'],
+        ['notified'],
       );
     }));
 });

@@ -19,7 +19,7 @@ import {
   unreachable,
 } from '../../kit/workers/scripted-driver.js';
 
-const told = (generation: number): Answer => ({ kind: 'told', text: `accepted ${generation}` });
+const notified = (generation: number): Answer => ({ kind: 'notified', text: `accepted ${generation}` });
 
 const probe = (script: string): Partial<WorkerGroupConfig> => ({
   probe: { run: ['sh', '-c', script, 'probe', '{worker}'], timeoutMs: 5000, retry: 0 },
@@ -36,7 +36,7 @@ const stateOf = (test: TestHost, key: string): string | undefined =>
 
 describe('a cycle with nothing new', () => {
   it('is not confirmed while a worker was only told', async () => {
-    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: told }, 'early') } } });
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: notified }, 'early') } } });
     await publish(test, 1);
     assert.equal((await test.pull()).confirmed, false);
     const { outcome, confirmed } = await test.pull();
@@ -84,20 +84,20 @@ describe('a probe that asks the group', () => {
   });
 
   it('confirms nobody who is told later, while another one could have answered it', async () => {
-    const driver = scriptedDriver({ a: told, b: unreachable }, 'early');
+    const driver = scriptedDriver({ a: notified, b: unreachable }, 'early');
     using test = testHost({ groups: { app: { driver, config: groupProbe('true') } } });
     await publish(test, 1);
     await test.pull();
-    driver.workers.set('b', told);
+    driver.workers.set('b', notified);
     await test.pull();
-    assert.deepEqual([stateOf(test, 'app/a'), stateOf(test, 'app/b')], ['confirmed', 'told']);
+    assert.deepEqual([stateOf(test, 'app/a'), stateOf(test, 'app/b')], ['confirmed', 'notified']);
     assert.equal((await test.pull()).confirmed, false);
   });
 });
 
 describe('a probe of one group', () => {
   it('confirms nobody of another group', async () => {
-    const [app, other] = [scriptedDriver({ a: told }, 'early'), scriptedDriver({ b: told }, 'early')];
+    const [app, other] = [scriptedDriver({ a: notified }, 'early'), scriptedDriver({ b: notified }, 'early')];
     using test = testHost({
       groups: { app: { driver: app, config: groupProbe('true') }, other: { driver: other } },
     });
@@ -105,21 +105,21 @@ describe('a probe of one group', () => {
     const { confirmed } = await test.pull();
     assert.deepEqual(
       [confirmed, stateOf(test, 'app/a'), stateOf(test, 'other/b')],
-      [false, 'confirmed', 'told'],
+      [false, 'confirmed', 'notified'],
     );
   });
 });
 
 describe('a due worker whose own probe says no', () => {
   it('stays due and reported until it uses what is active', async () => {
-    const driver = scriptedDriver({ a: told, b: unreachable }, 'early');
+    const driver = scriptedDriver({ a: notified, b: unreachable }, 'early');
     using dir = tempDir();
     fs.writeFileSync(dir.join('a'), '');
     const seen = probe(`test -e ${join(dir.path, '$1')}`);
     using test = testHost({ groups: { app: { driver, config: seen } } });
     await publish(test, 1);
     assert.equal((await test.pull()).exitCode, 4);
-    driver.workers.set('b', told);
+    driver.workers.set('b', notified);
     for (let pull = 0; pull < 3; pull++) {
       const result = await test.pull();
       assert.deepEqual([result.outcome, result.exitCode, result.generation], ['degraded', 4, 1]);
@@ -140,7 +140,7 @@ describe('a due worker whose own probe says no', () => {
     using test = testHost({ groups: { app: { driver, config } } });
     await publish(test, 1);
     await test.pull();
-    driver.workers.set('a', told);
+    driver.workers.set('a', notified);
     await test.pull();
     assert.equal((await test.pull()).exitCode, 4);
     fs.writeFileSync(missing, '#!/bin/sh\nexit 0\n', { mode: 0o755 });
@@ -163,7 +163,7 @@ describe('a worker that appears while the others are told', () => {
     using test = testHost({ groups: { app: { driver } } });
     await publish(test, 1);
     const result = await test.pull();
-    assert.deepEqual(driver.told, ['a 1', 'late 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'late 1']);
     assert.deepEqual(
       result.workers.map((one) => [one.worker, one.state]),
       [
@@ -198,7 +198,7 @@ describe('a rolling group that goes back', () => {
     await publish(test, 1);
     await test.pull();
     await test.clock.advance(20_000);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     driver.workers.set('a', (generation) => {
       if (generation === 1) return confirms(1);
       driver.processes.set('b', 'second-b');
@@ -206,7 +206,7 @@ describe('a rolling group that goes back', () => {
     });
     await publish(test, 2);
     const result = await test.pull();
-    assert.deepEqual([result.outcome, driver.told], ['rolled-back', ['a 2', 'a 1', 'b 1']]);
+    assert.deepEqual([result.outcome, driver.notified], ['rolled-back', ['a 2', 'a 1', 'b 1']]);
   });
 });
 
@@ -244,9 +244,9 @@ describe('a rollback to the generation that a worker last proved', () => {
     await test.publish('access', { 'worker.conf': '2' }, { serial: 2 });
     const { confirmed } = await test.pull();
     assert.equal(confirmed, false, 'a restart proves nothing');
-    driver.told.length = 0;
+    driver.notified.length = 0;
     const { signal } = new AbortController();
     await rollBack(test.host, { by: 'kim', signal, onEvent: () => undefined });
-    assert.deepEqual(driver.told, ['restart a 1']);
+    assert.deepEqual(driver.notified, ['restart a 1']);
   });
 });

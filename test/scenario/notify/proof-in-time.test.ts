@@ -150,7 +150,7 @@ describe('a probe that only warns', () => {
     for (const asked of [[], ['{worker}']]) {
       const run = ['sh', '-c', 'exit 40', 'probe', ...asked] as const;
       const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 5000, retry: 0 } };
-      const driver = scriptedDriver({ a: () => ({ kind: 'told', text: 'accepted' }) }, 'early');
+      const driver = scriptedDriver({ a: () => ({ kind: 'notified', text: 'accepted' }) }, 'early');
       using test = testHost({ groups: { app: { driver, config } } });
       await publish(test, 1);
       const { outcome, confirmed } = await test.pull();

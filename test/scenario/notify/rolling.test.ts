@@ -27,7 +27,7 @@ async function secondRelease(driver: ScriptedDriver, config: Partial<WorkerGroup
   await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
   assert.equal((await test.pull()).exitCode, 0);
   await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
-  driver.told.length = 0;
+  driver.notified.length = 0;
   return test;
 }
 
@@ -38,12 +38,12 @@ describe('a rolling group', () => {
     const open = new Set<string>();
     const most: number[] = [];
     const driver = scriptedDriver(five);
-    const tell = driver.reset;
+    const notify = driver.reset;
     driver.reset = async (worker, options) => {
       open.add(worker);
       await Promise.resolve();
       most.push(open.size);
-      const answer = await tell(worker, options);
+      const answer = await notify(worker, options);
       await new Promise((resolve) => setImmediate(resolve));
       open.delete(worker);
       return answer;
@@ -51,7 +51,7 @@ describe('a rolling group', () => {
     using test = await secondRelease(driver, { rolling: 2 });
     most.length = 0;
     assert.equal((await test.pull()).outcome, 'activated');
-    assert.deepEqual(driver.told, ['a 2', 'b 2', 'c 2', 'd 2', 'e 2']);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2', 'c 2', 'd 2', 'e 2']);
     assert.deepEqual(most, [1, 2, 2, 2, 2]);
   });
 
@@ -60,10 +60,10 @@ describe('a rolling group', () => {
     using test = await secondRelease(driver, { rolling: 2 });
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'WORKER_REFUSED']);
-    assert.deepEqual(driver.told, ['a 2', 'a 1']);
+    assert.deepEqual(driver.notified, ['a 2', 'a 1']);
     assert.equal(current(test), 'generations/1');
     await settleNow(test.host);
-    assert.deepEqual(driver.told, ['a 2', 'a 1'], 'nobody else is due');
+    assert.deepEqual(driver.notified, ['a 2', 'a 1'], 'nobody else is due');
     const { workers } = test.host.ledger.read();
     assert.deepEqual(
       Object.values(workers).map((one) => [one.wanted, one.state]),
@@ -75,7 +75,7 @@ describe('a rolling group', () => {
     const driver = scriptedDriver({ ...five, c: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 2 });
     assert.equal((await test.pull()).exitCode, 5);
-    assert.deepEqual(driver.told, ['a 2', 'b 2', 'c 2', 'a 1', 'b 1', 'c 1']);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2', 'c 2', 'a 1', 'b 1', 'c 1']);
   });
 
   it('stops at a no in another group too', async () => {
@@ -92,16 +92,16 @@ describe('a rolling group', () => {
     await test.publish('access', { f: '1' }, { serial: 1 });
     await test.pull();
     await test.publish('access', { f: '2' }, { serial: 2 });
-    rolled.told.length = 0;
+    rolled.notified.length = 0;
     assert.equal((await test.pull()).exitCode, 5);
-    assert.deepEqual(rolled.told, ['a 2', 'a 1']);
+    assert.deepEqual(rolled.notified, ['a 2', 'a 1']);
   });
 
   it('takes the next one as canary where the first cannot be reached', async () => {
     const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, refuses('no')), c: confirms });
     using test = await secondRelease(driver, { rolling: 5 });
     assert.equal((await test.pull()).exitCode, 5);
-    assert.deepEqual(driver.told, ['a 2', 'b 2', 'a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2', 'a 1', 'b 1']);
   });
 
   it('asks a probe that names the worker, before the next one is told', async () => {
@@ -115,7 +115,7 @@ describe('a rolling group', () => {
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);
     assert.match(result.problems[0]?.message ?? '', /^app\/b: /);
-    assert.deepEqual(driver.told, ['a 2', 'b 2', 'a 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2', 'a 1', 'b 1']);
     assert.deepEqual(fs.readFileSync(dir.join('asked'), 'utf8').trim().split('\n'), [
       'a 2',
       'b 2',
@@ -128,7 +128,7 @@ describe('a rolling group', () => {
     const driver = scriptedDriver({ ...five, e: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 5 });
     assert.equal((await test.pull()).exitCode, 5);
-    assert.deepEqual(driver.told.slice(5), ['a 1', 'b 1', 'c 1', 'd 1', 'e 1']);
+    assert.deepEqual(driver.notified.slice(5), ['a 1', 'b 1', 'c 1', 'd 1', 'e 1']);
   });
 });
 
@@ -140,11 +140,11 @@ describe('a reset', () => {
     const driver = scriptedDriver({ a: late });
     using test = await secondRelease(driver, { reset: { ...reset, retry: 2 } });
     assert.equal((await test.pull()).outcome, 'activated');
-    assert.deepEqual(driver.told, ['a 2', 'a 2', 'a 2']);
+    assert.deepEqual(driver.notified, ['a 2', 'a 2', 'a 2']);
     const no = scriptedDriver({ a: only(1, refuses('no')) });
     using other = await secondRelease(no, { reset: { ...reset, retry: 2 } });
     assert.equal((await other.pull()).exitCode, 5);
-    assert.deepEqual(no.told, ['a 2', 'a 1']);
+    assert.deepEqual(no.notified, ['a 2', 'a 1']);
   });
 
   it('leaves a worker due that never answers', async () => {
@@ -152,23 +152,23 @@ describe('a reset', () => {
     using test = await secondRelease(driver, { reset: { ...reset, retry: 1 } });
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [4, 'WORKER_UNREACHABLE']);
-    assert.deepEqual(driver.told, ['a 2', 'a 2']);
+    assert.deepEqual(driver.notified, ['a 2', 'a 2']);
   });
 
   it('ends with the time of its group: who was not told is due', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
     const limits: number[] = [];
     using test = await secondRelease(driver, { rolling: 1, reset: { ...reset, deadlineMs: 1500 } });
-    const tell = driver.reset;
+    const notify = driver.reset;
     driver.reset = async (worker, options) => {
       limits.push(options.timeoutMs);
       await test.clock.sleep(900);
-      return tell(worker, options);
+      return notify(worker, options);
     };
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.facts['worker']], [4, 'c']);
     assert.deepEqual(limits, [1000, 600]);
-    assert.deepEqual(driver.told, ['a 2', 'b 2']);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2']);
   });
 });
 

@@ -42,13 +42,13 @@ function hostWith(dir: TempDir, exitCode = 0) {
     ],
     groups: { app: { driver, config: { load: { run: load.run, timeoutMs } } } },
   });
-  return { test, check, load, told: driver.told };
+  return { test, check, load, notified: driver.notified };
 }
 
 describe('a slow verdict', () => {
   it('is waited for: no swap before the check has ended, no worker told before the loader has', async () => {
     using dir = tempDir();
-    const { test, check, load, told } = hostWith(dir);
+    const { test, check, load, notified } = hostWith(dir);
     using _ = test;
     await test.publish('access', { a: '1' }, { serial: 1 });
     const pull = test.pull();
@@ -58,15 +58,15 @@ describe('a slow verdict', () => {
     check.open();
     await load.reached();
     assert.equal(link(test), 'generations/1');
-    assert.deepEqual(told, []);
+    assert.deepEqual(notified, []);
     load.open();
     assert.equal((await pull).exitCode, 0);
-    assert.deepEqual(told, ['a 1']);
+    assert.deepEqual(notified, ['a 1']);
   });
 
   it('of a loader is the last one: nobody was told of what it refused', async () => {
     using dir = tempDir();
-    const { test, check, load, told } = hostWith(dir, 1);
+    const { test, check, load, notified } = hostWith(dir, 1);
     using _ = test;
     await test.publish('access', { a: '1' }, { serial: 1 });
     check.open();
@@ -74,6 +74,6 @@ describe('a slow verdict', () => {
     await load.reached();
     load.open();
     assert.equal((await pull).exitCode, 5);
-    assert.deepEqual([link(test), told], [undefined, []]);
+    assert.deepEqual([link(test), notified], [undefined, []]);
   });
 });

@@ -114,8 +114,8 @@ describe('a held generation', () => {
     for (let version = 2; version <= 4; version += 1) await publishAndPull(site, agent, version);
     await site.clock.advance(301_000);
     await until(() => fs.readFileSync(paths.status, 'utf8').includes('"held"'));
-    const [told] = heldOf(JSON.parse(fs.readFileSync(paths.status, 'utf8')) as Record<string, unknown>);
-    assert.deepEqual(Object.keys(told ?? {}).sort(), ['generation', 'sinceMs', 'what']);
+    const [notified] = heldOf(JSON.parse(fs.readFileSync(paths.status, 'utf8')) as Record<string, unknown>);
+    assert.deepEqual(Object.keys(notified ?? {}).sort(), ['generation', 'sinceMs', 'what']);
     agent.stop();
     await agent.ended;
     const offline = heldOf(jsonOf(await runWrit(['status', '--json', '--config', configPath])));

@@ -112,7 +112,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
-    name: 'Killed in reset: two of three workers have been told, all at once',
+    name: 'Killed in reset: two of three workers have been notified, all at once',
     trouble: { at: 'tell b 2', what: 'killed', workers: 'set' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, killed',
@@ -120,7 +120,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
-    name: 'Killed in reset: one of three workers has been told, one by one',
+    name: 'Killed in reset: one of three workers has been notified, one by one',
     trouble: { at: 'tell b 2', what: 'killed', workers: 'rolling' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, killed',
@@ -184,7 +184,7 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
-    name: 'Killed in restore: the second of three workers has refused, the first is told again',
+    name: 'Killed in restore: the second of three workers has refused, the first is notified again',
     trouble: { at: 'tell a 1', what: 'killed', refuses: 'yes', workers: 'rolling' },
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell a 2, tell b 2, link 1, load 1, tell a 1, killed',

@@ -4,25 +4,25 @@ import { describe, it } from 'node:test';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
 import { current, files, scene } from '../../kit/host/restart-scene.js';
-import { type LivingDriver, livingDriver, told } from '../../kit/workers/living-workers.js';
+import { type LivingDriver, livingDriver, notified } from '../../kit/workers/living-workers.js';
 import { confirms } from '../../kit/workers/scripted-driver.js';
 
 describe('when', () => {
   it('says how: rules are reset, configuration is restarted, one at a time', async () => {
     const { test, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
-    assert.deepEqual((await next(2, 1)).told, ['a 2', 'b 2']);
-    assert.deepEqual((await next(2, 2)).told, ['restart a 3', 'restart b 3']);
-    assert.deepEqual((await next(3, 3)).told, ['restart a 4', 'restart b 4']);
+    assert.deepEqual((await next(2, 1)).notified, ['a 2', 'b 2']);
+    assert.deepEqual((await next(2, 2)).notified, ['restart a 3', 'restart b 3']);
+    assert.deepEqual((await next(3, 3)).notified, ['restart a 4', 'restart b 4']);
   });
 
   it('passes over a group of which nothing has changed', async () => {
     const { test, driver } = await scene(livingDriver({ a: confirms }));
     using _ = test;
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await test.publish('access', { ...files(1, 1), README: 'new' }, { serial: 2 });
     const result = await test.pull();
-    assert.deepEqual([result.outcome, driver.told], ['activated', []]);
+    assert.deepEqual([result.outcome, driver.notified], ['activated', []]);
   });
 
   it('resets for any other change where only `restart` is said', async () => {
@@ -31,20 +31,20 @@ describe('when', () => {
       restartWhen: ['worker.conf'],
     });
     using _ = test;
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await test.publish('access', { ...files(1, 1), README: 'new' }, { serial: 2 });
     await test.pull();
-    assert.deepEqual(driver.told, ['a 2']);
+    assert.deepEqual(driver.notified, ['a 2']);
   });
 
   it('counts from what a worker used last: one that missed a configuration is restarted later', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
     driver.dead.add('b');
-    assert.deepEqual((await next(1, 2)).told, ['restart a 2']);
+    assert.deepEqual((await next(1, 2)).notified, ['restart a 2']);
     driver.dead.delete('b');
-    assert.deepEqual((await next(2, 2)).told, ['a 3', 'restart b 3']);
-    assert.deepEqual((await next(3, 2)).told, ['a 4', 'b 4']);
+    assert.deepEqual((await next(2, 2)).notified, ['a 3', 'restart b 3']);
+    assert.deepEqual((await next(3, 2)).notified, ['a 4', 'b 4']);
   });
 
   it('holds for a tell apart from the cycle too', async () => {
@@ -53,16 +53,16 @@ describe('when', () => {
     driver.dead.add('b');
     assert.deepEqual((await next(1, 2)).code, 'WORKER_UNREACHABLE');
     driver.dead.delete('b');
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await settleNow(test.host);
-    assert.deepEqual(driver.told, ['restart b 2']);
+    assert.deepEqual(driver.notified, ['restart b 2']);
   });
 
   it('restarts nobody who does not run: it is due, and reads the policy when it starts', async () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms }));
     using _ = test;
     driver.dead.add('a');
-    const { exitCode, told: tells } = await next(1, 2);
+    const { exitCode, notified: tells } = await next(1, 2);
     assert.deepEqual([exitCode, tells], [4, []]);
   });
 });
@@ -75,7 +75,7 @@ describe('a restart that is owed', () => {
       {
         restarts: (worker, generation) => {
           if (unanswered.has(`${worker} ${generation}`)) return { kind: 'unreachable', text: 'no answer' };
-          return worker === 'b' && generation === 3 ? { kind: 'refused', text: 'no' } : told();
+          return worker === 'b' && generation === 3 ? { kind: 'refused', text: 'no' } : notified();
         },
       },
     );
@@ -86,15 +86,15 @@ describe('a restart that is owed', () => {
     const unanswered = new Set(['a 2']);
     const { test, driver, next } = await scene(blind(unanswered));
     using _ = test;
-    assert.deepEqual((await next(2, 1)).told, ['a 2', 'b 2']);
-    const { exitCode, told: tells } = await next(2, 2);
+    assert.deepEqual((await next(2, 1)).notified, ['a 2', 'b 2']);
+    const { exitCode, notified: tells } = await next(2, 2);
     assert.deepEqual([exitCode, tells], [5, ['restart a 3', 'restart b 3', 'restart a 2']]);
     unanswered.clear();
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await settleNow(test.host);
-    assert.deepEqual(driver.told, ['restart a 2', 'restart b 2']);
+    assert.deepEqual(driver.notified, ['restart a 2', 'restart b 2']);
     assert.equal((await next(3, 1)).exitCode, 0);
-    assert.deepEqual(driver.told, ['a 4', 'b 4'], 'once it is answered nothing is owed');
+    assert.deepEqual(driver.notified, ['a 4', 'b 4'], 'once it is answered nothing is owed');
   });
 
   it('for a generation that nobody proved is not forgotten with the next one', async () => {
@@ -102,15 +102,15 @@ describe('a restart that is owed', () => {
     const { test, driver, next } = await scene(blind(unanswered));
     using _ = test;
     driver.workers.delete('b');
-    assert.deepEqual((await next(2, 1)).told, ['a 2']);
-    assert.deepEqual((await next(2, 2)).told, ['restart a 3']);
+    assert.deepEqual((await next(2, 1)).notified, ['a 2']);
+    assert.deepEqual((await next(2, 2)).notified, ['restart a 3']);
     unanswered.add('a 4');
-    const { exitCode, told: tells } = await next(3, 1);
+    const { exitCode, notified: tells } = await next(3, 1);
     assert.deepEqual([exitCode, tells], [4, ['restart a 4']]);
     unanswered.clear();
-    driver.told.length = 0;
+    driver.notified.length = 0;
     await settleNow(test.reopen());
-    assert.deepEqual(driver.told, ['restart a 4']);
+    assert.deepEqual(driver.notified, ['restart a 4']);
   });
 });
 
@@ -124,7 +124,7 @@ describe('a restart', () => {
       { a: confirms, b: confirms },
       {
         restarts: (worker, generation) => {
-          if (worker !== name || generation !== 2) return told();
+          if (worker !== name || generation !== 2) return notified();
           if (dies === 'dies') driver.dead.add(worker);
           return answer(generation);
         },
@@ -137,7 +137,7 @@ describe('a restart', () => {
   it('that does not come up is a no: the next one keeps serving, and who was restarted is restarted again', async () => {
     const { test, next } = await scene(comesUp(away, 'dies'));
     using _ = test;
-    const { exitCode, code, told: tells } = await next(1, 2);
+    const { exitCode, code, notified: tells } = await next(1, 2);
     assert.deepEqual([exitCode, code], [5, 'WORKER_DIED']);
     assert.deepEqual(tells, ['restart a 2', 'restart a 1']);
     assert.equal(current(test), 'generations/1');
@@ -156,7 +156,7 @@ describe('a restart', () => {
     const result = await test.pull();
     assert.deepEqual(
       [result.outcome, result.confirmed, result.workers[0]?.state],
-      ['activated', false, 'told'],
+      ['activated', false, 'notified'],
     );
   });
 });

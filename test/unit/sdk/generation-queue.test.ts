@@ -10,7 +10,7 @@ interface Harness {
   readonly verdicts: string[];
   /** Ends the handler that runs. */
   finish(error?: unknown): Promise<void>;
-  offer(generation: number, teller?: object): void;
+  offer(generation: number, sender?: object): void;
 }
 
 function harness(): Harness {
@@ -33,10 +33,10 @@ function harness(): Harness {
       finishers.shift()?.(error);
       await setImmediate();
     },
-    offer: (generation, teller = connection) => {
+    offer: (generation, sender = connection) => {
       id += 1;
       queue.offer({
-        teller,
+        sender,
         message: { type: 'generation', id, generation, path: `/g/${generation}` },
         reply: (verdict) =>
           verdicts.push(`${generation} ${verdict.type === 'ack' ? 'ack' : `nack ${verdict.reason}`}`),

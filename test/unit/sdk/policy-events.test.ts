@@ -31,9 +31,9 @@ describe('the events of a connection', () => {
     assert.equal(connected?.type, 'connected');
     assert.match(connected.agentVersion, /^\d+\.\d+\.\d+/);
     assert.deepEqual(rest, [
-      { type: 'told', generation: 1, path: '/g/1' },
+      { type: 'notified', generation: 1, path: '/g/1' },
       { type: 'accepted', generation: 1 },
-      { type: 'told', generation: 2, path: '/g/2' },
+      { type: 'notified', generation: 2, path: '/g/2' },
       { type: 'refused', generation: 2, reason: 'two is bad' },
     ]);
     await driver.close?.();
@@ -63,7 +63,7 @@ describe('the events of a connection', () => {
     assert.equal(answer.kind, 'confirmed');
     const child = await ended;
     assert.ok(child.kind === 'exited');
-    assert.deepEqual(child.stdout.trim().split('\n'), ['connected', 'told', 'accepted']);
+    assert.deepEqual(child.stdout.trim().split('\n'), ['connected', 'notified', 'accepted']);
     await driver.close?.();
   });
 });

@@ -25,7 +25,7 @@ async function openDriver(dir: TempDir): Promise<Driver> {
   return driver;
 }
 
-async function tell(driver: Driver, generation: number, worker = 'w'): Promise<Answer> {
+async function notify(driver: Driver, generation: number, worker = 'w'): Promise<Answer> {
   await until(async () => (await driver.members()).includes(worker));
   return driver.reset(worker, { target: { generation, path: `/g/${generation}` }, timeoutMs });
 }
@@ -45,11 +45,11 @@ describe('a worker with the library', () => {
     });
     const inUse = (): number | undefined => policy.current?.generation;
     assert.equal(inUse(), undefined);
-    assert.equal((await tell(driver, 1)).kind, 'confirmed');
+    assert.equal((await notify(driver, 1)).kind, 'confirmed');
     assert.equal(inUse(), 1);
-    assert.deepEqual(await tell(driver, 2), { kind: 'refused', text: 'two is bad' });
+    assert.deepEqual(await notify(driver, 2), { kind: 'refused', text: 'two is bad' });
     assert.equal(inUse(), 1, 'a refused generation is not in use');
-    assert.equal((await tell(driver, 1)).kind, 'confirmed');
+    assert.equal((await notify(driver, 1)).kind, 'confirmed');
     assert.deepEqual(
       seen.map(({ generation, path }) => [generation, path]),
       [
@@ -82,7 +82,7 @@ describe('a worker with the library', () => {
         throw new Error('x'.repeat(100_000));
       },
     });
-    const answer = await tell(driver, 1);
+    const answer = await notify(driver, 1);
     assert.equal(answer.kind, 'refused');
     assert.ok(answer.text.length <= 1024);
     await policy.close();
@@ -97,7 +97,7 @@ describe('a worker with the library', () => {
       name: 'w',
       onGeneration: ignore,
     });
-    await tell(driver, 3);
+    await notify(driver, 3);
     assert.equal(policy.current?.bundle('access'), '/g/3/access');
     for (const name of ['..', '../4/access', '', '/etc']) {
       throwsCode('USAGE', () => policy.current?.bundle(name));
@@ -129,7 +129,7 @@ describe('a worker with the library', () => {
     await until(() => driver !== undefined);
     assert.deepEqual(pauses, [75, 150, 300, 300]);
     assert.ok(reasons.every((reason) => codeOf(reason) === 'AGENT_UNREACHABLE'));
-    assert.equal((await tell(driver as Driver, 1)).kind, 'confirmed');
+    assert.equal((await notify(driver as Driver, 1)).kind, 'confirmed');
     await driver?.close?.();
     await until(() => pauses.length > 4);
     assert.equal(pauses[4], 75);
@@ -147,7 +147,7 @@ describe('a worker with the library', () => {
     });
     for (const round of [1, 2]) {
       const driver = await openDriver(dir);
-      assert.equal((await tell(driver, 1)).kind, 'confirmed');
+      assert.equal((await notify(driver, 1)).kind, 'confirmed');
       assert.deepEqual(handled.length, round);
       await driver.close?.();
     }
@@ -169,10 +169,10 @@ describe('a worker with the library', () => {
           finish = resolve;
         }),
     });
-    const told = tell(driver, 1);
+    const notified = notify(driver, 1);
     await until(() => finish !== ignore);
     stop.abort();
-    assert.equal((await told).kind, 'unreachable');
+    assert.equal((await notified).kind, 'unreachable');
     const closing = policy.close().then(() => {
       isDone = true;
     });

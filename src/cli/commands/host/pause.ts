@@ -44,7 +44,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       details: { pause },
       lines: [
         `PAUSED    ${end}`,
-        '  What is active stays, and its workers are told of it; new releases wait.',
+        '  What is active stays, and its workers are notified of it; new releases wait.',
       ],
       undo: 'writ resume',
     };

@@ -26,7 +26,7 @@ export const command: CommandDefinition<PullFlags> = {
     '1  failed; the running policy stays, try again',
     '2  usage or configuration',
     '3  rejected; the old policy stays',
-    '4  degraded: active, but a worker was not told',
+    '4  degraded: active, but a worker was not notified',
     '5  rolled back',
     '6  blocked, or another process is busy',
     '8  deferred: paused, held, or not now',

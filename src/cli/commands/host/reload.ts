@@ -11,7 +11,7 @@ export const command: CommandDefinition<ConfigFlags> = {
     '1  failed, or no agent runs',
     '2  a mistake in the configuration, or a key that needs a restart: the old one stays in use',
     '3  in use; the newest policy is rejected',
-    '4  in use; degraded: a worker was not told',
+    '4  in use; degraded: a worker was not notified',
     '5  in use; rolled back',
     '6  in use; blocked',
     '8  in use; deferred',

@@ -20,7 +20,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  the older generation is active',
     '1  failed; the running policy stays',
     '2  usage: there is no such generation',
-    '4  degraded: active, but a worker was not told',
+    '4  degraded: active, but a worker was not notified',
     '5  a worker refused the older generation; the running one is back',
     '6  blocked, or another process is busy',
     '130  interrupted; the agent goes on',

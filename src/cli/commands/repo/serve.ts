@@ -6,7 +6,7 @@ import { toWritError, WritError } from '../../../core/errors.js';
 import { createLog, type Logger } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import type { OnlineSigner } from '../../../server/resign/resigner.js';
-import { type ServerManager, tellManagerOfServer } from '../../../server/sd-ready.js';
+import { notifyManagerOfServer, type ServerManager } from '../../../server/sd-ready.js';
 import { type RunningServer, requireRepository, startServer } from '../../../server/server.js';
 import type { TlsFiles } from '../../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
@@ -53,7 +53,7 @@ export const command: CommandDefinition<ServeFlags> = {
       clock: context.clock,
       processMetrics: 'include',
     });
-    const manager = tellManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
+    const manager = notifyManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
     context.announce(listening(server.url));
     manager.listening(server.url);

@@ -34,7 +34,7 @@ const known = new KnownReleases(settings.known);
 const count = { reads: 0, files: 0, late: 0 };
 const serials = new Map<string, number>();
 
-function tell(line: UserLine): void {
+function notify(line: UserLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
@@ -42,14 +42,14 @@ function note(read: PolicyRead): void {
   count.reads += 1;
   count.files += read.files;
   if (read.late) count.late += 1;
-  for (const text of read.violations) tell({ type: 'violation', text: `${settings.kind}: ${text}` });
+  for (const text of read.violations) notify({ type: 'violation', text: `${settings.kind}: ${text}` });
 }
 
 function follow(read: PolicyRead): void {
   for (const { bundle, serial, tainted } of read.bundles) {
     if (tainted || serial === 0) continue;
     const from = serials.get(bundle) ?? 0;
-    if (serial < from) tell({ type: 'lower', bundle, from, to: serial });
+    if (serial < from) notify({ type: 'lower', bundle, from, to: serial });
     serials.set(bundle, serial);
   }
 }
@@ -84,7 +84,7 @@ function beDaemon(): void {
 
 known.refresh();
 setInterval(() => {
-  tell({ type: 'count', ...count });
+  notify({ type: 'count', ...count });
   Object.assign(count, { reads: 0, files: 0, late: 0 });
 }, countEveryMs);
 // Nobody outlives the driver.

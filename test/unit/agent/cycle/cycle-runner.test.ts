@@ -102,20 +102,20 @@ describe('a cycle runner', () => {
   });
 
   it('says when a job begins, comes to its next step, and ends, also when it fails', async () => {
-    const told: unknown[] = [];
+    const notified: unknown[] = [];
     const runner = createCycleRunner(
       async ({ onEvent }) => {
         onEvent({ type: 'cycle.started', cycle: 'c-1', trigger: 'poll', atMs: 0 });
         onEvent({ type: 'step.started', cycle: 'c-1', step: 'refresh' });
         return { cycle: 'c-1' } as CycleResult;
       },
-      (work) => told.push(work.kind === 'step' ? work.step : work.kind),
+      (work) => notified.push(work.kind === 'step' ? work.step : work.kind),
     );
     await runner.pull({ trigger: 'poll' });
     await assert.rejects(runner.exclusive(() => Promise.reject(new Error('no'))));
     // A repair fetches too: it goes on as long as it is heard of.
     await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
     const last = ['began', 'fetch', 'ended'];
-    assert.deepEqual(told, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
+    assert.deepEqual(notified, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
   });
 });

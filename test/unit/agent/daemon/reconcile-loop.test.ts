@@ -28,7 +28,7 @@ async function world(
   const test = testHost({ groups: { app: { driver } } });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
-  driver.told.length = 0;
+  driver.notified.length = 0;
   driver.reads = 0;
   const { signal } = new AbortController();
   const turn = async (afterMs: number): Promise<Turn> => {
@@ -44,7 +44,7 @@ describe('a turn between the polls', () => {
     using _ = test;
     const news: string[] = [];
     for (let at = 0; at < 12; at++) news.push((await turn(5000)).news);
-    assert.deepEqual(driver.told, ['b 1', 'b 1', 'b 1'], 'after 5, 15 and 35 seconds');
+    assert.deepEqual(driver.notified, ['b 1', 'b 1', 'b 1'], 'after 5, 15 and 35 seconds');
     assert.equal(news.filter((one) => one === 'yes').length, 3);
     assert.equal((await turn(0)).news, 'no');
   });
@@ -56,7 +56,7 @@ describe('a turn between the polls', () => {
     const before = inodeState(test.host.paths.state);
     for (let at = 0; at < 3; at++) assert.deepEqual(await turn(5000), { news: 'no', loader: undefined });
     assert.deepEqual(inodeState(test.host.paths.state), before);
-    assert.deepEqual([driver.told, driver.reads], [[], 4]);
+    assert.deepEqual([driver.notified, driver.reads], [[], 4]);
   });
 
   it('sees who appears, and tells it in the same turn', async () => {
@@ -64,7 +64,7 @@ describe('a turn between the polls', () => {
     using _ = test;
     driver.workers.set('late', confirms);
     assert.equal((await turn(5000)).news, 'yes');
-    assert.deepEqual(driver.told, ['late 1']);
+    assert.deepEqual(driver.notified, ['late 1']);
   });
 
   it('writes into the history who was told in the end, and under which id; not every try', async () => {
@@ -77,9 +77,9 @@ describe('a turn between the polls', () => {
     driver.workers.set('a', confirms);
     await turn(10_000);
     const [entry] = entries();
-    assert.deepEqual([entry?.result.trigger, entry?.result.workers[0]?.state], ['due', 'confirmed']);
-    assert.equal(entry?.result.workers[0]?.tell, `${entry?.result.cycle}.1`);
-    assert.equal(test.host.ledger.read().workers['app/a']?.tell, `${entry?.result.cycle}.1`);
+    assert.deepEqual([entry?.result.trigger, entry?.result.workers[0]?.state], ['pending', 'confirmed']);
+    assert.equal(entry?.result.workers[0]?.notificationId, `${entry?.result.cycle}.1`);
+    assert.equal(test.host.ledger.read().workers['app/a']?.notificationId, `${entry?.result.cycle}.1`);
   });
 
   it('hands on a refusal that comes late', async () => {
@@ -125,7 +125,7 @@ describe('a turn between the polls', () => {
     assert.equal(goneAtMs(), test.clock.nowMs());
     isDead = false;
     await turn(5000);
-    assert.deepEqual([driver.told, goneAtMs()], [['a 1'], undefined]);
+    assert.deepEqual([driver.notified, goneAtMs()], [['a 1'], undefined]);
   });
 
   it('lets no set that takes long keep others waiting', async () => {

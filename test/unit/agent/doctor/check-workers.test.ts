@@ -25,7 +25,7 @@ describe('a group of workers', () => {
       'with one not told',
       { members: [alive('1'), { ...alive('2'), state: 'unreachable' }] },
       'warn',
-      /1 of 2 not told/,
+      /1 of 2 not notified/,
     ],
     [
       'with too few, one of them not told',

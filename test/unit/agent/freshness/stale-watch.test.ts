@@ -41,8 +41,8 @@ describe('policy older than maxStale', () => {
     await it.test.clock.advance(61 * minuteMs);
     it.attempt('SIGNATURE_THRESHOLD', 'timestamp');
     await it.check();
-    const told = it.lines().filter((line) => !line.startsWith('WRIT_SCRATCH_DIR='));
-    assert.deepEqual(told, [
+    const notified = it.lines().filter((line) => !line.startsWith('WRIT_SCRATCH_DIR='));
+    assert.deepEqual(notified, [
       'WRIT_MAX_STALE_SECONDS=3600',
       'WRIT_STALE_AGE_SECONDS=3660',
       'WRIT_STALE_CODE=SIGNATURE_THRESHOLD',

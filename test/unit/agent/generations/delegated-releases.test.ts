@@ -18,7 +18,7 @@ import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { dayMs, isoTime } from '../../../kit/repository/simulated-metadata.js';
 
 const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
-const told = (result: CycleResult) =>
+const notified = (result: CycleResult) =>
   result.bundles.map((one) => [one.bundle, one.outcome, one.problem?.code]);
 
 const factsOf = (result: CycleResult) => result.bundles[1]?.problem?.facts ?? {};
@@ -53,7 +53,7 @@ describe('a release that a delegated role lists', () => {
   it('is activated like any other, and its record has everybody who vouched, byte for byte', async () => {
     using test = await teamHost();
     const result = await test.pull();
-    assert.deepEqual(told(result), [
+    assert.deepEqual(notified(result), [
       ['access', 'activated', undefined],
       ['dns-edge', 'activated', undefined],
     ]);
@@ -186,7 +186,7 @@ describe('a delegated role in trouble', () => {
       await test.publish('access', policy(2), { serial: 2 });
       harm(test);
       const result = await test.pull();
-      assert.deepEqual(told(result), [
+      assert.deepEqual(notified(result), [
         ['access', 'activated', undefined],
         ['dns-edge', 'failed', code],
       ]);
@@ -204,7 +204,7 @@ describe('a delegated role in trouble', () => {
     await test.pull();
     test.repository.takeRequests();
     const unchanged = await test.pull();
-    assert.deepEqual(told(unchanged), [
+    assert.deepEqual(notified(unchanged), [
       ['access', 'unchanged', undefined],
       ['dns-edge', 'unchanged', undefined],
     ]);
@@ -212,7 +212,7 @@ describe('a delegated role in trouble', () => {
     test.clock.advance(4 * dayMs);
     for (const host of [test.host, test.reopen()]) {
       const expired = await cycleOn(host);
-      assert.deepEqual(told(expired), [
+      assert.deepEqual(notified(expired), [
         ['access', 'unchanged', undefined],
         ['dns-edge', 'failed', 'METADATA_EXPIRED'],
       ]);

@@ -200,11 +200,11 @@ describe('a probe that gives no verdict', () => {
     await test.publish('access', { f: '1' }, { serial: 1 });
     assert.equal((await test.pull()).outcome, 'activated');
     await test.publish('access', { f: '2' }, { serial: 2 });
-    driver.told.length = 0;
+    driver.notified.length = 0;
     const counts: number[] = [];
     for (let poll = 0; poll < 8; poll++) {
       assert.deepEqual(codes(await test.pull()), ['PROBE_BROKEN']);
-      counts.push(driver.told.length);
+      counts.push(driver.notified.length);
       await test.clock.advance(minuteMs);
     }
     // At minute 0, 1, 3 and 7, each time there and back.

@@ -18,7 +18,7 @@ async function world(config: Partial<WorkerGroupConfig> = {}): Promise<World> {
   const test = testHost({ groups: { app: { driver, config } } });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
-  driver.told.length = 0;
+  driver.notified.length = 0;
   return { test, driver };
 }
 
@@ -30,14 +30,14 @@ describe('a worker that answered and was killed since', () => {
     using _ = test;
     driver.dead.add('b');
     const { outcome, confirmed } = await test.pull();
-    assert.deepEqual([outcome, confirmed, driver.told], ['unchanged', true, []]);
+    assert.deepEqual([outcome, confirmed, driver.notified], ['unchanged', true, []]);
     assert.equal(entryOf(test, 'app/b')?.goneAtMs, test.clock.nowMs());
     assert.equal(entryOf(test, 'app/a')?.goneAtMs, undefined);
     await apart(test);
     assert.notEqual(entryOf(test, 'app/b')?.goneAtMs, undefined, 'it is still dead');
     driver.dead.delete('b');
     await apart(test);
-    assert.deepEqual(driver.told, ['b 1']);
+    assert.deepEqual(driver.notified, ['b 1']);
     const { state, goneAtMs } = entryOf(test, 'app/b') ?? {};
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
@@ -58,7 +58,7 @@ describe('a worker that answered and was killed since', () => {
     await test.pull();
     await test.clock.advance(700_000);
     for (let turn = 0; turn < 2; turn++) assert.deepEqual(codes(await apart(test)), []);
-    assert.deepEqual([driver.told, entryOf(test, 'app/b')], [[], undefined]);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/b')], [[], undefined]);
   });
 
   it('stays due where it was told and could not be reached', async () => {

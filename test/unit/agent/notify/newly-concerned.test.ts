@@ -40,9 +40,9 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     using _ = test;
     const host = reopen({ uses: ['one', 'two'] });
     await startHost(host, { cycle: 'c-ab', signal: new AbortController().signal });
-    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
+    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['pending', 2]);
     await settle(host);
-    assert.deepEqual([driver.told, entryOf(host)?.confirmed], [['a 1', 'a 2'], 2]);
+    assert.deepEqual([driver.notified, entryOf(host)?.confirmed], [['a 1', 'a 2'], 2]);
   });
 
   it('is not due where what it uses by now is as it was', async () => {
@@ -59,7 +59,7 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     const host = reopen({ uses: ['one'] });
     setLedger(host.ledger, { workers: { 'app/a': { ...entryOf(host)!, wanted: 77 } } });
     noteNewlyAffected(host);
-    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['waiting', 2]);
+    assert.deepEqual([entryOf(host)?.state, entryOf(host)?.wanted], ['pending', 2]);
   });
 
   it('is due too where `when` names by now what changed', async () => {
@@ -67,6 +67,6 @@ describe('a worker whose group uses a bundle that it did not use before', () => 
     using _ = test;
     const host = reopen({ uses: ['two'], when: ['f'] });
     noteNewlyAffected(host);
-    assert.equal(entryOf(host)?.state, 'waiting');
+    assert.equal(entryOf(host)?.state, 'pending');
   });
 });

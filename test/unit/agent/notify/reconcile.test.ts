@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js';
-import { isPending, nextTellAtMs } from '../../../../src/agent/notify/worker-ledger.js';
+import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/worker-ledger.js';
 import { codes, entryOf, settle, world } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -16,7 +16,7 @@ describe('a worker that could not be told', () => {
     assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
     driver.workers.set('b', confirms);
     assert.deepEqual(codes(await settle(test.host)), []);
-    assert.deepEqual(driver.told, ['b 1', 'b 1']);
+    assert.deepEqual(driver.notified, ['b 1', 'b 1']);
     assert.deepEqual(
       [entryOf(test, 'app/a')?.state, entryOf(test, 'app/b')?.state],
       ['confirmed', 'confirmed'],
@@ -28,18 +28,18 @@ describe('a worker that could not be told', () => {
     const { test, driver } = await world({ a: confirms, b: unreachable });
     using _ = test;
     await settle(test.host);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     const turn = (): Promise<ReconcileResult> => settle(test.host, { who: 'whose-turn-it-is' });
-    assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not told yet');
-    assert.deepEqual(driver.told, []);
+    assert.deepEqual(codes(await turn()), ['WORKER_UNREACHABLE'], 'said, though it is not notified yet');
+    assert.deepEqual(driver.notified, []);
     test.clock.setWallTime(test.clock.nowMs() + 10_000);
     await turn();
     // The one that appears just now has its first turn at once.
     driver.workers.set('c', confirms);
     await turn();
-    assert.deepEqual(driver.told, ['b 1', 'c 1']);
+    assert.deepEqual(driver.notified, ['b 1', 'c 1']);
     const entry = entryOf(test, 'app/b')!;
-    assert.deepEqual([entry.tries, nextTellAtMs(entry)], [3, test.clock.nowMs() + 20_000]);
+    assert.deepEqual([entry.tries, nextNotificationAtMs(entry)], [3, test.clock.nowMs() + 20_000]);
   });
 
   it('is due still after a restart of the agent, and told that once', async () => {
@@ -49,7 +49,7 @@ describe('a worker that could not be told', () => {
     const restarted = test.reopen();
     await settle(restarted);
     await settle(restarted);
-    assert.deepEqual(driver.told, ['b 1']);
+    assert.deepEqual(driver.notified, ['b 1']);
   });
 
   it('is due no more when it refuses: that is an answer, and said to who can act on it', async () => {
@@ -70,12 +70,12 @@ describe('a worker that could not be told', () => {
   it('is told under an id of its own each time', async () => {
     const { test, driver } = await world({ a: unreachable });
     using _ = test;
-    const first = entryOf(test, 'app/a')?.tell;
-    const second = (await settle(test.host)).results[0]?.tell;
+    const first = entryOf(test, 'app/a')?.notificationId;
+    const second = (await settle(test.host)).results[0]?.notificationId;
     driver.workers.set('a', confirms);
-    const third = (await settle(test.host)).results[0]?.tell;
+    const third = (await settle(test.host)).results[0]?.notificationId;
     assert.equal(new Set([first, second, third]).size, 3);
-    assert.equal(entryOf(test, 'app/a')?.tell, third);
+    assert.equal(entryOf(test, 'app/a')?.notificationId, third);
   });
 });
 
@@ -85,7 +85,7 @@ describe('a worker that appears', () => {
     using _ = test;
     driver.workers.set('late', confirms);
     await settle(test.host);
-    assert.deepEqual([driver.told, entryOf(test, 'app/late')?.confirmed], [['late 1'], 1]);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/late')?.confirmed], [['late 1'], 1]);
   });
 
   it('as another process has confirmed nothing, and is told', async () => {
@@ -94,11 +94,11 @@ describe('a worker that appears', () => {
     driver.processes.set('a', 'second-a');
     driver.workers.set('a', unreachable);
     await settle(test.host);
-    assert.deepEqual([driver.told, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
     driver.workers.set('a', confirms);
     await settle(test.host);
     await settle(test.host);
-    assert.deepEqual(driver.told, ['a 1', 'a 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 1']);
   });
 
   it('as another process right behind its answer is what the tell has made of it, and not told for ever', async () => {
@@ -115,7 +115,7 @@ describe('a worker that appears', () => {
       await settle(test.host);
       await test.clock.advance(5000);
     }
-    assert.deepEqual(driver.told, ['a 1']);
+    assert.deepEqual(driver.notified, ['a 1']);
   });
 
   it('as another process right behind its answer is told where no tell makes one: that one has answered nothing', async () => {
@@ -126,9 +126,9 @@ describe('a worker that appears', () => {
     await test.pull();
     driver.processes.set('a', 'second-a');
     driver.workers.set('a', unreachable);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
-    assert.deepEqual([driver.told, entryOf(test, 'app/a')?.state], [['a 2'], 'unreachable']);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 2'], 'unreachable']);
   });
 
   it('that was gone is told when it is back, unless it is the very process that confirmed', async () => {
@@ -136,14 +136,14 @@ describe('a worker that appears', () => {
     using _ = test;
     driver.processes.delete('c');
     await settle(test.host);
-    driver.told.length = 0;
+    driver.notified.length = 0;
     for (const name of ['a', 'b', 'c']) driver.workers.delete(name);
     await settle(test.host);
     assert.equal(entryOf(test, 'app/a')?.goneAtMs, test.clock.nowMs());
     for (const name of ['a', 'b', 'c']) driver.workers.set(name, confirms);
     driver.processes.set('b', 'second-b');
     await settle(test.host);
-    assert.deepEqual(driver.told, ['b 1', 'c 1'], 'nobody can say of c that it is the same');
+    assert.deepEqual(driver.notified, ['b 1', 'c 1'], 'nobody can say of c that it is the same');
     assert.equal(entryOf(test, 'app/a')?.goneAtMs, undefined);
   });
 
@@ -179,7 +179,7 @@ describe('a worker that appears', () => {
     using test = testHost({ groups: { app: { driver } } });
     const { results, problems } = await settle(test.host);
     assert.deepEqual([results, problems], [[], []]);
-    assert.deepEqual([driver.told, driver.reads], [[], 0]);
+    assert.deepEqual([driver.notified, driver.reads], [[], 0]);
   });
 });
 
@@ -192,7 +192,7 @@ describe('a restart of the agent', () => {
     const before = directoryState(test.host.paths.state);
     await settle(restarted);
     assert.deepEqual(directoryState(test.host.paths.state), before);
-    assert.deepEqual(driver.told, []);
+    assert.deepEqual(driver.notified, []);
   });
 });
 
@@ -211,7 +211,7 @@ describe('a set that cannot be read', () => {
     driver.unread = undefined;
     assert.deepEqual(codes(await settle(test.host)), []);
     assert.equal(test.host.ledger.read().unreadSets, undefined);
-    assert.deepEqual(driver.told, []);
+    assert.deepEqual(driver.notified, []);
   });
 
   it('leaves an activation degraded, and its workers due', async () => {
@@ -221,10 +221,10 @@ describe('a set that cannot be read', () => {
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.generation, result.confirmed], [4, 2, false]);
-    assert.equal(entryOf(test, 'app/a')?.state, 'waiting');
+    assert.equal(entryOf(test, 'app/a')?.state, 'pending');
     driver.unread = undefined;
     await settle(test.host);
-    assert.deepEqual([driver.told, entryOf(test, 'app/a')?.confirmed], [['a 2'], 2]);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.confirmed], [['a 2'], 2]);
   });
 });
 
@@ -235,10 +235,10 @@ describe('a cycle with nothing new', () => {
     driver.workers.set('late', confirms);
     const result = await test.pull();
     assert.deepEqual(
-      [result.outcome, driver.told, result.workers[0]?.state],
+      [result.outcome, driver.notified, result.workers[0]?.state],
       ['unchanged', ['late 1'], 'confirmed'],
     );
-    assert.match(result.workers[0]?.tell ?? '', new RegExp(`^${result.cycle}\\.1$`));
+    assert.match(result.workers[0]?.notificationId ?? '', new RegExp(`^${result.cycle}\\.1$`));
   });
 
   it('is degraded while a worker is due, or fewer are there than must be', async () => {

@@ -14,9 +14,9 @@ describe('a group with a probe', () => {
     const { host } = test;
     setLedger(host.ledger, { workers: {} });
     const { results } = await settle(test.reopen());
-    assert.deepEqual(driver.told, []);
+    assert.deepEqual(driver.notified, []);
     assert.deepEqual(
-      results.map((one) => [one.worker, one.state, one.tell]),
+      results.map((one) => [one.worker, one.state, one.notificationId]),
       [
         ['a', 'confirmed', undefined],
         ['b', 'confirmed', undefined],
@@ -32,7 +32,7 @@ describe('a group with a probe', () => {
     const [group] = test.reopen().groups;
     const groups = [{ ...group!, config: { ...group!.config, ...probe('exit 1') } }];
     const result = await settle({ ...test.reopen(), groups });
-    assert.deepEqual([driver.told, codes(result)], [['a 1'], ['PROBE_FAILED', 'WORKER_UNREACHABLE']]);
+    assert.deepEqual([driver.notified, codes(result)], [['a 1'], ['PROBE_FAILED', 'WORKER_UNREACHABLE']]);
   });
 
   it('is told all the same what a move did not come to tell it: the way back may be half done', async () => {
@@ -46,7 +46,7 @@ describe('a group with a probe', () => {
       wantGeneration(host.ledger.read(), host.groups, { generation: 1, nowMs: 2, verbOf: () => 'reset' }),
     );
     await settle(host);
-    assert.deepEqual(driver.told, ['a 1']);
+    assert.deepEqual(driver.notified, ['a 1']);
   });
 
   it('is asked first for who gave no answer in time: it may have obeyed', async () => {
@@ -54,7 +54,7 @@ describe('a group with a probe', () => {
     using _ = test;
     const restarted = test.reopen();
     await settle(restarted);
-    assert.deepEqual([driver.told, restarted.ledger.read().workers['app/a']?.state], [[], 'confirmed']);
+    assert.deepEqual([driver.notified, restarted.ledger.read().workers['app/a']?.state], [[], 'confirmed']);
   });
 
   it('is not believed for one worker while another one could have answered', async () => {
@@ -63,13 +63,13 @@ describe('a group with a probe', () => {
     driver.processes.set('b', 'second-b');
     driver.workers.set('b', unreachable);
     await settle(test.host);
-    assert.deepEqual([driver.told, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/b')?.state], [['b 1'], 'unreachable']);
   });
 
   it('that refuses what a due worker was told is a refusal, and the worker stays due', async () => {
     const { test, driver } = await world({ a: unreachable, b: confirms }, probe('true'));
     using _ = test;
-    driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
+    driver.workers.set('a', () => ({ kind: 'notified', text: 'signalled' }));
     const groups = test.host.groups.map((one) => ({ ...one, config: { ...one.config, ...probe('exit 3') } }));
     const refusals: string[] = [];
     await settle({ ...test.host, groups }, { onRefused: async (error) => void refusals.push(error.code) });

@@ -11,7 +11,7 @@ function decide(
   workers: Readonly<Record<string, Partial<WorkerLedger>>>,
   { probe, previous, ...options }: Partial<ActionOptions> & { probe?: 'yes'; previous?: number } = {},
 ): string[] {
-  const entry: WorkerLedger = { wanted: 2, state: 'waiting', text: '', atMs: 1 };
+  const entry: WorkerLedger = { wanted: 2, state: 'pending', text: '', atMs: 1 };
   const group: WorkerGroup = {
     config: {
       name: 'app',
@@ -33,7 +33,7 @@ function decide(
   return [...actions].map(([key, { kind, reason }]) => `${key}: ${kind}, for ${reason}`);
 }
 
-const later: Partial<WorkerLedger> = { state: 'unreachable', tries: 1, toldAtMs: nowMs - 1 };
+const later: Partial<WorkerLedger> = { state: 'unreachable', tries: 1, notifiedAtMs: nowMs - 1 };
 const appeared: Partial<WorkerLedger> = { appeared: true };
 
 describe('the next action about a worker', () => {
@@ -57,7 +57,7 @@ describe('the next action about a worker', () => {
     assert.deepEqual(
       decide({
         a: { state: 'confirmed' },
-        b: { state: 'told' },
+        b: { state: 'notified' },
         c: { state: 'refused' },
         d: { goneAtMs: 5 },
       }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   isPending,
-  nextTellAtMs,
+  nextNotificationAtMs,
   noteLateAnswer,
   noteWorkers,
   notifiableWorkers,
@@ -39,7 +39,7 @@ describe('the ledger of workers', () => {
     });
     assert.deepEqual(
       [workers['app/a']?.wanted, workers['app/a']?.confirmed, workers['app/a']?.state],
-      [2, 1, 'waiting'],
+      [2, 1, 'pending'],
     );
     assert.equal(workers['other/a']?.wanted, 1);
   });
@@ -55,7 +55,7 @@ describe('the ledger of workers', () => {
     want(3, 'reset');
     noteWorkers(test.host, [result(3, 'unreachable')]);
     assert.equal(owed(), 'restart');
-    noteWorkers(test.host, [result(3, 'told')]);
+    noteWorkers(test.host, [result(3, 'notified')]);
     assert.equal(owed(), undefined);
     want(4, 'reset');
     assert.equal(owed(), undefined);
@@ -121,17 +121,20 @@ describe('the ledger of workers', () => {
     );
     using test = testHost();
     const entry = () => test.host.ledger.read().workers['app/a']!;
-    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
-    assert.deepEqual([entry().tries, nextTellAtMs(entry()), entry().tell], [1, 5007, 'c-1.1']);
-    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.2' }]);
-    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [2, 10_007]);
-    noteWorkers(test.host, [{ ...result(1, 'confirmed'), tell: 'c-1.3' }]);
-    assert.deepEqual([entry().tries, nextTellAtMs(entry())], [undefined, undefined]);
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), notificationId: 'c-1.1' }]);
+    assert.deepEqual(
+      [entry().tries, nextNotificationAtMs(entry()), entry().notificationId],
+      [1, 5007, 'c-1.1'],
+    );
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), notificationId: 'c-1.2' }]);
+    assert.deepEqual([entry().tries, nextNotificationAtMs(entry())], [2, 10_007]);
+    noteWorkers(test.host, [{ ...result(1, 'confirmed'), notificationId: 'c-1.3' }]);
+    assert.deepEqual([entry().tries, nextNotificationAtMs(entry())], [undefined, undefined]);
   });
 
   it('counts one tell once, by whomever it is noted', () => {
     using test = testHost();
-    const missed = { ...result(1, 'unreachable'), tell: 'c-1.1' };
+    const missed = { ...result(1, 'unreachable'), notificationId: 'c-1.1' };
     noteWorkers(test.host, [missed]);
     noteWorkers(test.host, [missed]);
     assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
@@ -139,8 +142,8 @@ describe('the ledger of workers', () => {
 
   it('begins to count anew with each generation', () => {
     using test = testHost();
-    noteWorkers(test.host, [{ ...result(1, 'unreachable'), tell: 'c-1.1' }]);
-    noteWorkers(test.host, [{ ...result(2, 'unreachable'), tell: 'c-2.1' }]);
+    noteWorkers(test.host, [{ ...result(1, 'unreachable'), notificationId: 'c-1.1' }]);
+    noteWorkers(test.host, [{ ...result(2, 'unreachable'), notificationId: 'c-2.1' }]);
     assert.equal(test.host.ledger.read().workers['app/a']?.tries, 1);
   });
 
@@ -155,7 +158,7 @@ describe('the ledger of workers', () => {
     using test = testHost();
     noteWorkers(test.host, [
       result(1, 'confirmed'),
-      { ...result(1, 'told'), group: 'silent' },
+      { ...result(1, 'notified'), group: 'silent' },
       { ...result(1, 'refused'), group: 'stubborn' },
       { ...result(1, 'unreachable'), group: 'away' },
     ]);

@@ -80,7 +80,7 @@ describe('the metrics of the agent', () => {
       statusReport({
         confirmed: false,
         workers: [workerStatus('a', 'confirmed'), workerStatus('b', 'unreachable')],
-        freshness: { state: 'stale', lastContactMs: startedAtMs, ageMs: 60_000 },
+        freshness: { state: 'stale', lastContactAtMs: startedAtMs, ageMs: 60_000 },
         problems: [problem('WORKER_UNREACHABLE', 'b'), problem('WORKER_UNREACHABLE', 'c')],
       }),
     );

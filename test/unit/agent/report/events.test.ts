@@ -168,13 +168,13 @@ describe('the events of a change', () => {
     const name = { group: 'resolver', worker: 'kresd@1' };
     const before = worker('confirmed', 17, 'ok');
     assert.deepEqual(changes(before, worker('unreachable', 17, 'refused')), [
-      ['worker.told', { ...name, state: 'unreachable', wanted: 18, confirmed: 17, text: 'refused' }],
+      ['worker.notified', { ...name, state: 'unreachable', wanted: 18, confirmed: 17, text: 'refused' }],
     ]);
-    assert.deepEqual(changes(before, worker('waiting', 17, '')), [
-      ['worker.waiting', { ...name, wanted: 18, confirmed: 17 }],
+    assert.deepEqual(changes(before, worker('pending', 17, '')), [
+      ['worker.pending', { ...name, wanted: 18, confirmed: 17 }],
     ]);
     assert.deepEqual(changes(before, worker('confirmed', 18, 'ok')), [
-      ['worker.told', { ...name, state: 'confirmed', wanted: 18, confirmed: 18, text: 'ok' }],
+      ['worker.notified', { ...name, state: 'confirmed', wanted: 18, confirmed: 18, text: 'ok' }],
     ]);
     assert.deepEqual(changes(before, { workers: [] }), [['worker.gone', name]]);
     assert.deepEqual(changes(before, worker('confirmed', 17, 'other words')), []);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { tellServiceManager } from '../../../../src/agent/report/service-manager.js';
+import { notifyServiceManager } from '../../../../src/agent/report/service-manager.js';
 import { longestSilenceMs } from '../../../../src/agent/report/step-bound-rules.js';
 import type { AgentConfig } from '../../../../src/core/config/config.js';
 import { defaultTransportLimits } from '../../../../src/core/limits.js';
@@ -22,9 +22,9 @@ function stage(options: { readonly watchdogMs?: number } = {}) {
   const clock = fakeClock();
   const notifier = fakeNotifier(options);
   const stop = new AbortController();
-  const manager = tellServiceManager({ notifier, clock, stop: stop.signal });
+  const manager = notifyServiceManager({ notifier, clock, stop: stop.signal });
   const { onState, onStatus, onWork, onReload } = manager.observer;
-  const firstWords = (): string[] => notifier.told.map(([first = '']) => first);
+  const firstWords = (): string[] => notifier.notified.map(([first = '']) => first);
   return {
     ...{ clock, notifier, stop, manager, firstWords },
     state: (state: 'init' | 'run' | 'shutdown') => onState?.(state),
@@ -44,7 +44,7 @@ describe('READY=1', () => {
     assert.equal(agent.isReady(), false, 'nothing is verified yet');
     agent.state('run');
     assert.deepEqual(
-      agent.notifier.told.filter(([first]) => first === 'READY=1').map((lines) => lines.length),
+      agent.notifier.notified.filter(([first]) => first === 'READY=1').map((lines) => lines.length),
       [2],
     );
   });
@@ -87,7 +87,7 @@ describe('READY=1', () => {
       await agent.clock.advance(0);
     }
     assert.equal(ready(), 5, 'a change says it at once');
-    agent.notifier.answer('told');
+    agent.notifier.answer('sent');
     await agent.clock.advance(5000);
     assert.equal(ready(), 6, 'and there is one wait for all of them');
     await agent.clock.advance(60_000);
@@ -113,19 +113,19 @@ describe('the line of status', () => {
     agent.status(statusReport());
     agent.state('run');
     await agent.clock.advance(0);
-    const before = agent.notifier.told.length;
+    const before = agent.notifier.notified.length;
     for (let generation = 19; generation < 60; generation += 1) agent.status(statusReport({ generation }));
     await agent.clock.advance(0);
     await agent.clock.advance(1999);
-    assert.equal(agent.notifier.told.length, before + 1);
+    assert.equal(agent.notifier.notified.length, before + 1);
     await agent.clock.advance(1);
     await agent.clock.advance(2000);
-    const told = agent.notifier.told.slice(before);
-    assert.equal(told.length, 2);
-    assert.match(told.at(-1)?.[0] ?? '', /^STATUS=generation 59 /);
+    const notified = agent.notifier.notified.slice(before);
+    assert.equal(notified.length, 2);
+    assert.match(notified.at(-1)?.[0] ?? '', /^STATUS=generation 59 /);
     agent.status(statusReport({ generation: 59, nextPollAtMs: 1 }));
     await agent.clock.advance(60_000);
-    assert.equal(agent.notifier.told.length, before + 2, 'nothing new, nothing told');
+    assert.equal(agent.notifier.notified.length, before + 2, 'nothing new, nothing notified');
   });
 });
 
@@ -135,7 +135,7 @@ describe('a reload', () => {
     agent.status(statusReport());
     agent.state('run');
     agent.reload('began');
-    const reloading = agent.notifier.told.at(-1) ?? [];
+    const reloading = agent.notifier.notified.at(-1) ?? [];
     assert.equal(reloading[0], 'RELOADING=1');
     assert.match(reloading[1] ?? '', /^MONOTONIC_USEC=[1-9]\d*$/);
     agent.reload('reloaded');
@@ -171,12 +171,12 @@ describe('STOPPING=1', () => {
     agent.status(statusReport());
     agent.state('run');
     agent.stop.abort();
-    const told = agent.notifier.told.length;
-    assert.deepEqual(agent.notifier.told.at(-1), ['STOPPING=1', 'STATUS=stopping']);
+    const notified = agent.notifier.notified.length;
+    assert.deepEqual(agent.notifier.notified.at(-1), ['STOPPING=1', 'STATUS=stopping']);
     agent.status(statusReport({ generation: 99 }));
     agent.state('shutdown');
     await agent.clock.advance(10_000);
-    assert.equal(agent.notifier.told.length, told);
+    assert.equal(agent.notifier.notified.length, notified);
     await agent.manager.end();
   });
 
@@ -185,34 +185,34 @@ describe('STOPPING=1', () => {
     agent.work('began');
     agent.stop.abort();
     const bound = longestSilenceMs('none', config) * 1000;
-    assert.ok(agent.notifier.told.at(-1)?.includes(`EXTEND_TIMEOUT_USEC=${bound}`));
+    assert.ok(agent.notifier.notified.at(-1)?.includes(`EXTEND_TIMEOUT_USEC=${bound}`));
   });
 
   it('is told to an agent that was stopped before it began', () => {
     const notifier = fakeNotifier();
-    tellServiceManager({ notifier, clock: fakeClock(), stop: AbortSignal.abort() });
-    assert.equal(notifier.told[0]?.[0], 'STOPPING=1');
+    notifyServiceManager({ notifier, clock: fakeClock(), stop: AbortSignal.abort() });
+    assert.equal(notifier.notified[0]?.[0], 'STOPPING=1');
   });
 
   it('gives way to why it did not start', async () => {
     const agent = stage();
     await agent.manager.end({ code: 'CONFIG_INVALID', message: 'bundles is missing' });
-    assert.deepEqual(agent.notifier.told, [['STATUS=CONFIG_INVALID: bundles is missing']]);
+    assert.deepEqual(agent.notifier.notified, [['STATUS=CONFIG_INVALID: bundles is missing']]);
   });
 });
 
 describe('the watchdog', () => {
-  const pings = (told: readonly (readonly string[])[]): number =>
-    told.filter(([first]) => first === 'WATCHDOG=1').length;
+  const pings = (notified: readonly (readonly string[])[]): number =>
+    notified.filter(([first]) => first === 'WATCHDOG=1').length;
 
   it('is pinged while nothing is to do, and while a job keeps its deadlines', async () => {
     const agent = stage({ watchdogMs: 60_000 });
     await agent.clock.advance(0);
     await agent.clock.advance(600_000);
-    assert.equal(pings(agent.notifier.told), 21);
+    assert.equal(pings(agent.notifier.notified), 21);
     agent.work('began');
     await agent.clock.advance(600_000);
-    assert.equal(pings(agent.notifier.told), 41);
+    assert.equal(pings(agent.notifier.notified), 41);
     await agent.manager.end();
   });
 
@@ -222,12 +222,12 @@ describe('the watchdog', () => {
     agent.work('began');
     agent.step('refresh');
     await agent.clock.advance(longestSilenceMs('refresh', config));
-    const before = pings(agent.notifier.told);
+    const before = pings(agent.notifier.notified);
     await agent.clock.advance(600_000);
-    assert.ok(pings(agent.notifier.told) <= before + 1);
+    assert.ok(pings(agent.notifier.notified) <= before + 1);
     agent.work('ended');
     await agent.clock.advance(30_000);
-    assert.ok(pings(agent.notifier.told) > before, 'it was only late');
+    assert.ok(pings(agent.notifier.notified) > before, 'it was only late');
     await agent.manager.end();
   });
 
@@ -240,7 +240,7 @@ describe('the watchdog', () => {
       agent.step('refresh');
       await agent.clock.advance(bound - 60_000);
     }
-    assert.equal(pings(agent.notifier.told), 1 + Math.floor((3 * (bound - 60_000)) / 30_000));
+    assert.equal(pings(agent.notifier.notified), 1 + Math.floor((3 * (bound - 60_000)) / 30_000));
     await agent.manager.end();
   });
 });

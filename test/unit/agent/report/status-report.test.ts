@@ -120,8 +120,8 @@ describe('the workers of a host', () => {
     const { test, driver, last } = await world();
     using _ = test;
     const [, missed] = statusReport(test.host, { ...facts, last }).workers;
-    assert.deepEqual([missed?.tries, missed?.nextTellAtMs], [1, test.clock.nowMs() + 5000]);
-    assert.equal(missed?.tell, `${last.cycle}.2`);
+    assert.deepEqual([missed?.tries, missed?.nextNotificationAtMs], [1, test.clock.nowMs() + 5000]);
+    assert.equal(missed?.notificationId, `${last.cycle}.2`);
     assert.deepEqual(codesOf(test, last), ['WORKER_UNREACHABLE']);
     driver.workers.set('b', confirms);
     await test.pull();
@@ -134,7 +134,7 @@ describe('the workers of a host', () => {
     driver.workers.delete('b');
     await test.pull();
     const report = statusReport(test.host, { ...facts, last });
-    assert.deepEqual([report.confirmed, report.workers[1]?.state], [false, 'waiting']);
+    assert.deepEqual([report.confirmed, report.workers[1]?.state], [false, 'pending']);
     assert.deepEqual(
       judgeHealth(report).findings.map(({ level, code }) => [level, code]),
       [['warning', 'WORKERS_MISSING']],
@@ -188,7 +188,7 @@ describe('status.json', () => {
     setLedger(ledger, { holds: [{ ...hold, reason: 'SECRET-REASON' }] });
     const report = statusReport(test.host, { ...facts, last });
     for (const secret of ['SECRET-ANSWER', 'SECRET-OUTPUT', 'SECRET-REASON'])
-      assert.ok(JSON.stringify(report).includes(secret), `${secret} is told over the control socket`);
+      assert.ok(JSON.stringify(report).includes(secret), `${secret} is notified over the control socket`);
     writeStatusFile(test.host, report);
     const text = fs.readFileSync(test.host.paths.status, 'utf8');
     assert.ok(!text.includes('SECRET'), text);
@@ -210,13 +210,13 @@ describe('status.json', () => {
       ...report,
       atMs: report.atMs + 1,
       nextPollAtMs: 9,
-      freshness: { state: 'fresh', lastContactMs: 9 },
+      freshness: { state: 'fresh', lastContactAtMs: 9 },
     } as const;
     writeStatusFile(test.host, later);
     assert.equal(inode(), first);
-    writeStatusFile(test.host, { ...later, freshness: { state: 'stale', lastContactMs: 9 } });
+    writeStatusFile(test.host, { ...later, freshness: { state: 'stale', lastContactAtMs: 9 } });
     assert.notEqual(inode(), first);
-    assert.equal(readStatusFile(test.host.paths)?.freshness.lastContactMs, 9);
+    assert.equal(readStatusFile(test.host.paths)?.freshness.lastContactAtMs, 9);
   });
 
   it('that cannot be written or read ends nothing', () => {
@@ -242,7 +242,7 @@ describe('the memory of contacts', () => {
     assert.deepEqual(keeper.read(), { contact: {} });
     keeper.note({ atMs: 5 });
     await clock.advance(1000);
-    assert.deepEqual(keeper.read(), { contact: { lastContactMs: 5, verifiedAtMs: 5 }, elapsedMs: 1000 });
+    assert.deepEqual(keeper.read(), { contact: { lastContactAtMs: 5, verifiedAtMs: 5 }, elapsedMs: 1000 });
     keeper.note(undefined);
     assert.equal(keeper.read().elapsedMs, 1000);
   });
@@ -250,10 +250,10 @@ describe('the memory of contacts', () => {
   it('outlives a restart in status.json', () => {
     const refused = { code: 'METADATA_MIX', sinceMs: 1, atMs: 2, times: 3 } as const;
     const known = sampleReport({
-      freshness: { state: 'refused', lastContactMs: 2, verifiedAtMs: 0, refused },
+      freshness: { state: 'refused', lastContactAtMs: 2, verifiedAtMs: 0, refused },
     });
     assert.deepEqual(keepContact(known, fakeClock()).read(), {
-      contact: { lastContactMs: 2, verifiedAtMs: 0, refused },
+      contact: { lastContactAtMs: 2, verifiedAtMs: 0, refused },
     });
   });
 

@@ -66,10 +66,10 @@ describe('the longest silence of a step', () => {
       const one = longestSilenceMs(step, config()) - slackMs;
       assert.equal(longestSilenceMs(step, config({ repository: second })) - slackMs, 2 * one, step);
     }
-    const told = longestSilenceMs('reset', config({ workers: [group] }));
-    assert.ok(told > hour + 256 * (5000 + 4 * 1000));
+    const notified = longestSilenceMs('reset', config({ workers: [group] }));
+    assert.ok(notified > hour + 256 * (5000 + 4 * 1000));
     const stubborn = { ...group, reset: { driver: 'kresd', options: {}, timeoutMs: 5000, min: 0, retry: 2 } };
-    assert.ok(longestSilenceMs('reset', config({ workers: [stubborn] })) > told);
+    assert.ok(longestSilenceMs('reset', config({ workers: [stubborn] })) > notified);
   });
 
   it('holds what a canary may take, be it a command or a worker of its own', () => {

@@ -42,7 +42,7 @@ async function world(
   for (const { name } of others) await test.publish(name, { 'policy.yaml': '1' }, { serial: 1 });
   await publish();
   assert.equal((await test.pull()).outcome, 'activated', 'a host without policy waits for nothing');
-  driver.told.length = 0;
+  driver.notified.length = 0;
   return { test, driver, publish };
 }
 
@@ -56,10 +56,10 @@ describe('a group that lets its changes settle', () => {
     assert.deepEqual([result.exitCode, codes(result)], [8, ['ACTIVATION_PACED']]);
     const { groups, untilMs: said } = result.problems[0]?.facts ?? {};
     assert.deepEqual([groups, said, result.bundles[0]?.outcome], [['app'], untilMs, 'deferred']);
-    assert.deepEqual([driver.told, test.read('access/policy.yaml')], [[], '1']);
+    assert.deepEqual([driver.notified, test.read('access/policy.yaml')], [[], '1']);
     await test.clock.advance(minuteMs);
     assert.equal((await test.pull()).outcome, 'activated');
-    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '2']);
+    assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '2']);
   });
 
   it('merges what comes meanwhile: the newest release, one move, and the quiet begins anew', async () => {
@@ -73,7 +73,7 @@ describe('a group that lets its changes settle', () => {
     assert.equal((await test.pull()).exitCode, 8, 'forty seconds after the last change');
     await test.clock.advance(20_000);
     assert.equal((await test.pull()).outcome, 'activated');
-    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '3']);
+    assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
   it('is moved in the end though changes never end', async () => {
@@ -205,7 +205,7 @@ describe('a group with a least time between two moves', () => {
     assert.equal((await test.pull()).exitCode, 8);
     await test.clock.advance(30_000);
     assert.equal((await test.pull()).outcome, 'activated');
-    assert.deepEqual([driver.told.length, test.read('access/policy.yaml')], [1, '3']);
+    assert.deepEqual([driver.notified.length, test.read('access/policy.yaml')], [1, '3']);
   });
 
   it('counts the way back as a move, and lets a person go back at once', async () => {

@@ -29,7 +29,7 @@ async function pausedHost(): Promise<{ test: TestHost; driver: ScriptedDriver }>
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
-  driver.told.length = 0;
+  driver.notified.length = 0;
   pause(test.host, { ...order, untilMs: test.clock.nowMs() + hourMs });
   return { test, driver };
 }
@@ -42,7 +42,7 @@ describe('a paused host', () => {
     assert.deepEqual([result.exitCode, codes(result), result.changed], [8, ['ACTIVATION_PAUSED'], false]);
     const { bundle, outcome, toSerial } = result.bundles[0] ?? {};
     assert.deepEqual([bundle, outcome, toSerial], ['access', 'deferred', 2]);
-    assert.deepEqual([driver.told, test.read('access/policy.yaml')], [[], '1']);
+    assert.deepEqual([driver.notified, test.read('access/policy.yaml')], [[], '1']);
     assert.deepEqual(fs.readdirSync(`${test.host.paths.archives}/access`).length, 1, 'nothing was fetched');
   });
 
@@ -80,7 +80,7 @@ describe('a paused host', () => {
     await test.publish('access', { 'policy.yaml': '3' }, { serial: 3 });
     resume(test.host);
     assert.equal((await test.pull()).bundles[0]?.toSerial, 3);
-    assert.deepEqual(driver.told, ['a 2']);
+    assert.deepEqual(driver.notified, ['a 2']);
   });
 
   it('takes a release that a person forces, and stays paused', async () => {
@@ -120,7 +120,7 @@ describe('a paused host', () => {
     using _ = test;
     driver.workers.set('late', confirms);
     await test.pull();
-    assert.deepEqual(driver.told, ['late 1']);
+    assert.deepEqual(driver.notified, ['late 1']);
   });
 
   it('mends nothing on the disk by itself, and leaves no untrusted release by itself', async () => {

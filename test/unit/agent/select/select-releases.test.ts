@@ -6,7 +6,7 @@ import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
 const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
-const told = (result: CycleResult) =>
+const notified = (result: CycleResult) =>
   result.bundles.map((one) => [one.bundle, one.outcome, one.problem?.code]);
 
 describe('a lower serial', () => {
@@ -17,7 +17,7 @@ describe('a lower serial', () => {
     await test.publish('access', policy(1), { serial: 1 });
     for (const force of ['no', 'yes'] as const) {
       const result = await test.pull({ force });
-      assert.deepEqual([result.exitCode, told(result)], [3, [['access', 'rejected', 'SERIAL_ROLLBACK']]]);
+      assert.deepEqual([result.exitCode, notified(result)], [3, [['access', 'rejected', 'SERIAL_ROLLBACK']]]);
     }
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
     assert.deepEqual(test.host.refusals.read().refusals, [], 'a replay is no fault of the release');
@@ -30,15 +30,15 @@ describe('a lower serial', () => {
       await test.pull();
     }
     await test.publish('access', policy(1), { serial: 1, withdrawn: [3] });
-    assert.deepEqual(told(await test.pull()), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
+    assert.deepEqual(notified(await test.pull()), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
     await test.publish('access', policy(1), { serial: 1, withdrawn: [2, 3] });
     const back = await test.pull();
     assert.deepEqual([back.outcome, back.generation], ['activated', 4]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
     await test.publish('access', policy(3), { serial: 3 });
-    assert.equal(told(await test.pull())[0]?.[1], 'activated', 'a withdrawn one may be offered again');
+    assert.equal(notified(await test.pull())[0]?.[1], 'activated', 'a withdrawn one may be offered again');
     await test.publish('access', policy(2), { serial: 2 });
-    assert.deepEqual(told(await test.pull()), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
+    assert.deepEqual(notified(await test.pull()), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
   });
 
   it('is taken once when the configuration names another channel', async () => {
@@ -50,7 +50,7 @@ describe('a lower serial', () => {
     assert.equal((await cycleOn(beta)).outcome, 'activated');
     assert.equal(test.read('access/policy.yaml'), 'version: 3\n');
     await test.publish('access', policy(2), { serial: 2, channel: 'beta' });
-    assert.deepEqual(told(await cycleOn(beta)), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
+    assert.deepEqual(notified(await cycleOn(beta)), [['access', 'rejected', 'SERIAL_ROLLBACK']]);
     assert.equal((await cycleOn(test.reopen())).outcome, 'activated', 'and back to what stable had');
     assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
   });
@@ -62,7 +62,7 @@ describe('one serial with two contents', () => {
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
     await test.publish('access', policy(2), { serial: 1 });
-    assert.deepEqual(told(await test.pull()), [['access', 'rejected', 'SERIAL_REUSED']]);
+    assert.deepEqual(notified(await test.pull()), [['access', 'rejected', 'SERIAL_REUSED']]);
   });
 });
 
@@ -72,7 +72,7 @@ describe('a bundle that the repository does not list', () => {
     await test.publish('access', policy(1), { serial: 1 });
     const result = await test.pull();
     assert.equal(result.exitCode, 1);
-    assert.deepEqual(told(result), [
+    assert.deepEqual(notified(result), [
       ['access', 'activated', undefined],
       ['dns-edge', 'failed', 'TARGET_UNKNOWN'],
     ]);
@@ -85,7 +85,7 @@ describe('a bundle that the repository does not list', () => {
     test.repository.targets.targets = {};
     test.repository.publish();
     const result = await test.pull();
-    assert.deepEqual([result.exitCode, told(result)], [0, [['access', 'unchanged', 'TARGET_UNKNOWN']]]);
+    assert.deepEqual([result.exitCode, notified(result)], [0, [['access', 'unchanged', 'TARGET_UNKNOWN']]]);
     assert.equal(result.problems[0]?.code, 'TARGET_UNKNOWN');
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
@@ -121,7 +121,7 @@ describe('bundles that move together', () => {
     }
     const result = await test.pull();
     assert.equal(result.exitCode, 3);
-    assert.deepEqual(told(result), [
+    assert.deepEqual(notified(result), [
       ['access', 'rejected', 'CHECK_FAILED'],
       ['dns-edge', 'rejected', 'CHECK_FAILED'],
       ['other', 'activated', undefined],
@@ -161,7 +161,7 @@ describe('a block', () => {
     const blocked = { reason: 'crashed three times', atMs: 0, manifestDigests: [manifestDigest] };
     setLedger(ledger, { blocked });
     const result = await test.pull();
-    assert.deepEqual([result.exitCode, told(result)], [6, [['access', 'blocked', 'ACTIVATION_BLOCKED']]]);
+    assert.deepEqual([result.exitCode, notified(result)], [6, [['access', 'blocked', 'ACTIVATION_BLOCKED']]]);
     await test.publish('access', policy(3), { serial: 3 });
     assert.equal((await test.pull()).outcome, 'activated');
     assert.equal(ledger.read().blocked, undefined);

@@ -51,10 +51,10 @@ describe('fetchArchive', () => {
 
   it('tells how far it is', async () => {
     using dir = tempDir();
-    const told: [number, number][] = [];
-    await fetchArchive(options(dir, { onProgress: (done, total) => void told.push([done, total]) }));
-    assert.equal(told.length, 10);
-    assert.deepEqual(told.at(-1), [100_000, 100_000]);
+    const notified: [number, number][] = [];
+    await fetchArchive(options(dir, { onProgress: (done, total) => void notified.push([done, total]) }));
+    assert.equal(notified.length, 10);
+    assert.deepEqual(notified.at(-1), [100_000, 100_000]);
   });
 
   it('goes on after a cut, from where it was', async () => {

@@ -24,7 +24,7 @@ async function standing(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
     await test.publish('access', policy(serial), { serial });
     await test.pull();
   }
-  driver.told.length = 0;
+  driver.notified.length = 0;
   return { test, driver };
 }
 
@@ -98,7 +98,7 @@ describe('a ledger that is', () => {
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
     const { recovered } = await start(host);
-    assert.deepEqual(driver.told, ['a 2']);
+    assert.deepEqual(driver.notified, ['a 2']);
     const { outcome, generation, changed } = recovered!.result;
     assert.deepEqual([outcome, generation, changed], ['activated', 2, false]);
     assert.equal(host.ledger.read().workers['app/a']?.confirmed, 2);

@@ -65,7 +65,7 @@ describe('what a recovery notes', () => {
     const { test, host, driver } = await crashed({ from: 2, direction: 'back' }, 2);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['activated']);
-    assert.deepEqual(driver.told, ['a 2']);
+    assert.deepEqual(driver.notified, ['a 2']);
     assert.equal(host.ledger.read().crashes, undefined);
   });
 

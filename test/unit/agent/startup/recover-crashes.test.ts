@@ -119,7 +119,7 @@ describe('a journal that is damaged', () => {
       setLedger(host.ledger, { lastKnownGood: 1 });
       fs.writeFileSync(host.paths.journal, text);
       assert.deepEqual(codes(await recover(host)), ['activated']);
-      assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+      assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, ['a 2']]);
       assert.equal(fs.readFileSync(`${host.paths.journal}.damaged`, 'utf8'), text);
       assert.equal(fs.existsSync(host.paths.journal), false);
       assert.deepEqual(
@@ -135,7 +135,7 @@ describe('a journal that is damaged', () => {
     setLedger(host.ledger, { lastKnownGood: 1 });
     fs.writeFileSync(host.paths.journal, '{');
     assert.deepEqual(codes(await recover(host)), ['activated']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, ['a 1']]);
   });
 
   it('does not say that all is well when somebody could not be told', async () => {
@@ -151,7 +151,7 @@ describe('a journal that is damaged', () => {
   it('nor when nobody has proved what has to be proved', async () => {
     const { test, driver } = await crashed({}, 1);
     using _ = test;
-    driver.workers.set('a', () => ({ kind: 'told', text: 'signalled' }));
+    driver.workers.set('a', () => ({ kind: 'notified', text: 'signalled' }));
     const host = test.reopen({ groups: { app: { driver, config: { confirm: 'required' } } } });
     setLedger(host.ledger, { lastKnownGood: 1 });
     fs.writeFileSync(host.paths.journal, '{');

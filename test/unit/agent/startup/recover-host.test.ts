@@ -46,7 +46,7 @@ describe('recovery', () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
     assert.equal(await recover(host), undefined);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, []]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, []]);
     assert.equal(fs.existsSync(host.paths.journal), false);
   });
 
@@ -55,7 +55,7 @@ describe('recovery', () => {
     using _ = test;
     const result = await recover(host);
     assert.deepEqual([codes(result), result?.trigger], [['activated'], 'recovery']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, ['a 2']]);
     assert.equal(host.ledger.read().lastKnownGood, 2);
     assert.equal(fs.existsSync(host.paths.journal), false);
     assert.equal(await recover(host), undefined);
@@ -65,7 +65,7 @@ describe('recovery', () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, ['a 1']]);
     assert.deepEqual(host.refusals.read().refusals, [], 'a crash is no verdict');
   });
 
@@ -90,7 +90,7 @@ describe('recovery', () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 1);
     using _ = test;
     await recover(host);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, ['a 1']]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, ['a 1']]);
   });
 
   it('goes back at once when the new generation is not whole', async () => {
@@ -138,7 +138,7 @@ describe('recovery', () => {
     setLedger(host.ledger, { committedCycle: 'c-0' });
     driver.workers.set('a', refuses('no'));
     assert.equal(await recover(host), undefined);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, []]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, []]);
     assert.equal(fs.existsSync(host.paths.journal), false);
     assert.equal(host.ledger.read().previous, 1);
   });
@@ -154,7 +154,7 @@ describe('recovery', () => {
     setLedger(ledger, { ...crashCount(test, 1), lastKnownGood: 1 });
     const again = test.reopen();
     assert.deepEqual(codes(await recover(again)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told.at(-1)], [1, 'a 1']);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified.at(-1)], [1, 'a 1']);
   });
 
   it('stays at the new generation, and tells of it, when it alone is whole', async () => {
@@ -162,7 +162,7 @@ describe('recovery', () => {
     using _ = test;
     spoil(test, 1);
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, ['a 2']]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, ['a 2']]);
     assert.equal(host.ledger.read().lastKnownGood, 2);
     assert.equal((await cycleOn(host)).exitCode, 0);
   });
@@ -175,7 +175,7 @@ describe('recovery', () => {
     const result = await recover(host);
     assert.deepEqual(codes(result), ['failed', 'STATE_DAMAGED']);
     assert.match(String(result?.problems[0]?.hint), /writ pull --force/);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [2, []]);
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, []]);
     assert.equal(await recover(host), undefined);
     const forced = await test.pull({ force: 'yes' });
     assert.deepEqual([forced.outcome, test.read('access/policy.yaml')], ['activated', 'version: 2\n']);
@@ -185,10 +185,10 @@ describe('recovery', () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 2, 3);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
-    assert.deepEqual([activeGenerationNumber(host.paths), driver.told], [1, []]);
-    assert.equal(host.ledger.read().workers['app/a']?.state, 'waiting');
+    assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, []]);
+    assert.equal(host.ledger.read().workers['app/a']?.state, 'pending');
     await cycleOn(host);
-    assert.deepEqual(driver.told, ['a 1'], 'told apart');
+    assert.deepEqual(driver.notified, ['a 1'], 'notified apart');
   });
 });
 

@@ -26,8 +26,8 @@ const telling: Journal = { ...back, from: 2 };
 /** The link has moved, everything is whole. */
 const moved: DiskFacts = { current: 2, isWhole: true, back: 1, isCommitted: false };
 const notMoved: DiskFacts = { ...moved, current: 1 };
-const undo = (to: number | 'nothing', block: 'yes' | 'no' = 'no', tell: 'yes' | 'no' = 'yes') =>
-  ({ action: 'undo', to, block, tell }) as const;
+const undo = (to: number | 'nothing', block: 'yes' | 'no' = 'no', notify: 'yes' | 'no' = 'yes') =>
+  ({ action: 'undo', to, block, notify }) as const;
 
 describe('#planRecovery', () => {
   type Row = readonly [string, Journal | undefined, DiskFacts, number, RecoveryPlan];
@@ -105,7 +105,7 @@ describe('#planRecovery', () => {
       for (const { crashes, plan } of cases) {
         if (plan.action !== 'undo' && plan.action !== 'stay') continue;
         assert.equal(plan.block, crashes + 1 >= maxCrashes ? 'yes' : 'no');
-        if (plan.action === 'undo') assert.equal(plan.tell, crashes + 1 > maxCrashes ? 'no' : 'yes');
+        if (plan.action === 'undo') assert.equal(plan.notify, crashes + 1 > maxCrashes ? 'no' : 'yes');
       }
     });
 
@@ -148,7 +148,7 @@ interface Model {
   readonly journal: Journal | undefined;
   readonly current: number;
   readonly crashes: number;
-  readonly told: number;
+  readonly notified: number;
 }
 
 /** What a start does, one durable operation a step: a crash can come behind each of them. */
@@ -158,7 +158,7 @@ function stepsOf(model: Model): ((before: Model) => Model)[] {
   const count = (one: Model): Model => ({ ...one, crashes: one.crashes + 1 });
   const turn = (one: Model): Model => ({ ...one, journal: back });
   const link = (one: Model): Model => ({ ...one, current: 1 });
-  const tell = (one: Model): Model => ({ ...one, told: one.told + 1 });
+  const notify = (one: Model): Model => ({ ...one, notified: one.notified + 1 });
   const clear = (one: Model): Model => ({ ...one, journal: undefined });
   switch (plan.action) {
     case 'none':
@@ -168,9 +168,9 @@ function stepsOf(model: Model): ((before: Model) => Model)[] {
     case 'stay':
       return [clear];
     case 'finish':
-      return [count, tell, clear];
+      return [count, notify, clear];
     case 'undo':
-      return [count, turn, link, ...(plan.tell === 'yes' ? [tell] : []), clear];
+      return [count, turn, link, ...(plan.notify === 'yes' ? [notify] : []), clear];
   }
 }
 
@@ -178,10 +178,10 @@ describe('any sequence of crashes', () => {
   /** Each start of the sequence ends behind so many of its operations. */
   const sequences = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 20 });
   const swaps = fc.constantFrom<Model>(
-    { journal, current: 1, crashes: 0, told: 0 },
-    { journal, current: 2, crashes: 0, told: 0 },
-    { journal: back, current: 2, crashes: 0, told: 1 },
-    { journal: back, current: 1, crashes: 2, told: 1 },
+    { journal, current: 1, crashes: 0, notified: 0 },
+    { journal, current: 2, crashes: 0, notified: 0 },
+    { journal: back, current: 2, crashes: 0, notified: 1 },
+    { journal: back, current: 1, crashes: 2, notified: 1 },
   );
   const run = (model: Model, steps: number): Model =>
     stepsOf(model)
@@ -204,7 +204,7 @@ describe('any sequence of crashes', () => {
     fc.assert(
       fc.property(swaps, sequences, (begin, crashes) => {
         const crashed = crashes.reduce(run, begin);
-        assert.ok(crashed.told <= begin.told + maxCrashes);
+        assert.ok(crashed.notified <= begin.notified + maxCrashes);
       }),
     );
   });

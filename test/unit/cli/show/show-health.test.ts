@@ -8,7 +8,7 @@ describe('the line of health', () => {
   it('says that nobody proved the generation, though all is well', () => {
     const lineOf = (report: ReturnType<typeof statusReport>): string =>
       healthLine(report, { ...judgeHealth(report), findings: [] });
-    const workers = [workerStatus('1234', 'told')];
+    const workers = [workerStatus('1234', 'notified')];
     assert.match(lineOf(statusReport({ confirmed: false, workers })), /is active \(unconfirmed\)/);
     assert.doesNotMatch(lineOf(statusReport({ confirmed: true })), /unconfirmed/);
   });

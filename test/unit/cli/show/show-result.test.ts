@@ -40,7 +40,7 @@ const cases: Readonly<Record<string, CycleResult>> = {
   }),
   unconfirmed: cycleResult('activated', {
     confirmed: false,
-    workers: [worker('1234', 'told', 'HUP sent'), worker('1235', 'told', 'HUP sent')],
+    workers: [worker('1234', 'notified', 'HUP sent'), worker('1235', 'notified', 'HUP sent')],
   }),
   'unconfirmed-others': cycleResult('activated', {
     confirmed: false,

@@ -10,7 +10,7 @@ import { statusReport, workerStatus } from '../../../kit/cli/status-reports.js';
 function emptyHost(): StatusReport {
   const {
     generation: _none,
-    activeSinceMs: _never,
+    activatedAtMs: _never,
     last: _no,
     nextPollAtMs: _poll,
     ...rest
@@ -73,7 +73,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
-  unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'told')] })],
+  unconfirmed: ['active', statusReport({ confirmed: false, workers: [workerStatus('1234', 'notified')] })],
   degraded: [
     'degraded',
     statusReport({
@@ -98,16 +98,16 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       ],
     }),
   ],
-  due: [
+  pending: [
     'degraded',
     statusReport({
       workers: [
         workerStatus('kresd@1', 'unreachable', {
           tries: 3,
-          nextTellAtMs: Date.UTC(2026, 10, 21, 14, 33, 6),
+          nextNotificationAtMs: Date.UTC(2026, 10, 21, 14, 33, 6),
           text: 'ECONNREFUSED',
         }),
-        workerStatus('kresd@2', 'waiting'),
+        workerStatus('kresd@2', 'pending'),
       ],
     }),
   ],
@@ -125,7 +125,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
   'refused-and-held': [
     'active',
     statusReport({
-      workers: [workerStatus('kresd@3', 'waiting', { goneAtMs: Date.UTC(2026, 10, 21, 14, 32, 6) })],
+      workers: [workerStatus('kresd@3', 'pending', { goneAtMs: Date.UTC(2026, 10, 21, 14, 32, 6) })],
       bundles: [
         { ...statusReport().bundles[0]!, server: { serial: 43, revision: 'b' } },
         { ...statusReport().bundles[1]!, server: { serial: 10, revision: 'v1.4' } },
@@ -149,7 +149,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
     statusReport({
       freshness: {
         state: 'frozen',
-        lastContactMs: startedAtMs,
+        lastContactAtMs: startedAtMs,
         ageMs: 86_400_000,
         sinceMs: startedAtMs,
         expired: { role: 'timestamp', version: 1310, expiresAtMs: startedAtMs },
@@ -170,7 +170,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
     statusReport({
       freshness: {
         state: 'refused',
-        lastContactMs: startedAtMs,
+        lastContactAtMs: startedAtMs,
         verifiedAtMs: startedAtMs - 7_200_000,
         ageMs: 7_240_000,
         sinceMs: startedAtMs - 600_000,
@@ -195,7 +195,7 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
     statusReport({
       freshness: {
         state: 'stale',
-        lastContactMs: startedAtMs - 7_200_000,
+        lastContactAtMs: startedAtMs - 7_200_000,
         ageMs: 7_240_000,
         sinceMs: startedAtMs - 6_300_000,
         overdueSinceMs: startedAtMs - 3_600_000,

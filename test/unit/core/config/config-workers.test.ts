@@ -77,7 +77,7 @@ describe('a canary in the configuration', () => {
       'uses: [access, dns-edge], reset: {signal: HUP}, canary: {run: [a, "{bundle}"]}',
       /canary\/run\/1: .*\{candidate\}\/BUNDLE/,
     ],
-    ['a group that has nothing else', 'canary: {run: [a]}', /nobody would be told/],
+    ['a group that has nothing else', 'canary: {run: [a]}', /nobody would be notified/],
   ]);
 });
 

@@ -44,7 +44,7 @@ describe('what an attempt leaves behind', () => {
     );
     const at = (minutes: number): number => t0 + minutes * minuteMs;
     assert.deepEqual(contact, {
-      lastContactMs: at(15),
+      lastContactAtMs: at(15),
       verifiedAtMs: at(0),
       failing: { code: 'SERVER_BUSY', sinceMs: at(5), atMs: at(20), times: 4 },
       refused: {
@@ -59,7 +59,7 @@ describe('what an attempt leaves behind', () => {
 
   it('is forgotten after a success and by nothing else', () => {
     const contact = after(attempt(0, 'METADATA_MIX', 'snapshot'), attempt(5, 'DISK_FULL'), attempt(9));
-    assert.deepEqual(contact, { lastContactMs: t0 + 9 * minuteMs, verifiedAtMs: t0 + 9 * minuteMs });
+    assert.deepEqual(contact, { lastContactAtMs: t0 + 9 * minuteMs, verifiedAtMs: t0 + 9 * minuteMs });
   });
 
   it('knows every code of metadata and signatures as expired or refused', () => {

@@ -49,19 +49,19 @@ const rows: readonly Row[] = [
   ['one is there, and two must be', [group([worker('confirmed')], { min: 2 })], false, [missing]],
   [
     'it was told, and a probe would show it',
-    [group([worker('told')])],
+    [group([worker('notified')])],
     false,
     [['WORKER_UNCONFIRMED', 'warning', 'warning']],
   ],
   [
     'it was told, and must prove it',
-    [group([worker('told')], { confirm: 'required' })],
+    [group([worker('notified')], { confirm: 'required' })],
     false,
     [['WORKER_UNCONFIRMED', 'degraded', 'warning']],
   ],
-  ['it was told, and that is accepted', [group([worker('told')], { confirm: 'accept' })], false, []],
+  ['it was told, and that is accepted', [group([worker('notified')], { confirm: 'accept' })], false, []],
   ['it could not be reached', [group([worker('unreachable')])], false, [unreachable]],
-  ['it has just appeared', [group([worker('waiting')])], false, [unreachable]],
+  ['it has just appeared', [group([worker('pending')])], false, [unreachable]],
   ['it said no', [group([worker('refused')])], false, [['WORKER_REFUSED', 'degraded', 'warning']]],
   [
     'nobody can say who they are, and those that were known are no news',
@@ -96,7 +96,7 @@ describe('what may be said of workers', () => {
 
   it('names a probe that would show it, where there is none', () => {
     const text = (hasProbe: 'yes' | 'no'): string | undefined =>
-      judgeWorkers([group([worker('told')], { hasProbe })])[0]?.text;
+      judgeWorkers([group([worker('notified')], { hasProbe })])[0]?.text;
     assert.match(text('no') ?? '', /a `probe` would show/);
     assert.match(text('yes') ?? '', /its probe did not show it/);
   });

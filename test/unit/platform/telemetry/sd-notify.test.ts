@@ -27,11 +27,11 @@ describe('the door to the service manager', () => {
     await using manager = await listenForNotices(dir.join('notify'));
     const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
     const all = [
-      notifier?.tell(['READY=1', 'STATUS=one line\nWATCHDOG=trigger']),
-      notifier?.tell(['WATCHDOG=1']),
-      notifier?.tell(['STOPPING=1']),
+      notifier?.notify(['READY=1', 'STATUS=one line\nWATCHDOG=trigger']),
+      notifier?.notify(['WATCHDOG=1']),
+      notifier?.notify(['STOPPING=1']),
     ];
-    assert.deepEqual(await Promise.all(all), ['told', 'told', 'told']);
+    assert.deepEqual(await Promise.all(all), ['sent', 'sent', 'sent']);
     await manager.has('STOPPING=1');
     assert.deepEqual(
       manager.datagrams.map(({ lines }) => lines),
@@ -43,7 +43,7 @@ describe('the door to the service manager', () => {
     using dir = tempDir();
     await using manager = await listenForNotices(dir.join('notify'));
     const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
-    for (let count = 0; count < 5; count += 1) void notifier?.tell([`STATUS=${count}`]);
+    for (let count = 0; count < 5; count += 1) void notifier?.notify([`STATUS=${count}`]);
     await notifier?.idle();
     await manager.has('STATUS=4');
     assert.equal(manager.datagrams.length, 5);
@@ -54,11 +54,11 @@ describe('the door to the service manager', () => {
     const { log, lines } = logLines();
     const env = { NOTIFY_SOCKET: dir.join('notify') };
     const notifier = openNotifier({ env, pid: 1, log });
-    assert.equal(await notifier?.tell(['READY=1']), 'failed');
-    assert.equal(await notifier?.tell(['READY=1']), 'failed');
+    assert.equal(await notifier?.notify(['READY=1']), 'failed');
+    assert.equal(await notifier?.notify(['READY=1']), 'failed');
     assert.equal(lines.length, 1);
     await using _manager = await listenForNotices(env.NOTIFY_SOCKET);
-    assert.equal(await notifier?.tell(['READY=1']), 'told');
+    assert.equal(await notifier?.notify(['READY=1']), 'sent');
   });
 
   it('warns once when the program is not there, and looks for it no more', async () => {
@@ -66,8 +66,8 @@ describe('the door to the service manager', () => {
     const { log, lines } = logLines();
     const env = { NOTIFY_SOCKET: dir.join('notify') };
     const notifier = openNotifier({ env, pid: 1, log, path: dir.path });
-    assert.equal(await notifier?.tell(['READY=1']), 'failed');
-    assert.equal(await notifier?.tell(['STOPPING=1']), 'failed');
+    assert.equal(await notifier?.notify(['READY=1']), 'failed');
+    assert.equal(await notifier?.notify(['STOPPING=1']), 'failed');
     assert.equal(lines.length, 1);
     assert.equal(lines[0]?.['level'], 40);
   });
@@ -99,7 +99,7 @@ describe('the monotonic clock', () => {
     await using manager = await listenForNotices(dir.join('notify'));
     const notifier = openNotifier({ env: { NOTIFY_SOCKET: manager.socket }, pid: 1, log: silentLog() });
     const before = Number(monotonicUsec());
-    await notifier?.tell(['READY=1']);
+    await notifier?.notify(['READY=1']);
     await manager.has('READY=1');
     const came = manager.datagrams[0]?.usec ?? 0;
     assert.ok(before <= came && came <= Number(monotonicUsec()), `${before} ${came}`);

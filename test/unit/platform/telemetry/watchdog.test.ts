@@ -11,11 +11,11 @@ describe('the pings of a watchdog', () => {
     const ended = new AbortController();
     const running = runWatchdog({ notifier, clock, works: () => true, signal: ended.signal });
     await clock.advance(0);
-    assert.equal(notifier.told.length, 1);
+    assert.equal(notifier.notified.length, 1);
     await clock.advance(29_999);
-    assert.equal(notifier.told.length, 1);
+    assert.equal(notifier.notified.length, 1);
     await clock.advance(1);
-    assert.deepEqual(notifier.told, [['WATCHDOG=1'], ['WATCHDOG=1']]);
+    assert.deepEqual(notifier.notified, [['WATCHDOG=1'], ['WATCHDOG=1']]);
     ended.abort();
     await running;
   });
@@ -27,10 +27,10 @@ describe('the pings of a watchdog', () => {
     let works = false;
     const running = runWatchdog({ notifier, clock, works: () => works, signal: ended.signal });
     await clock.advance(300_000);
-    assert.equal(notifier.told.length, 0);
+    assert.equal(notifier.notified.length, 0);
     works = true;
     await clock.advance(30_000);
-    assert.equal(notifier.told.length, 1);
+    assert.equal(notifier.notified.length, 1);
     ended.abort();
     await running;
   });
@@ -39,6 +39,6 @@ describe('the pings of a watchdog', () => {
     const notifier = fakeNotifier();
     const signal = new AbortController().signal;
     await runWatchdog({ notifier, clock: fakeClock(), works: () => true, signal });
-    assert.equal(notifier.told.length, 0);
+    assert.equal(notifier.notified.length, 0);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { tailOf, told } from '../../../../src/workers/contract/answer.js';
+import { notified, tailOf } from '../../../../src/workers/contract/answer.js';
 import { parseXmlRpcAnswer } from '../../../../src/workers/protocols/xml-rpc.js';
 import { createExpectation } from '../../../../src/workers/shared/expectation.js';
 
@@ -20,12 +20,12 @@ function blockedMs(act: () => unknown): number {
 
 describe('an answer', () => {
   it('is one line, without what is blank', () => {
-    assert.equal(told(' a \r\n\n  \n\tb c \n').text, 'a | b c');
-    assert.equal(told('\n \n').text, '');
+    assert.equal(notified(' a \r\n\n  \n\tb c \n').text, 'a | b c');
+    assert.equal(notified('\n \n').text, '');
   });
 
   it('has nothing that drives a terminal', () => {
-    assert.equal(told('a\u001b[2J\u202eb').text, 'a\uFFFD[2J\uFFFDb');
+    assert.equal(notified('a\u001b[2J\u202eb').text, 'a\uFFFD[2J\uFFFDb');
   });
 
   it('of spaces holds nobody up', () => {

@@ -10,7 +10,7 @@ import { standRows } from '../../../kit/workers/driver-stands.js';
 const target = { generation: 7, path: '/policy/generations/7' };
 
 /** Long enough for a busy machine; a case that waits for silence asks for less. */
-function tell(driver: Driver, worker: string, timeoutMs = 10_000): Promise<Answer> {
+function notify(driver: Driver, worker: string, timeoutMs = 10_000): Promise<Answer> {
   return notifyWorker(driver, worker, { target, timeoutMs });
 }
 
@@ -40,7 +40,7 @@ describe('a worker', { concurrency: 4 }, () => {
           await stand.set(a, 'works');
           await stand.set(b, 'works');
           assert.deepEqual(await stand.driver.members(), [a, b]);
-          for (const worker of [a, b]) assert.equal((await tell(stand.driver, worker)).kind, row.works);
+          for (const worker of [a, b]) assert.equal((await notify(stand.driver, worker)).kind, row.works);
           assert.equal((await stand.driver.liveness?.(a)) ?? 'alive', 'alive');
         }));
 
@@ -51,7 +51,7 @@ describe('a worker', { concurrency: 4 }, () => {
           await stand.driver.members();
           // A master that refuses is silent: its deadline must pass.
           const timeoutMs = row.refuses === 'unreachable' ? 400 : 10_000;
-          assert.equal((await tell(stand.driver, a, timeoutMs)).kind, row.refuses);
+          assert.equal((await notify(stand.driver, a, timeoutMs)).kind, row.refuses);
         }));
 
       it('that hangs, within its deadline', () =>
@@ -60,7 +60,7 @@ describe('a worker', { concurrency: 4 }, () => {
           await stand.set(a, 'hangs');
           await stand.driver.members();
           const startedMs = performance.now();
-          assert.equal((await tell(stand.driver, a, 1000)).kind, row.hangs);
+          assert.equal((await notify(stand.driver, a, 1000)).kind, row.hangs);
           assert.ok(performance.now() - startedMs < 30_000);
         }));
 
@@ -72,7 +72,7 @@ describe('a worker', { concurrency: 4 }, () => {
           await stand.set(a, 'dead');
           assert.equal(await isListed(stand, a), row.deadIs === 'listed');
           assert.equal((await stand.driver.liveness?.(a)) ?? 'dead', 'dead');
-          assert.equal((await tell(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
+          assert.equal((await notify(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
         }));
 
       it('of which half of the set is dead', () =>
@@ -80,9 +80,12 @@ describe('a worker', { concurrency: 4 }, () => {
           const [a, b] = stand.workers;
           await stand.set(a, 'works');
           await stand.set(b, 'dead');
-          const told = await Promise.all([tell(stand.driver, a), tell(stand.driver, b, timeoutOfDead(row))]);
+          const notified = await Promise.all([
+            notify(stand.driver, a),
+            notify(stand.driver, b, timeoutOfDead(row)),
+          ]);
           assert.deepEqual(
-            told.map((answer) => answer.kind),
+            notified.map((answer) => answer.kind),
             [row.works, row.dead],
           );
           assert.equal((await stand.driver.liveness?.(a)) ?? 'alive', 'alive');
@@ -95,10 +98,10 @@ describe('a worker', { concurrency: 4 }, () => {
           assert.equal(await isListed(stand, a), true);
           await stand.set(a, 'dead');
           await stand.driver.members();
-          assert.equal((await tell(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
+          assert.equal((await notify(stand.driver, a, timeoutOfDead(row))).kind, row.dead);
           await stand.set(a, 'works');
           assert.equal(await isListed(stand, a), true);
-          assert.equal((await tell(stand.driver, a)).kind, row.works);
+          assert.equal((await notify(stand.driver, a)).kind, row.works);
         }));
 
       it('that is absent at the start', () =>
@@ -106,10 +109,10 @@ describe('a worker', { concurrency: 4 }, () => {
           const [a, b] = stand.workers;
           await stand.set(a, 'works');
           assert.equal(await isListed(stand, b), row.absent === 'listed');
-          assert.equal((await tell(stand.driver, b, 400)).kind, 'unreachable');
+          assert.equal((await notify(stand.driver, b, 400)).kind, 'unreachable');
           await stand.set(b, 'works');
           assert.equal(await isListed(stand, b), true);
-          assert.equal((await tell(stand.driver, b)).kind, row.works);
+          assert.equal((await notify(stand.driver, b)).kind, row.works);
         }));
     });
   }

@@ -39,11 +39,11 @@ describe('telling a worker', () => {
   it('takes a confirmation from a driver whose answers prove something, and from no other', async () => {
     assert.equal((await notifyWorker(driverThat({}), 'a', options)).kind, 'confirmed');
     for (const verdictClass of ['early', 'silent'] as const)
-      assert.equal((await notifyWorker(driverThat({ verdictClass }), 'a', options)).kind, 'told');
+      assert.equal((await notifyWorker(driverThat({ verdictClass }), 'a', options)).kind, 'notified');
   });
 
   it('believes nobody who said yes and then died', async () => {
-    for (const kind of ['confirmed', 'told'] as const) {
+    for (const kind of ['confirmed', 'notified'] as const) {
       const driver = driverThat({ reset: { kind, text: 'ok' }, liveness: 'dead' });
       assert.deepEqual(await notifyWorker(driver, 'a', options), {
         kind: 'unreachable',
@@ -65,7 +65,7 @@ describe('telling a worker', () => {
   it('takes no restart for a confirmation', async () => {
     const driver = driverThat({ restart: { kind: 'confirmed', text: 'up' } });
     const answer = await notifyWorker(driver, 'a', { ...options, verb: 'restart' });
-    assert.deepEqual(answer, { kind: 'told', text: 'up' });
+    assert.deepEqual(answer, { kind: 'notified', text: 'up' });
     assert.deepEqual(driver.asked, ['restart']);
   });
 

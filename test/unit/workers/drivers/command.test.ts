@@ -21,7 +21,7 @@ function sh(script: string, options: { confirms?: boolean; timeoutMs?: number } 
 
 describe('the command driver', () => {
   it('takes exit 0 for told, and for confirmed only when the user vouches for it', async () => {
-    assert.deepEqual(await sh('echo reloaded'), { kind: 'told', text: 'exit 0: reloaded' });
+    assert.deepEqual(await sh('echo reloaded'), { kind: 'notified', text: 'exit 0: reloaded' });
     assert.deepEqual(await sh('true', { confirms: true }), { kind: 'confirmed', text: 'exit 0' });
     assert.equal(driverOf(['true']).verdictClass, 'early');
     assert.equal(driverOf(['true'], { confirms: true }).verdictClass, 'true');
@@ -30,8 +30,8 @@ describe('the command driver', () => {
   const kinds: readonly (readonly [number, Answer['kind']])[] = [
     [1, 'refused'],
     [31, 'refused'],
-    [32, 'told'],
-    [63, 'told'],
+    [32, 'notified'],
+    [63, 'notified'],
     [64, 'unreachable'],
     [75, 'unreachable'],
     [126, 'unreachable'],
@@ -85,7 +85,7 @@ describe('the command driver', () => {
     );
     assert.deepEqual(await byArgument.members(), ['a', 'b']);
     const reset = { target, timeoutMs: 10_000 };
-    assert.deepEqual(await byArgument.reset('b', reset), { kind: 'told', text: 'exit 0: b 7' });
+    assert.deepEqual(await byArgument.reset('b', reset), { kind: 'notified', text: 'exit 0: b 7' });
     const run = ['sh', '-c', 'echo $WRIT_WORKER'];
     const byEnvironment = command.create({ run, ...options }, driverContext());
     assert.equal((await byEnvironment.reset('a', reset)).text, 'exit 0: a');
@@ -121,7 +121,7 @@ describe('the command driver', () => {
     );
     assert.equal(await kindOf('echo "zone: syntax error"; exit 1', { match: 'connect failed' }), 'refused');
     assert.equal(await kindOf('exit 3', { exit: [3] }), 'unreachable');
-    assert.equal(await kindOf('echo connect failed; exit 0', { match: 'connect failed' }), 'told');
+    assert.equal(await kindOf('echo connect failed; exit 0', { match: 'connect failed' }), 'notified');
     throwsCode('CONFIG_INVALID', () =>
       command.create({ run: ['true'], unreachable: { match: '(' } }, driverContext()),
     );

@@ -47,7 +47,7 @@ async function ask(
 describe('the http driver', () => {
   it('tells by one POST, and confirms only where the user vouches for the answer', async () => {
     const { answer, requests } = await ask({ body: 'reloaded\n' });
-    assert.deepEqual(answer, { kind: 'told', text: 'status 200: reloaded' });
+    assert.deepEqual(answer, { kind: 'notified', text: 'status 200: reloaded' });
     assert.deepEqual(
       requests.map((one) => one.line),
       ['POST /-/reload'],
@@ -75,13 +75,13 @@ describe('the http driver', () => {
   });
 
   it('expects a status and a body, exactly or by a pattern', async () => {
-    assert.equal((await ask({ status: 204 }, { status: 204 })).answer.kind, 'told');
+    assert.equal((await ask({ status: 204 }, { status: 204 })).answer.kind, 'notified');
     assert.equal((await ask({ status: 200 }, { status: 204 })).answer.kind, 'refused');
-    assert.equal((await ask({ body: 'ok\n' }, { expect: 'ok' })).answer.kind, 'told');
+    assert.equal((await ask({ body: 'ok\n' }, { expect: 'ok' })).answer.kind, 'notified');
     assert.equal((await ask({ body: 'not ok' }, { expect: 'ok' })).answer.kind, 'refused');
     assert.equal(
       (await ask({ body: '{"version":7}' }, { expectMatch: '"version":7\\b' })).answer.kind,
-      'told',
+      'notified',
     );
     assert.equal(
       (await ask({ body: '{"version":6}' }, { expectMatch: '"version":7\\b' })).answer.kind,
@@ -89,7 +89,7 @@ describe('the http driver', () => {
     );
     const names = { expect: 'generation {generation} of {current}' };
     const body = `generation 7 of ${target.path}`;
-    assert.equal((await ask({ body }, names)).answer.kind, 'told');
+    assert.equal((await ask({ body }, names)).answer.kind, 'notified');
     assert.equal((await ask({ body: body.replaceAll('7', '6') }, names)).answer.kind, 'refused');
     const slow = await ask({ body: `${'a'.repeat(60)}b` }, { expectMatch: '^(a+)+$' });
     assert.equal(slow.answer.kind, 'unreachable');
@@ -157,7 +157,7 @@ describe('the http driver', () => {
     const answers = await Promise.all(members.map((id) => driver.reset(id, { target, timeoutMs: 5000 })));
     assert.deepEqual(
       answers.map((answer) => answer.kind),
-      ['told', 'refused', 'unreachable'],
+      ['notified', 'refused', 'unreachable'],
     );
     assert.deepEqual(
       one.requests.map((request) => request.line),
@@ -198,7 +198,7 @@ describe('the members of an http group', () => {
     });
     const members = await driver.members();
     assert.deepEqual(members, [host]);
-    assert.equal((await driver.reset(host, { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal((await driver.reset(host, { target, timeoutMs: 5000 })).kind, 'notified');
     assert.equal(await driver.liveness?.(host), 'alive');
     await worker.close();
   });
@@ -217,7 +217,7 @@ describe('the members of an http group', () => {
     const worker = await startFakeHttpWorker(() => ({}));
     const { port } = new URL(worker.url);
     const driver = driverOf('http://127.0.0.1:{worker}/reload', { members: { run: ['echo', port] } });
-    assert.equal((await driver.reset(port, { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal((await driver.reset(port, { target, timeoutMs: 5000 })).kind, 'notified');
     assert.equal((await driver.reset('web', { target, timeoutMs: 500 })).kind, 'unreachable');
     await worker.close();
   });

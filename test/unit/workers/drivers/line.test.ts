@@ -47,8 +47,8 @@ describe('the line driver', () => {
     const { answer, received } = await ask(server, unbound);
     assert.deepEqual(answer, { kind: 'confirmed', text: 'ok' });
     assert.deepEqual(received, ['UBCT1 auth_zone_reload b.rpz\n']);
-    assert.deepEqual((await ask(server, { expect: 'ok' })).answer, { kind: 'told', text: 'ok' });
-    assert.deepEqual((await ask(server)).answer, { kind: 'told', text: 'ok' });
+    assert.deepEqual((await ask(server, { expect: 'ok' })).answer, { kind: 'notified', text: 'ok' });
+    assert.deepEqual((await ask(server)).answer, { kind: 'notified', text: 'ok' });
   });
 
   it('takes any other answer than the expected one for a no', async () => {
@@ -80,7 +80,7 @@ describe('the line driver', () => {
     const waiting = await ask({ habit: 'half-closed' }, { expect: 'ok' }, 100);
     assert.equal(waiting.answer.kind, 'unreachable');
     const shut = await ask({ habit: 'half-closed' }, { expect: 'ok', halfClose: true });
-    assert.equal(shut.answer.kind, 'told');
+    assert.equal(shut.answer.kind, 'notified');
   });
 
   it('tries again to connect while the socket of a reloading daemon is away', async () => {
@@ -88,9 +88,9 @@ describe('the line driver', () => {
     const fake = await startFakeLineServer(dir.join('s'), { habit: 'haproxy', awayMs: 150 });
     const driver = driverOf(dir.join('s'), { expect: '' });
     const first = await driver.reset('s', { target, timeoutMs: 5000 });
-    assert.deepEqual(first, { kind: 'told', text: 'an empty answer' });
+    assert.deepEqual(first, { kind: 'notified', text: 'an empty answer' });
     assert.equal(await driver.liveness?.('s'), 'alive');
-    assert.equal((await driver.reset('s', { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal((await driver.reset('s', { target, timeoutMs: 5000 })).kind, 'notified');
     assert.equal(fake.received.length, 2);
     await fake.close();
   });
@@ -126,8 +126,8 @@ describe('the line driver', () => {
 
   it('takes silence for no verdict: a daemon that is stopped says it too', async () => {
     const mute = async (options: object): Promise<Answer> => (await ask({ habit: 'mute' }, options)).answer;
-    assert.equal((await mute({ expect: '', confirms: true })).kind, 'told');
-    assert.equal((await mute({ expectMatch: '.*', confirms: true })).kind, 'told');
+    assert.equal((await mute({ expect: '', confirms: true })).kind, 'notified');
+    assert.equal((await mute({ expectMatch: '.*', confirms: true })).kind, 'notified');
     assert.equal((await mute(unbound)).kind, 'unreachable');
     const empty = { expect: '', confirms: true };
     assert.equal((await ask({ habit: 'unbound', answer: () => '' }, empty)).answer.kind, 'confirmed');
@@ -229,7 +229,7 @@ describe('members of a line group that a command names', () => {
     const fake = await startFakeLineServer(dir.join('a.ctl'), { habit: 'unbound' });
     const driver = driverOf(dir.join('{worker}.ctl'), { expect: 'ok', members: { run: ['echo', 'a'] } });
     assert.deepEqual(await driver.members(), ['a']);
-    assert.equal((await driver.reset('a', { target, timeoutMs: 5000 })).kind, 'told');
+    assert.equal((await driver.reset('a', { target, timeoutMs: 5000 })).kind, 'notified');
     assert.equal(await driver.liveness?.('a'), 'alive');
     assert.equal((await driver.reset('a b', { target, timeoutMs: 100 })).kind, 'unreachable');
     const long = 'a'.repeat(108);

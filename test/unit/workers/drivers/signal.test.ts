@@ -28,7 +28,7 @@ describe('the signal driver', () => {
     assert.equal(driver.verdictClass, 'silent');
     assert.deepEqual(await driver.members(), ['named.pid']);
     const answer = await driver.reset('named.pid', reset);
-    assert.deepEqual(answer, { kind: 'told', text: `SIGUSR1 sent to process ${worker.pid}` });
+    assert.deepEqual(answer, { kind: 'notified', text: `SIGUSR1 sent to process ${worker.pid}` });
     await worker.gotSignals(1);
     assert.deepEqual(worker.signals(), ['SIGUSR1']);
     await worker.kill();
@@ -63,7 +63,7 @@ describe('the signal driver', () => {
     await driver.members();
     const second = await startFakeWorker(dir.join('log2'));
     writeFileSync(dir.join('pid'), `${second.pid}`);
-    assert.equal((await driver.reset('pid', reset)).kind, 'told');
+    assert.equal((await driver.reset('pid', reset)).kind, 'notified');
     await second.gotSignals(1);
     assert.deepEqual(first.signals(), []);
     await first.kill();
@@ -110,7 +110,7 @@ describe('a pid file of another user', () => {
     const worker = await startFakeWorker(dir.join('log'), { uid: 65_534 });
     writeFileSync(dir.join('pid'), `${worker.pid}`);
     chownSync(dir.join('pid'), 65_534, 65_534);
-    assert.equal((await driverOf(dir.join('pid')).reset('pid', reset)).kind, 'told');
+    assert.equal((await driverOf(dir.join('pid')).reset('pid', reset)).kind, 'notified');
     await worker.gotSignals(1);
     await worker.kill();
   });
@@ -130,7 +130,7 @@ describe('a pid file of another user', () => {
       const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 1000 });
       console.log(answer.kind);
       process.exit(0);`);
-    assert.equal(result.kind === 'exited' && result.stdout, 'told\n', JSON.stringify(result));
+    assert.equal(result.kind === 'exited' && result.stdout, 'notified\n', JSON.stringify(result));
   });
 });
 
@@ -195,7 +195,7 @@ describe('a signal with the proof of replaced children', () => {
 
   it('proves nothing of a process without children', async () => {
     const answer = await tellMaster('alone', 400);
-    assert.equal(answer.kind, 'told');
+    assert.equal(answer.kind, 'notified');
     assert.match(answer.text, /had no children/);
   });
 
@@ -221,7 +221,7 @@ describe('a set of daemons by pid files', () => {
     writeFileSync(dir.join('other'), '1\n');
     const driver = driverOf(dir.join('*.pid'));
     assert.deepEqual(await driver.members(), ['a.pid', 'b.pid']);
-    assert.equal((await driver.reset('a.pid', reset)).kind, 'told');
+    assert.equal((await driver.reset('a.pid', reset)).kind, 'notified');
     assert.equal((await driver.reset('b.pid', reset)).kind, 'unreachable');
     assert.deepEqual(await Promise.all(['a.pid', 'b.pid', 'c.pid'].map((id) => driver.liveness?.(id))), [
       'alive',

@@ -33,13 +33,13 @@ async function ask(
   const driver = driverOf(dir.join('s'), options.driver);
   const timeoutMs = options.timeoutMs ?? reset.timeoutMs;
   try {
-    return { answer: await tell(driver, options.verb ?? 'reset', timeoutMs), calls: fake.calls };
+    return { answer: await notify(driver, options.verb ?? 'reset', timeoutMs), calls: fake.calls };
   } finally {
     await fake.close();
   }
 }
 
-async function tell(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number): Promise<Answer> {
+async function notify(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number): Promise<Answer> {
   const answer = await driver[verb]?.('web:a', { ...reset, timeoutMs });
   assert.ok(answer !== undefined);
   return answer;
@@ -48,7 +48,7 @@ async function tell(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number
 describe('a signal through supervisord', () => {
   it('tells one process and claims nothing more', async () => {
     const { answer, calls } = await ask(() => xmlTrue);
-    assert.deepEqual(answer, { kind: 'told', text: 'SIGHUP sent to web:a' });
+    assert.deepEqual(answer, { kind: 'notified', text: 'SIGHUP sent to web:a' });
     assert.deepEqual(calls, ['signalProcess web:a HUP']);
     assert.equal(driverOf('/run/s').verdictClass, 'silent');
   });
@@ -59,7 +59,7 @@ describe('a signal through supervisord', () => {
 
   it('tells where every entry of a list says so', async () => {
     const { answer } = await ask(() => xmlArray([entry(80, 'OK'), entry(80, 'OK')]));
-    assert.equal(answer.kind, 'told');
+    assert.equal(answer.kind, 'notified');
   });
 
   const failures: readonly (readonly [string, FakeAnswer, RegExp])[] = [
@@ -101,7 +101,7 @@ describe('a signal through supervisord', () => {
     using dir = tempDir();
     writeFileSync(dir.join('secret'), 'Basic d3JpdDpzZWNyZXQ=\n');
     const options = { group: 'web', signal: 'HUP', authorizationFile: dir.join('secret') };
-    assert.equal((await ask(() => xmlTrue, { driver: options })).answer.kind, 'told');
+    assert.equal((await ask(() => xmlTrue, { driver: options })).answer.kind, 'notified');
     const refusal = await ask(() => xmlTrue, { driver: options, status: 401 });
     assert.ok(!refusal.answer.text.includes('d3JpdDpzZWNyZXQ'));
     for (const bad of ['', 'Basic a\nX-Other: b\n', '\u0001']) {
@@ -117,7 +117,7 @@ describe('a signal through supervisord', () => {
 describe('a restart through supervisord', () => {
   it('stops, waits, starts, waits, and claims nothing of what was read', async () => {
     const { answer, calls } = await ask(() => xmlTrue, { verb: 'restart' });
-    assert.deepEqual(answer, { kind: 'told', text: 'web:a stopped and started' });
+    assert.deepEqual(answer, { kind: 'notified', text: 'web:a stopped and started' });
     assert.deepEqual(calls, ['stopProcess web:a 1', 'startProcess web:a 1']);
   });
 
@@ -131,7 +131,7 @@ describe('a restart through supervisord', () => {
       stopProcess: xmlFault(70, 'NOT_RUNNING: web:a'),
       startProcess: xmlFault(60, 'ALREADY_STARTED: web:a'),
     };
-    assert.equal((await ask((method) => faults[method] ?? '', { verb: 'restart' })).answer.kind, 'told');
+    assert.equal((await ask((method) => faults[method] ?? '', { verb: 'restart' })).answer.kind, 'notified');
   });
 
   it('is a no when the process ends while it starts, and no verdict when it cannot be started', async () => {
@@ -172,7 +172,7 @@ describe('a restart through supervisord', () => {
       );
       return asked.answer;
     };
-    assert.equal((await after(starting, running)).kind, 'told');
+    assert.equal((await after(starting, running)).kind, 'notified');
     // The words are taken back with each new try: seen once is enough.
     assert.equal((await after(backoff, starting, fatal)).kind, 'refused');
     assert.equal((await after(backoff, starting)).kind, 'refused');
@@ -197,7 +197,7 @@ describe('a restart through supervisord', () => {
       },
       { verb: 'restart', timeoutMs: 600 },
     );
-    assert.equal(answer.kind, 'told');
+    assert.equal(answer.kind, 'notified');
     assert.deepEqual(calls, [
       'stopProcess web:a 1',
       'getProcessInfo web:a',
@@ -211,7 +211,7 @@ describe('a restart through supervisord', () => {
     const fake = await startFakeSupervisord(dir.join('s'), () => 'hang');
     const clock = fakeClock({ mode: 'skip' });
     const driver = supervisord.create({ supervisord: dir.join('s'), group: 'web' }, driverContext({ clock }));
-    const answer = await tell(driver, 'restart', 60);
+    const answer = await notify(driver, 'restart', 60);
     assert.equal(answer.kind, 'unreachable');
     assert.match(answer.text, /does not stop/);
     assert.ok(!fake.calls.some((call) => call.startsWith('startProcess')));
@@ -227,7 +227,7 @@ describe('a restart through supervisord', () => {
     });
     const driver = driverOf(dir.join('s'), { group: 'web' });
     const answer = await driver.restart?.('web:a', { ...reset, signal: stop.signal });
-    assert.equal(answer?.kind, 'told');
+    assert.equal(answer?.kind, 'notified');
     const late = await driver.restart?.('web:a', { ...reset, signal: stop.signal });
     assert.equal(late?.kind, 'unreachable');
     assert.deepEqual(fake.calls, ['stopProcess web:a 1', 'startProcess web:a 1']);

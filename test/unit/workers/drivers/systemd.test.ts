@@ -38,7 +38,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     using test = bench();
     test.stub.unit(unit, { execReload: '/bin/kill -HUP $MAINPID' });
     const answer = await test.driver().reset(unit, reset);
-    assert.equal(answer.kind, 'told');
+    assert.equal(answer.kind, 'notified');
     assert.match(answer.text, /^worker@1\.service: reload done; its reload only sends a signal: \/bin\/kill/);
     assert.deepEqual(test.stub.jobs(), [`reload ${unit}`]);
     assert.equal(test.driver().verdictClass, 'early');
@@ -50,7 +50,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     const driver = test.driver({ confirms: true });
     assert.equal(driver.verdictClass, 'true');
     assert.equal((await driver.reset(unit, reset)).kind, 'confirmed');
-    assert.equal((await driver.restart?.(unit, reset))?.kind, 'told');
+    assert.equal((await driver.restart?.(unit, reset))?.kind, 'notified');
     assert.deepEqual(test.stub.jobs(), [`reload ${unit}`, `restart ${unit}`]);
   });
 
@@ -59,7 +59,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
       using test = bench();
       test.stub.unit(unit, { canReload: 'no' });
       const answer = await test.driver({ action }).reset(unit, reset);
-      assert.equal(answer.kind, 'told');
+      assert.equal(answer.kind, 'notified');
       assert.match(answer.text, /what it has read is unknown/);
       assert.deepEqual(test.stub.jobs(), [`${action} ${unit}`]);
     });
@@ -119,7 +119,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     using test = bench();
     for (const active of ['inactive', 'failed']) {
       test.stub.unit(unit, { active });
-      assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'told');
+      assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'notified');
     }
     test.stub.unit(unit, { active: 'activating' });
     assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'unreachable');

@@ -19,33 +19,35 @@ const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.curr
 /** Version 1 is active, version 2 is published; hooks look at the policy itself. */
 async function secondRelease(
   config: Partial<WorkerGroupConfig>,
-): Promise<{ test: TestHost; told: string[] }> {
+): Promise<{ test: TestHost; notified: string[] }> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { app: { driver, config } } });
   await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
   assert.equal((await test.pull()).exitCode, 0);
   await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
-  return { test, told: driver.told };
+  return { test, notified: driver.notified };
 }
 
 describe('a loader', () => {
   it('has the last word: its no puts the old generation back, and no worker was told of the new one', async () => {
-    const { test, told } = await secondRelease({ load: hook('grep -q "version: 1" {bundle}/policy.yaml') });
+    const { test, notified } = await secondRelease({
+      load: hook('grep -q "version: 1" {bundle}/policy.yaml'),
+    });
     using _ = test;
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'LOADER_FAILED']);
     assert.equal(current(test), 'generations/1');
-    assert.deepEqual(told, ['a 1', 'a 1']);
+    assert.deepEqual(notified, ['a 1', 'a 1']);
     assert.equal(test.host.refusals.read().refusals[0]?.code, 'LOADER_FAILED');
   });
 
   it('without a verdict is tried again as often as its `retry` says; its no is not', async () => {
     using dir = tempDir();
     const counted = `echo >> ${dir.join('tries')}; test $(wc -l < ${dir.join('tries')}) -ge 3 || exit 127`;
-    const { test, told } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
+    const { test, notified } = await secondRelease({ load: { ...hook(counted), retry: 3 } });
     using _ = test;
     assert.equal((await test.pull()).exitCode, 0);
-    assert.deepEqual(told, ['a 1', 'a 2']);
+    assert.deepEqual(notified, ['a 1', 'a 2']);
     assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
     const no = `grep -q "version: 1" {bundle}/policy.yaml && exit 0; echo >> ${dir.join('noes')}; exit 1`;
     const other = await secondRelease({ load: { ...hook(no), retry: 3 } });
@@ -116,14 +118,14 @@ describe('a loader', () => {
 
 describe('a probe', () => {
   it('that does not see the generation rolls back', async () => {
-    const { test, told } = await secondRelease({
+    const { test, notified } = await secondRelease({
       probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml'), retry: 1 },
     });
     using _ = test;
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);
     assert.equal(current(test), 'generations/1');
-    assert.deepEqual(told, ['a 1', 'a 2', 'a 1']);
+    assert.deepEqual(notified, ['a 1', 'a 2', 'a 1']);
   });
 
   it('that cannot be run rolls back and blames nobody', async () => {
@@ -137,7 +139,7 @@ describe('a probe', () => {
   });
 
   it('confirms workers that can only be told', async () => {
-    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
+    const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     using test = testHost({
       groups: {
         app: {
@@ -186,8 +188,8 @@ describe('a group', () => {
     await test.pull();
     await test.publish('access', { 'views/eu.yaml': '1', 'block.rpz': '2' }, { serial: 2 });
     await test.pull();
-    assert.deepEqual(views.told, ['v 1']);
-    assert.deepEqual(zones.told, ['z 1', 'z 2']);
+    assert.deepEqual(views.notified, ['v 1']);
+    assert.deepEqual(zones.notified, ['z 1', 'z 2']);
   });
 
   it('that refuses at a first activation leaves no policy and is told of none', async () => {
@@ -201,14 +203,14 @@ describe('a group', () => {
 
 describe('"not now" (exit 75)', () => {
   it('of a loader puts the old generation back, remembers no refusal, and is tried again', async () => {
-    const { test, told } = await secondRelease({
+    const { test, notified } = await secondRelease({
       load: hook('grep -q "version: 1" {bundle}/policy.yaml || exit 75'),
     });
     using _ = test;
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [8, 'LOADER_DEFERRED']);
     assert.deepEqual([current(test), test.host.refusals.read().refusals], ['generations/1', []]);
-    assert.deepEqual([told.at(-1), result.bundles[0]?.outcome], ['a 1', 'deferred']);
+    assert.deepEqual([notified.at(-1), result.bundles[0]?.outcome], ['a 1', 'deferred']);
     await test.clock.advance(60_000);
     const willing = test.reopen({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     assert.equal((await cycleOn(willing)).outcome, 'activated');
@@ -231,13 +233,13 @@ describe('"not now" (exit 75)', () => {
     await test.clock.advance(5000);
     const second = await settler.turn(test.host, { signal, loader: first.loader });
     assert.deepEqual(
-      [second.loader, second.news, test.host.ledger.read().loadDue],
+      [second.loader, second.news, test.host.ledger.read().loadPending],
       [undefined, 'yes', undefined],
     );
   });
 
   it('of a probe proves nothing and refutes nothing', async () => {
-    const silent = (): { kind: 'told'; text: string } => ({ kind: 'told', text: 'signalled' });
+    const silent = (): { kind: 'notified'; text: string } => ({ kind: 'notified', text: 'signalled' });
     for (const [confirm, exitCode] of [
       ['warn', 0],
       ['required', 4],
@@ -248,7 +250,7 @@ describe('"not now" (exit 75)', () => {
       await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
       const result = await test.pull();
       assert.deepEqual([result.exitCode, result.confirmed], [exitCode, false]);
-      assert.equal(result.workers[0]?.state, 'told');
+      assert.equal(result.workers[0]?.state, 'notified');
     }
   });
 });

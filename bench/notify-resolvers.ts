@@ -1,10 +1,10 @@
 // From the swap to the last worker's answer, through `writ agent` and `writ pull`, with a list of 100,000 rules: two real
 // Knot Resolver workers, and two that answer at once, so that what is left is Writ's own time. Prints both; asserts what
 // the resolvers then answer, and no time. Needs kresd, dig and bwrap.
-//   npm run build && node dist/bench/tell-resolvers.js
+//   npm run build && node dist/bench/notify-resolvers.js
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Told, type WholeSystem, wholeSystem } from '../test/kit/agent/whole-system.js';
+import { type Notified, type WholeSystem, wholeSystem } from '../test/kit/agent/whole-system.js';
 import { tempDir } from '../test/kit/disk/temp-dir.js';
 import { sampleDirectory, startRealKresd } from '../test/kit/programs/real-kresd.js';
 import { startFakeKresd } from '../test/kit/workers/fake-kresd.js';
@@ -30,7 +30,7 @@ function configFor(controlGlob: string): Record<string, unknown> {
 }
 
 /** The link got its time by the rename that is the swap. */
-function sinceSwap(writ: WholeSystem, { exitCode, json }: Told): number {
+function sinceSwap(writ: WholeSystem, { exitCode, json }: Notified): number {
   if (exitCode !== 0) throw new Error(JSON.stringify(json));
   const answers = (json['workers'] as { atMs: number }[]).map((one) => one.atMs);
   return Math.max(...answers) - lstatSync(join(writ.policy, 'current')).ctimeMs;

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { openLedger } from '../../../../src/agent/state/ledger-file.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { ledgerWith } from '../../../kit/host/set-ledger.js';
+
+const durable = createDurableFs();
+const former = {
+  ...{
+    writ: 1,
+    nextGeneration: 4,
+    lastMtimeSeconds: 0,
+    accepted: {},
+    channels: {},
+    holds: [],
+    loadDue: true,
+  },
+  workers: {
+    'dns/a': {
+      wanted: 3,
+      confirmed: 2,
+      state: 'told',
+      text: 'ok',
+      atMs: 5,
+      tell: 'c-1.2',
+      toldAtMs: 4,
+      tries: 1,
+    },
+    'dns/b': { wanted: 3, state: 'waiting', text: 'has appeared', atMs: 6 },
+    'dns/c': { wanted: 3, confirmed: 3, state: 'confirmed', text: '3', atMs: 7, tell: 'c-1.3', toldAtMs: 7 },
+  },
+};
+
+describe('a ledger in the words of before', () => {
+  it('is read in the words of today, with everything that it says', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, JSON.stringify(former));
+    const ledger = openLedger(path, durable);
+    assert.equal(ledger.found(), 'whole');
+    assert.deepEqual(ledger.read().workers, {
+      'dns/a': {
+        ...{ wanted: 3, confirmed: 2, state: 'notified', text: 'ok', atMs: 5 },
+        ...{ notificationId: 'c-1.2', notifiedAtMs: 4, tries: 1 },
+      },
+      'dns/b': { wanted: 3, state: 'pending', text: 'has appeared', atMs: 6 },
+      'dns/c': {
+        ...{ wanted: 3, confirmed: 3, state: 'confirmed', text: '3', atMs: 7 },
+        ...{ notificationId: 'c-1.3', notifiedAtMs: 7 },
+      },
+    });
+    assert.equal(ledger.read().loadPending, true);
+  });
+
+  it('keeps the words of today from its first write on', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, JSON.stringify(former));
+    const ledger = openLedger(path, durable);
+    ledger.write(ledgerWith(ledger.read(), { nextGeneration: 5 }));
+    assert.doesNotMatch(fs.readFileSync(path, 'utf8'), /told|"tell"|waiting|loadDue/);
+    assert.deepEqual(openLedger(path, durable).read(), ledger.read());
+  });
+
+  it('that is no ledger at all is damaged, as ever', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    for (const text of ['[]', 'null', '7', '{"workers": [1]}', '{"workers": {"a": null}}']) {
+      fs.writeFileSync(path, text);
+      const found = openLedger(path, durable).found();
+      assert.equal(typeof found === 'object' && found.code, 'STATE_DAMAGED');
+    }
+  });
+});
