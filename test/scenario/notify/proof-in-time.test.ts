@@ -43,6 +43,21 @@ describe('a status that is read while workers are told', () => {
     await test.pull();
     assert.deepEqual([seen, statusOf(test).confirmed], [[false, false], true]);
   });
+
+  it('is not confirmed while it is still looked after who answered, for a no may come yet', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    const seen: boolean[] = [];
+    driver.liveness = async () => {
+      seen.push(statusOf(test).confirmed);
+      return 'alive';
+    };
+    for (const version of [1, 2]) {
+      await publish(test, version);
+      await test.pull();
+      assert.deepEqual([seen.at(-1), statusOf(test).confirmed], [false, true]);
+    }
+  });
 });
 
 describe('a way back on which the probe says no too', () => {
