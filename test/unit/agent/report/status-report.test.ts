@@ -27,6 +27,13 @@ describe('the status of a host', () => {
     assert.deepEqual(report.bundles, [{ bundle: 'access', channel: 'stable' }]);
   });
 
+  it('is confirmed by nobody where nothing is active, whatever a worker proved that was left', () => {
+    using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
+    const proved = { wanted: 1, confirmed: 1, state: 'confirmed', text: '1', atMs: 1 } as const;
+    setLedger(test.host.ledger, { workers: { 'app/a': proved } });
+    assert.equal(statusReport(test.host, facts).confirmed, false);
+  });
+
   it('names what is active, what is offered, who uses it, and what is trusted', async () => {
     using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1, revision: 'r1' });
