@@ -12,10 +12,11 @@ import type { CycleStory } from '../job/progress.js';
 import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
 import { readSets } from '../notify/membership.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { provenBy, resetWorkers, runLoaders } from '../notify/notify-steps.js';
+import { provenBy, resetWorkers } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
+import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
@@ -100,10 +101,10 @@ async function notifyAndCommit(
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },
   };
-  await story.step('load', async () => lines(await runLoaders(host, context)));
+  const { unreached } = await story.step('load', async () => loadText(await runLoaders(host, context)));
   const reset = await story.step('reset', async () => {
     progress.notified = new Map();
-    const report = await resetWorkers(host, context);
+    const report = await resetWorkers(host, { ...context, unreached });
     noteWorkers(host, report.results);
     noteUnread(host, report.unread);
     return {
@@ -113,18 +114,18 @@ async function notifyAndCommit(
     };
   });
   const probed = await story.step('probe', async () => {
-    const groups = await runProbes(host, context, reset.results);
+    const found = await runProbes(host, context, reset.results);
     requireAlive(
       reset.results,
       await lookAfter(move.groups, reset.results, { ...host, signal: move.signal }),
     );
     return {
-      value: { groups, results: await doubtReplaced(move.groups, reset.results) },
-      text: [...groups].map((group) => `${group}: ok`).join(', '),
-      verdict: okOrSkip(groups.size),
+      value: { found, results: await doubtReplaced(move.groups, reset.results) },
+      text: [...found.seen].map((one) => `${one}: ok`).join(', '),
+      verdict: okOrSkip(found.seen.size),
     };
   });
-  const workers = provenBy(probed.groups, probed.results);
+  const workers = provenBy(probed.found, probed.results);
   try {
     await story.step('commit', () => commit(host, story, { move, workers }));
   } catch (error) {
@@ -157,8 +158,14 @@ function uncommitted(
   return { ...notified, outcome: 'failed', problems: [problemOf(error), ...notified.problems] };
 }
 
-function lines(all: readonly string[]): { value: undefined; text: string; verdict: 'ok' | 'skip' } {
-  return { value: undefined, text: all.join(', '), verdict: okOrSkip(all.length) };
+function loadText(report: LoadReport): {
+  value: LoadReport;
+  text: string;
+  verdict: 'ok' | 'skip' | 'warn';
+} {
+  const { lines, unreached } = report;
+  const verdict = unreached.size > 0 ? 'warn' : okOrSkip(lines.length);
+  return { value: report, text: lines.join(', '), verdict };
 }
 
 function okOrSkip(count: number): 'ok' | 'skip' {

@@ -8,12 +8,13 @@ import type { CycleStory } from '../job/progress.js';
 import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
 import { lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { notifyWorkers, provenBy, runLoaders, unreadOf } from '../notify/notify-steps.js';
+import { notifyWorkers, provenBy, unreadOf } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
 import { groupsIn } from '../notify/refusal.js';
+import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import {
   groupOf,
   noteUnread,
@@ -42,8 +43,8 @@ export async function notifyRestored(
   const { groups } = move;
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
-  await loadBack(host, context);
-  const heard = await notifyWorkers(host, context);
+  const unreached = await loadBack(host, context);
+  const heard = await notifyWorkers(host, { ...context, unreached });
   const notified = heard.flatMap((one) => one.results);
   noteWorkers(host, notified);
   noteUnread(host, unreadOf(heard));
@@ -76,13 +77,15 @@ async function proveBack(
 }
 
 /** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
-async function loadBack(host: Host, context: NotifyContext): Promise<void> {
+async function loadBack(host: Host, context: NotifyContext): Promise<LoadReport['unreached'] | undefined> {
   try {
-    await runLoaders(host, context);
+    const { unreached } = await runLoaders(host, context);
     host.ledger.write(withLoaded(host, host.ledger.read(), context.groups));
+    return unreached;
   } catch (error) {
     if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
     noteLoadPending(host);
+    return undefined;
   }
 }
 

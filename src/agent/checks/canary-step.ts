@@ -97,6 +97,9 @@ function textOf(
     return `${group}: ${kind === 'ok' ? 'ok' : `${kind} (${reason})`}`;
   });
   const verdict = stepVerdict(change);
-  const isWarned = verdict === 'ok' && reports.some((one) => one.verdict.kind === 'warned');
+  // Who could not be asked has refused nothing: the group is asked again behind the swap, or is missed there.
+  const isWarning = ({ verdict: { kind } }: CanaryReport): boolean =>
+    kind === 'warned' || kind === 'unreachable';
+  const isWarned = verdict === 'ok' && reports.some(isWarning);
   return { text: failuresOr(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };
 }

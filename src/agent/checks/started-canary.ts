@@ -98,6 +98,7 @@ function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {
       };
     case 'deferred':
     case 'broken':
+    case 'unreachable':
       return { kind, reason: `it ended: ${reason}` };
   }
 }

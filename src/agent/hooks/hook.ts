@@ -85,7 +85,8 @@ export function confinedTo(confine: CandidateSandbox, bundle: string | undefined
   return { ...confine, places };
 }
 
-type NoYes = Exclude<HookVerdictKind, 'ok' | 'warned'>;
+/** Who reached nobody has said nothing: no error, and no yes. */
+type NoYes = Exclude<HookVerdictKind, 'ok' | 'warned' | 'unreachable'>;
 
 /** The code of each end that is no yes, by what the command was asked for. */
 const codes = {
@@ -111,7 +112,7 @@ export function hookError(
   { verdict: { kind }, code: ours, hint }: Pick<HookReport, 'verdict' | 'code' | 'hint'>,
   { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
 ): WritError | undefined {
-  if (kind === 'ok' || kind === 'warned') return undefined;
+  if (kind === 'ok' || kind === 'warned' || kind === 'unreachable') return undefined;
   const code = ours ?? codes[role][kind];
   if (code === undefined) return undefined;
   return new WritError(code, text(says[kind]), { facts, ...(hint === undefined ? {} : { hint }) });

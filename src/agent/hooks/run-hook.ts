@@ -14,6 +14,8 @@ import type { BoxResult } from '../../platform/process/bubblewrap.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
+import { findDaemon } from '../../workers/shared/pid-file.js';
+import { unreachedRule } from '../../workers/shared/unreachable.js';
 import { type Confinement, confine } from './confine.js';
 import type { HookOptions, HookPlaces, HookReport } from './hook.js';
 
@@ -31,12 +33,14 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     const argv = expand(hook.run, values);
     if (typeof argv === 'string') return notRun(`${argv} stands for nothing here`);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
+    // Looked at before: who dies of a command has answered it.
+    const isDaemonDead = hook.pidFile !== undefined && findDaemon(hook.pidFile).kind === 'dead';
     const result = await runEither(options, confined, { argv, env, scratch: values.scratch });
     if (result.kind === 'not-boxed') {
       options.confine?.sandbox.forget();
       return notRun(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
     }
-    return withHint(rejectOutput(hook, reportOf(result)), argv, confined);
+    return withHint(judgeAgain(hook, result, isDaemonDead ? 'dead' : 'not-seen-dead'), argv, confined);
   } finally {
     removeScratch('hook.remove', durable, home);
   }
@@ -139,17 +143,36 @@ function reportOf(result: CommandResult): HookReport {
 const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
 /** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
-const rejectTimeoutMs = 500;
+const patternTimeoutMs = 500;
+
+/** What the end of a command means by the user's own rules: `reject` makes any end a no; a no to nobody is none. */
+function judgeAgain(hook: HookConfig, result: CommandResult, daemon: 'dead' | 'not-seen-dead'): HookReport {
+  const report = reportOf(result);
+  const { kind, reason } = report.verdict;
+  const isUnreached = kind === 'refused' && (daemon === 'dead' || reachedNobody(hook, result, report.text));
+  if (kind === 'ok' || kind === 'warned' || isUnreached) {
+    const rejected = rejectedBy(hook, report);
+    if (rejected !== undefined) return { ...report, verdict: rejected };
+  }
+  if (!isUnreached) return report;
+  return { ...report, verdict: { kind: 'unreachable', reason: `it reached nobody: ${reason}` } };
+}
+
+function reachedNobody({ unreachable }: HookConfig, result: CommandResult, text: string): boolean {
+  const rule = unreachedRule(unreachable, (source) =>
+    boundedPattern(source, { timeoutMs: patternTimeoutMs }),
+  );
+  return result.kind === 'exited' && rule(result.exitCode, text);
+}
 
 /** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
-function rejectOutput({ reject }: HookConfig, report: HookReport): HookReport {
-  const { kind } = report.verdict;
-  if (reject === undefined || (kind !== 'ok' && kind !== 'warned')) return report;
-  const found = boundedPattern(reject, { timeoutMs: rejectTimeoutMs }).find(report.text);
-  if (found === undefined) return report;
-  if (found === 'no-verdict')
-    return { ...report, verdict: { kind: 'broken', reason: '`reject` took too long on its output' } };
-  return { ...report, verdict: { kind: 'refused', reason: `it wrote "${found.line}"` } };
+function rejectedBy({ reject }: HookConfig, { text }: HookReport): HookReport['verdict'] | undefined {
+  if (reject === undefined) return undefined;
+  const found = boundedPattern(reject, { timeoutMs: patternTimeoutMs }).find(text);
+  if (found === undefined) return undefined;
+  return found === 'no-verdict'
+    ? { kind: 'broken', reason: '`reject` took too long on its output' }
+    : { kind: 'refused', reason: `it wrote "${found.line}"` };
 }
 
 /** Of a command's output, searched for paths; a path in its arguments is found in any case. */
@@ -192,8 +215,8 @@ export interface RetryOptions {
 /** Between two tries: what was busy has a moment to become less so. */
 const retryMs = 500;
 
-/** A yes, a no and "not now" are answers; only an end without a verdict may be chance. */
-const withoutVerdict: readonly HookVerdictKind[] = ['broken'];
+/** A yes, a no and "not now" are answers; only an end without a verdict may be chance, and who is away may come. */
+const withoutVerdict: readonly HookVerdictKind[] = ['broken', 'unreachable'];
 
 /**
  * Further tries of a command, as its `retry` says.

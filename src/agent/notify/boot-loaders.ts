@@ -1,7 +1,7 @@
 // The loaders at the first start after a boot: what a loader made for its workers in /run ended with the boot before,
 // though the generation is the same. Level, not edge: pending until every loader has run. Never moves the link: the policy
 // was good before this boot, so a loader that fails now says something about the host.
-import type { Problem } from '../../core/cycle/cycle-report.js';
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
@@ -10,7 +10,9 @@ import { notificationIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
-import { runLoaders } from './notify-steps.js';
+import type { NotifyContext } from './notify-context.js';
+import { runLoaders } from './run-loaders.js';
+import { groupOf, noteWorkers, workerOf } from './worker-ledger.js';
 
 const changeLoaded = ledgerSection('loadedBootId', 'loadPending');
 
@@ -47,8 +49,9 @@ export async function loadAtBoot(
       nextNotificationId: notificationIds(cycle),
       groups: host.groups,
     };
-    const lines = await runLoaders(host, context);
+    const { lines, unreached } = await runLoaders(host, context);
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
+    noteNotReached(host, unreached, context);
     host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadPending: undefined }));
     return undefined;
   } catch (error) {
@@ -58,6 +61,27 @@ export async function loadAtBoot(
   } finally {
     area.remove(host.log);
   }
+}
+
+/** What a loader made for them before this boot is gone: they are pending until theirs reaches them. */
+function noteNotReached(
+  host: Host,
+  unreached: ReadonlyMap<string, string>,
+  { target, nextNotificationId }: NotifyContext,
+): void {
+  const results = Object.keys(host.ledger.read().workers).flatMap((key): WorkerResult[] => {
+    const [group, worker] = [groupOf(key), workerOf(key)];
+    const text = unreached.get(group);
+    if (text === undefined) return [];
+    const said = {
+      state: 'unreachable',
+      generation: target.generation,
+      text,
+      atMs: host.clock.nowMs(),
+    } as const;
+    return [{ group, worker, ...said, notificationId: nextNotificationId() }];
+  });
+  noteWorkers(host, results);
 }
 
 /** Notes that a loader said "not now" when the generation came back that is active: all of them run again, apart. */

@@ -20,7 +20,7 @@ export interface NotifyManner
   readonly proofs?: 'last';
 }
 
-export interface NotifyContext extends Pick<NotifyOptions, 'nextNotificationId' | 'only'> {
+export interface NotifyContext extends Pick<NotifyOptions, 'nextNotificationId' | 'only' | 'unreached'> {
   readonly groups: readonly WorkerGroup[];
   readonly target: NotifyTarget;
   /** The cycle's staging directory, for scratch directories. */

@@ -20,6 +20,8 @@ export interface NotifyOptions {
   readonly signal?: AbortSignal;
   /** Only these workers (their keys); everybody when it is left out. */
   readonly only?: ReadonlySet<string> | undefined;
+  /** By the names of groups whose loader reached nobody: why. Nobody there is notified of what is not loaded. */
+  readonly unreached?: ReadonlyMap<string, string> | undefined;
   /** Says who keeps what it has. */
   readonly isSpared?: (group: WorkerGroup, member: Member) => boolean;
   /** These too, though nobody lists them any more: they may have died of what they were notified of. */
@@ -169,13 +171,20 @@ interface Said {
 
 async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Promise<Said> {
   const { group, driver, options } = one;
-  const key = workerKey(group.config.name, worker);
+  const { name } = group.config;
+  const notLoaded = options.unreached?.get(name);
+  if (notLoaded !== undefined) {
+    const { target, clock, nextNotificationId } = options;
+    const result = workerResult(name, worker, unreachable(notLoaded), target.generation, clock.nowMs());
+    return { result: { ...result, notificationId: nextNotificationId() } };
+  }
+  const key = workerKey(name, worker);
   const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';
   const notificationId = options.nextNotificationId();
   const { answer, verb: done } = await ask(one, { worker, verb });
   const { target, clock } = options;
   const result = {
-    ...workerResult(group.config.name, worker, answer, target.generation, clock.nowMs()),
+    ...workerResult(name, worker, answer, target.generation, clock.nowMs()),
     notificationId,
     // A restart makes another process of it: who that is, the next reading of the set says.
     ...(process === undefined || done === 'restart' ? {} : { process }),

@@ -1,33 +1,14 @@
-// The steps load and reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds:
-// what says no throws, and the caller puts the previous generation back. Writes nothing but what hooks write themselves.
+// The step reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds: what says
+// no throws, and the caller puts the previous generation back. Writes nothing.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
-import { retryHook } from '../hooks/run-hook.js';
 import type { Host } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
 import { type NotifiedGroup, notifyGroups } from './notify-group.js';
-import { asksEach, groupHook, probeEach, requireNoNo } from './probe-workers.js';
+import { asksEach, type Probed, runProbes } from './probe-workers.js';
 import { refusal } from './refusal.js';
 import { readMembers } from './worker-groups.js';
 import { workerKey } from './worker-ledger.js';
-
-/**
- * Runs the loader of each group, one after the other: its exit code is the verdict.
- * @returns one line per loader
- * @throws WritError LOADER_FAILED (a verdict), LOADER_DEFERRED (not now), LOADER_BROKEN (no verdict)
- */
-export async function runLoaders(host: Host, context: NotifyContext): Promise<string[]> {
-  const lines: string[] = [];
-  const retries = { clock: host.clock, signal: context.signal };
-  for (const { config, noteLoaded } of context.groups) {
-    if (config.load === undefined) continue;
-    const report = await retryHook(config.load, retries, (load) => groupHook(host, config, load, context));
-    lines.push(`${config.name}: ${report.verdict.kind}`);
-    requireNoNo('loader', config.name, report);
-    noteLoaded?.(context.target.generation);
-  }
-  return lines;
-}
 
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
@@ -87,12 +68,13 @@ async function notifyNewcomers(
 
 /** As resetWorkers, without a judgement. */
 export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
-  const { target, signal, nextNotificationId, only } = context;
+  const { target, signal, nextNotificationId, only, unreached } = context;
   const { proofs, newcomers: _, ...manner } = context.manner ?? {};
   return notifyGroups(context.groups, {
-    ...{ target, nextNotificationId, signal, only, clock: host.clock },
-    prove: async ({ config }, results) => {
-      if (proofs !== 'last' && asksEach(config.probe)) await probeEach(host, config, context, results);
+    ...{ target, nextNotificationId, signal, only, unreached, clock: host.clock },
+    prove: async (group, results) => {
+      if (proofs !== 'last' && asksEach(group.config.probe))
+        await runProbes(host, { ...context, groups: [group] }, results);
     },
     ...manner,
   });
@@ -114,13 +96,18 @@ function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
   });
 }
 
-function hasSeen(probed: ReadonlySet<string>, { group, worker }: WorkerResult): boolean {
-  return probed.has(group) || probed.has(workerKey(group, worker));
-}
-
-/** @returns the results, where a probe that saw the generation confirms the workers of its group that were notified */
-export function provenBy(probed: ReadonlySet<string>, results: readonly WorkerResult[]): WorkerResult[] {
-  return results.map((one) =>
-    one.state === 'notified' && hasSeen(probed, one) ? { ...one, state: 'confirmed' } : one,
-  );
+/**
+ * @returns the results: a probe that saw the generation confirms the workers of its group that were notified; one that
+ *   reached nobody says that they are not there
+ */
+export function provenBy({ seen, unreached }: Probed, results: readonly WorkerResult[]): WorkerResult[] {
+  return results.map((one) => {
+    if (one.state !== 'notified') return one;
+    const keys = [one.group, workerKey(one.group, one.worker)];
+    if (keys.some((key) => seen.has(key))) return { ...one, state: 'confirmed' };
+    const away = keys.map((key) => unreached.get(key)).find((text) => text !== undefined);
+    return away === undefined
+      ? one
+      : { ...one, state: 'unreachable', text: `${one.text}; its probe: ${away}` };
+  });
 }

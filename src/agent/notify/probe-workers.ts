@@ -46,46 +46,65 @@ export function requireNoNo(
   if (error !== undefined) throw error;
 }
 
+/** What probes have found, by names of groups and keys of workers. */
+export interface Probed {
+  /** Seen using this generation. */
+  readonly seen: ReadonlySet<string>;
+  /** The probe reached nobody: why. */
+  readonly unreached: ReadonlyMap<string, string>;
+}
+
 /**
  * Asks each group's probe which generation is really used; one with `{worker}` in it asks each worker.
  * @param notified those that were notified: who could not be reached is not asked
- * @returns names of the groups, and keys of the workers, that the probe saw using this generation
  * @throws WritError PROBE_FAILED (a verdict), PROBE_BROKEN (no verdict)
  */
 export async function runProbes(
   host: Host,
   context: NotifyContext,
   notified: readonly WorkerResult[],
-): Promise<ReadonlySet<string>> {
+): Promise<Probed> {
   const seen = new Set<string>();
+  const unreached = new Map<string, string>();
   for (const { config } of context.groups) {
-    if (asksEach(config.probe)) {
-      for (const key of await probeEach(host, config, context, notified)) seen.add(key);
-    } else if (config.probe !== undefined && hasAnswer(config, notified)) {
-      if (await showsIt(host, config, context)) seen.add(config.name);
+    for (const worker of questionsOf(config, notified)) {
+      const about = worker === undefined ? config.name : workerKey(config.name, worker);
+      const verdict = await ask(host, config, context, worker);
+      if (verdict?.kind === 'ok') seen.add(about);
+      if (verdict?.kind === 'unreachable') unreached.set(about, verdict.reason);
     }
   }
-  return seen;
+  return { seen, unreached };
+}
+
+/** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
+function questionsOf(
+  config: WorkerGroupConfig,
+  notified: readonly WorkerResult[],
+): readonly (string | undefined)[] {
+  if (!asksEach(config.probe)) return hasAnswer(config, notified) ? [undefined] : [];
+  const own = notified.filter((one) => one.group === config.name && one.state !== 'unreachable');
+  return own.map((one) => one.worker);
 }
 
 /**
  * Exit 0 alone means this generation. A worker may take a moment to use what it was notified of: its no is asked again too,
  * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict
  */
-async function showsIt(
+async function ask(
   host: Host,
   config: WorkerGroupConfig,
   context: NotifyContext,
   worker?: string,
-): Promise<boolean> {
+): Promise<HookReport['verdict'] | undefined> {
   const { probe, name } = config;
-  if (probe === undefined) return false;
+  if (probe === undefined) return undefined;
   const { deadlineMs } = probe;
-  const again = ['refused', 'deferred', 'broken'] as const;
+  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
   const retries = { clock: host.clock, again, signal: context.signal, deadlineMs };
   const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
   requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
-  return report.verdict.kind === 'ok';
+  return report.verdict;
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
@@ -99,21 +118,6 @@ export function asksEach(probe: ProbeConfig | undefined): boolean {
 }
 
 const workerPlaceholder = '{worker}';
-
-/** @returns keys of those that it saw using the generation. @throws WritError as runProbes */
-export async function probeEach(
-  host: Host,
-  config: WorkerGroupConfig,
-  context: NotifyContext,
-  notified: readonly WorkerResult[],
-): Promise<string[]> {
-  const seen: string[] = [];
-  for (const { group, worker, state } of notified) {
-    if (group !== config.name || state === 'unreachable') continue;
-    if (await showsIt(host, config, context, worker)) seen.push(workerKey(group, worker));
-  }
-  return seen;
-}
 
 /** Asks the probe of a group once; about this worker, where it asks each. */
 export function askProbe(

@@ -62,17 +62,19 @@ export async function proveNotified(
   results: readonly WorkerResult[],
 ): Promise<Notified> {
   const seen = new Set<string>();
+  const unreached = new Map<string, string>();
   const failed = new Map<string, WritError>();
   for (const { group, notified } of context.groups.flatMap((one) => questionsOf(one, results))) {
     try {
       const found = await runProbes(host, { ...context, groups: [group] }, notified);
-      if (isAboutAll(host, group, notified)) for (const one of found) seen.add(one);
+      if (isAboutAll(host, group, notified)) for (const one of found.seen) seen.add(one);
+      for (const [about, text] of found.unreached) unreached.set(about, text);
     } catch (error) {
       const known = toWritError(error);
       for (const one of notified) failed.set(workerKey(one.group, one.worker), known);
     }
   }
-  const proven = provenBy(seen, results).map((one) =>
+  const proven = provenBy({ seen, unreached }, results).map((one) =>
     unproven(one, failed.get(workerKey(one.group, one.worker))),
   );
   return { results: proven, ...problemsOf([...new Set(failed.values())]) };

@@ -12,6 +12,7 @@ import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
+import { runPendingLoaders } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
@@ -79,9 +80,11 @@ function contextOf(
 
 /** What was said before somebody said no counts too. */
 async function notifyPending(host: Host, context: NotifyContext): Promise<Notified> {
+  const { unreached, refusal: no } = await runPendingLoaders(host, context);
   try {
-    const { results } = await resetWorkers(host, context);
-    return await proveNotified(host, context, results);
+    const { results } = await resetWorkers(host, { ...context, unreached });
+    const proven = await proveNotified(host, context, results);
+    return no === undefined ? proven : { ...proven, refusal: no };
   } catch (error) {
     const refusal = toWritError(error);
     return { results: resultsIn(refusal), ...problemsOf([refusal]) };

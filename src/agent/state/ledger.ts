@@ -133,6 +133,8 @@ interface LedgerMembers {
   readonly loadedBootId?: string;
   /** A loader put off what is active: all of them run again, though they have run in this boot. */
   readonly loadPending?: true;
+  /** Names of the groups whose loader reached nobody: it runs before their workers are notified. */
+  readonly unloaded?: readonly string[];
   /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
   readonly committedCycle?: string;
   /** The candidate that did not come to its end behind its swap. */

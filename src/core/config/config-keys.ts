@@ -18,7 +18,11 @@ export interface Schema extends Readonly<Partial<Record<NumberBound, number>>> {
   readonly bounds?: { readonly of: 'duration' | 'size'; readonly min: number; readonly max: number };
 }
 
-type NumberBound = 'minimum' | 'maximum' | 'maxProperties' | `${'min' | 'max'}${'Items' | 'Length'}`;
+type NumberBound =
+  | 'minimum'
+  | 'maximum'
+  | `${'min' | 'max'}Properties`
+  | `${'min' | 'max'}${'Items' | 'Length'}`;
 
 /** The schema of a value of this type; `value` is never there, and only carries the type. */
 export interface Key<T> extends Schema {

@@ -57,8 +57,19 @@ const judgeKeys = {
   retry: key.whole(0, 100),
   ...boxKeys,
 };
+/** How a program says that it reached nobody, of hooks and of the driver `run`. */
+export const unreachable = {
+  ...key.object({
+    exit: key.list(key.whole(1, 255), { min: 1, max: 32 }),
+    match: { ...key.text(1000, 'a regular expression, as "connect failed"'), minLength: 1 },
+  }),
+  minProperties: 1,
+  description: 'a group of keys, as {exit: [1], match: "connect failed"}',
+};
+/** Of commands that speak to a daemon, which may be away. */
+const askingKeys = { ...judgeKeys, unreachable, pidFile: key.absolutePath };
 /** Of commands that may also act on the host. */
-const groupHookKeys = { ...judgeKeys, sandbox: key.oneOf(['off'], 'off, or left out') };
+const groupHookKeys = { ...askingKeys, sandbox: key.oneOf(['off'], 'off, or left out') };
 
 const check = key.object(
   {
@@ -124,7 +135,7 @@ const worker = key.object(
     when,
     rolling: key.whole(1, 10_000),
     onDead: key.oneOf(['restart', 'report'], 'restart or report'),
-    canary: key.object({ ...judgeKeys, start: key.command, probe: key.command }),
+    canary: key.object({ ...askingKeys, start: key.command, probe: key.command }),
     load: key.object(groupHookKeys, ['run']),
     reset,
     confirm: key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),

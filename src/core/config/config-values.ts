@@ -236,10 +236,10 @@ function buildHook({ run, timeout }: Pick<HookFile, 'run' | 'timeout'>, defaultT
 
 /** A command whose word on a policy counts. */
 function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
-  const { reject, retry, sandbox } = hook;
+  const { reject, retry, sandbox, unreachable, pidFile } = hook;
   return {
     ...buildHook(hook, defaultTimeout),
     box: buildHookBox(hook),
-    ...given({ sandbox, reject, retry }),
+    ...given({ sandbox, reject, retry, unreachable, pidFile }),
   };
 }

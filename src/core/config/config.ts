@@ -4,6 +4,13 @@
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
 import type { HookBox } from './hook-box.js';
 
+/** How a program says that it did not reach its daemon: all that is given must hold. */
+export interface Unreachable {
+  readonly exit?: readonly number[];
+  /** A regular expression (flags `mu`), for what it wrote. */
+  readonly match?: string;
+}
+
 /** A user's command: checks, loaders, probes. */
 export interface HookConfig {
   /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
@@ -15,6 +22,10 @@ export interface HookConfig {
   readonly sandbox?: 'off';
   /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
   readonly reject?: string;
+  /** How it says that it reached nobody: then its no is none. Of loaders, probes and canaries. */
+  readonly unreachable?: Unreachable;
+  /** Of the daemon that it speaks to: where that was dead before, a no is none. */
+  readonly pidFile?: string;
   /** Further tries of one that ended without a verdict, and of a probe that said no; left out: none. */
   readonly retry?: number;
 }

@@ -18,7 +18,7 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
       if (isParse) yield* unused(hook, path, ['reject', 'retry'], 'is only used with `run`');
       if (hook['user'] === 'root' || hook['user'] === 0)
         yield at([...path, 'user'], 'must not be root: a policy is judged by nobody of power');
-      yield* rejectRule(hook['reject'], [...path, 'reject']);
+      yield* wordRules(hook, path);
       yield* bindRules(hook, path, places);
       if (!isParse && (isOff || hook['sandbox'] === 'off'))
         yield* unused(hook, path, ['memory'], 'is only used in a sandbox, and it is off');
@@ -32,10 +32,20 @@ function* unused(hook: Group, path: ConfigPath, keys: readonly string[], why: st
     if (hook[key] !== undefined) yield at([...path, key], why);
 }
 
-function* rejectRule(reject: unknown, path: ConfigPath): Generator<Finding> {
-  if (typeof reject !== 'string') return;
+/** What is said of a command's own words: which of them are a no, and which say that nobody was there. */
+function* wordRules(hook: Group, path: ConfigPath): Generator<Finding> {
+  yield* patternRule(hook['reject'], [...path, 'reject']);
+  yield* patternRule(group(hook['unreachable'])['match'], [...path, 'unreachable', 'match']);
+  if (hook['start'] === undefined) return;
+  for (const name of ['unreachable', 'pidFile'])
+    if (hook[name] !== undefined)
+      yield at([...path, name], 'is only used with `run`: a canary that is started speaks to itself');
+}
+
+function* patternRule(pattern: unknown, path: ConfigPath): Generator<Finding> {
+  if (typeof pattern !== 'string') return;
   try {
-    new RegExp(reject, 'mu');
+    new RegExp(pattern, 'mu');
   } catch (error) {
     const { message } = error as SyntaxError;
     yield at(path, message.replace('Invalid regular', 'is no regular'));

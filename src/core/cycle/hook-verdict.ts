@@ -10,9 +10,10 @@ export type HookEnd =
 
 /**
  * `ok` go on; `warned` go on and say so; `refused` a verdict on the candidate, remembered; `deferred` not now;
- * `broken` no verdict at all: never remembered, or a full disk would block a good release for ever.
+ * `broken` no verdict at all: never remembered, or a full disk would block a good release for ever; `unreachable` it reached
+ * nobody, and who is not there has refused nothing.
  */
-export type HookVerdictKind = 'ok' | 'warned' | 'refused' | 'deferred' | 'broken';
+export type HookVerdictKind = 'ok' | 'warned' | 'refused' | 'deferred' | 'broken' | 'unreachable';
 
 export interface HookVerdict {
   readonly kind: HookVerdictKind;

@@ -1,20 +1,15 @@
 // Any program that notifies a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
 // "ok" before anything has happened, so that 0 means `notified` unless the user vouches for it with `confirms`.
 import { basename } from 'node:path';
+import type { Unreachable } from '../../core/config/config.js';
+import { unreachable as unreachableKey } from '../../core/config/config-schema.js';
 import { judgeHook } from '../../core/cycle/hook-verdict.js';
 import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
-import {
-  absoluteFile,
-  driverKind,
-  type OptionsOf,
-  property,
-  text,
-  yesOrNo,
-} from '../shared/driver-options.js';
+import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';
 import {
   type Command,
@@ -31,33 +26,13 @@ import {
   usesWorkerName,
 } from '../shared/placeholders.js';
 import { requireOwnPlace } from '../shared/socket-set.js';
+import { type UnreachedRule, unreachedRule } from '../shared/unreachable.js';
 
 const maxTailCharacters = 1000;
 
-/** How a program says that it did not reach its daemon: all that is given must hold. */
-interface UnreachableOptions {
-  readonly exit?: readonly number[];
-  /** A regular expression, for what it wrote. */
-  readonly match?: string;
-}
-
 const properties = {
   run: commandSchema,
-  unreachable: property<UnreachableOptions>({
-    type: 'object',
-    additionalProperties: false,
-    minProperties: 1,
-    properties: {
-      exit: {
-        type: 'array',
-        items: { type: 'integer', minimum: 1, maximum: 255 },
-        minItems: 1,
-        maxItems: 32,
-      },
-      match: text('a regular expression, as "connect failed"', { minLength: 1, maxLength: 1000 }),
-    },
-    description: 'a group of keys, as {exit: [1], match: "connect failed"}',
-  }),
+  unreachable: property<Unreachable>(unreachableKey),
   restart: property<{ readonly run: Command }>({
     type: 'object',
     additionalProperties: false,
@@ -79,7 +54,7 @@ function createDriver(options: CommandOptions): Driver {
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
-  const isUnreached = unreachedRule(options.unreachable);
+  const isUnreached = unreachedRule(options.unreachable, (source) => patternOf('unreachable.match', source));
   const [program] = run;
   const daemon =
     pidFile === undefined
@@ -97,17 +72,6 @@ function createDriver(options: CommandOptions): Driver {
     restart: restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached })),
     ...(daemon && { liveness: daemon.liveness, pid: daemon.pid }),
   };
-}
-
-type UnreachedRule = (exitCode: number, output: string) => boolean;
-
-/** @throws WritError CONFIG_INVALID for what is no regular expression */
-function unreachedRule(given: UnreachableOptions | undefined): UnreachedRule {
-  if (given === undefined) return () => false;
-  const { exit, match } = given;
-  const pattern = match === undefined ? undefined : patternOf('unreachable.match', match);
-  return (exitCode, output) =>
-    (exit?.includes(exitCode) ?? true) && (pattern === undefined || pattern.test(output) === 'yes');
 }
 
 interface NotifyOptions extends CommandOptions {

@@ -58,6 +58,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'prove',
     'reconcile',
     'refusal',
+    'run-loaders',
     'worker-groups',
     'worker-ledger',
   ],
@@ -163,6 +164,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config',
     'config-digest',
     'config-errors',
+    'config-schema',
     'config-text',
     'config-values',
     'hook-box',
@@ -301,5 +303,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'pid-file',
     'placeholders',
     'socket-set',
+    'unreachable',
   ],
 };

@@ -32,6 +32,7 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   movedAtMs: 'agent/notify/worker-ledger.ts',
   loadedBootId: 'agent/notify/boot-loaders.ts',
   loadPending: 'agent/notify/boot-loaders.ts',
+  unloaded: 'agent/notify/run-loaders.ts',
   retryAfterUntilMs: 'agent/cycle/refresh-trust.ts',
   stale: 'agent/freshness/stale-watch.ts',
   scrub: 'agent/integrity/scrub.ts',

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { hookError } from '../../../../src/agent/hooks/hook.js';
+import { runHook } from '../../../../src/agent/hooks/run-hook.js';
+import type { HookConfig } from '../../../../src/core/config/config.js';
+import type { HookVerdict } from '../../../../src/core/cycle/hook-verdict.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+type Words = Pick<HookConfig, 'reject' | 'unreachable' | 'pidFile'>;
+
+async function verdictOf(dir: TempDir, script: string, words: Words): Promise<HookVerdict> {
+  const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 20_000, ...words };
+  const { verdict } = await runHook({ hook, places: {}, scratchRoot: dir.path, durable: createDurableFs() });
+  return verdict;
+}
+
+const noConnection = 'echo "rndc: connect failed: 127.0.0.1#953" >&2; exit 1';
+/** No process has it: above the greatest that a kernel gives. */
+const deadPid = 4_194_305;
+
+const cases: readonly (readonly [what: string, script: string, words: Words, kind: HookVerdict['kind']])[] = [
+  ['a no without any word on it', noConnection, {}, 'refused'],
+  ['a no with the code of nobody there', noConnection, { unreachable: { exit: [1, 2] } }, 'unreachable'],
+  ['a no with another code', 'exit 3', { unreachable: { exit: [1, 2] } }, 'refused'],
+  [
+    'a no with the words of nobody there',
+    noConnection,
+    { unreachable: { match: 'connect failed' } },
+    'unreachable',
+  ],
+  ['a no with other words', 'echo bad zone; exit 1', { unreachable: { match: 'connect failed' } }, 'refused'],
+  [
+    'a code without the words',
+    'echo bad; exit 1',
+    { unreachable: { exit: [1], match: '^connect' } },
+    'refused',
+  ],
+  [
+    'the words without the code',
+    'echo connect; exit 2',
+    { unreachable: { exit: [1], match: '^connect' } },
+    'refused',
+  ],
+  ['both', 'echo connect; exit 1', { unreachable: { exit: [1], match: '^connect' } }, 'unreachable'],
+  ['what is rejected too', noConnection, { unreachable: { exit: [1] }, reject: 'connect' }, 'refused'],
+  ['a yes with these words', 'echo connect failed', { unreachable: { match: 'connect failed' } }, 'ok'],
+  [
+    '"not now" with these words',
+    'echo connect failed; exit 75',
+    { unreachable: { match: 'connect' } },
+    'deferred',
+  ],
+  ['a killed program', 'kill -9 $$', { unreachable: { match: '' } }, 'broken'],
+  [
+    'a pattern that takes for ever',
+    `printf '%040d!' 0; exit 1`,
+    { unreachable: { match: '(0+)+$' } },
+    'refused',
+  ],
+];
+
+describe('a command that may reach nobody', () => {
+  for (const [what, script, words, kind] of cases) {
+    it(`takes ${what} for ${kind}`, async () => {
+      using dir = tempDir();
+      assert.equal((await verdictOf(dir, script, words)).kind, kind);
+    });
+  }
+
+  it('believes no no of a command to a daemon that was dead before', async () => {
+    using dir = tempDir();
+    const pidFile = dir.join('pid');
+    assert.equal((await verdictOf(dir, 'exit 1', { pidFile })).kind, 'unreachable', 'no pid file');
+    writeFileSync(pidFile, `${deadPid}\n`);
+    assert.equal((await verdictOf(dir, 'exit 1', { pidFile })).kind, 'unreachable', 'no process');
+    assert.equal((await verdictOf(dir, 'exit 0', { pidFile })).kind, 'ok', 'a yes stays one');
+    assert.equal((await verdictOf(dir, 'echo no; exit 1', { pidFile, reject: 'no' })).kind, 'refused');
+  });
+
+  it('believes the no of one that lived, also when it has died of it', async () => {
+    using dir = tempDir();
+    const pidFile = dir.join('pid');
+    writeFileSync(pidFile, `${process.pid}\n`);
+    assert.equal((await verdictOf(dir, 'exit 1', { pidFile })).kind, 'refused');
+    const dying = `echo ${deadPid} > ${pidFile}; exit 1`;
+    assert.equal((await verdictOf(dir, dying, { pidFile })).kind, 'refused');
+  });
+
+  it('says nothing against a candidate, in no role', () => {
+    const report = { verdict: { kind: 'unreachable', reason: 'exit 1' } as const };
+    for (const role of ['canary', 'loader', 'probe'] as const)
+      assert.equal(hookError(role, report, { text: (says) => says, facts: {} }), undefined);
+  });
+});
