@@ -277,6 +277,14 @@ export const errorCodes = {
     'A worker cannot be reached; it may answer from an older generation.',
     'Look whether the worker runs; it is notified again.',
   ),
+  WORKER_LOST_AFTER: degraded(
+    'A worker lives and could not be reached since a release: the release may have talked its refusal away.',
+    'Ask the worker itself what it serves; `writ rollback` takes the release back.',
+  ),
+  SILENT_REFUSAL: degraded(
+    'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
+    'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
+  ),
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, and none of them proved that it uses the generation.',

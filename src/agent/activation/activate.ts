@@ -96,6 +96,7 @@ async function notifyAndCommit(
       alive,
       verbOf,
       newcomers: 'notified',
+      silence: 'is-a-no',
       onNotify: (key, verb) => progress.notified?.set(key, verb),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),

@@ -30,13 +30,13 @@ export async function restorePrevious(
   move: Move,
   { error: no, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
-  const said = outcomeOf(no);
-  const outcome = said === 'rolled-back' || said === 'deferred' ? said : 'failed';
+  const outcome = outcomeOfNo(no);
+  const isVerdict = no.kind === 'rolled-back';
   story.note({ type: 'stopped', outcome });
-  const error = outcome === 'rolled-back' ? no : triedInVain(host, move, no);
+  const error = isVerdict ? no : triedInVain(host, move, no);
   try {
     let blamed: readonly string[] = [];
-    if (outcome === 'rolled-back') {
+    if (isVerdict) {
       rememberIfPossible(host, () => {
         blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
       });
@@ -46,6 +46,13 @@ export async function restorePrevious(
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
+}
+
+function outcomeOfNo(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
+  // Nobody has said no: it is taken back, and never remembered as refused.
+  if (no.code === 'SILENT_REFUSAL') return 'rolled-back';
+  const said = outcomeOf(no);
+  return said === 'rolled-back' || said === 'deferred' ? said : 'failed';
 }
 
 /**

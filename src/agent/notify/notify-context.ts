@@ -13,7 +13,10 @@ export interface NotifyTarget {
 
 /** What a move asks of its notifying; a notification apart from it asks for nothing. */
 export interface NotifyManner
-  extends Pick<NotifyOptions, 'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify'> {
+  extends Pick<
+    NotifyOptions,
+    'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify' | 'silence'
+  > {
   /** `notified`: who appears while the others are notified is notified behind them, once. */
   readonly newcomers?: 'notified';
   /** `last`: nobody is asked between two steps of a rolling group, but all of them behind the last. */

@@ -9,6 +9,7 @@ import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
+import type { NoCode } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
 
@@ -30,6 +31,8 @@ export interface NotifyOptions {
   readonly verbOf?: VerbOf;
   /** Who lived before anything was changed; left out: who lives when it is notified. */
   readonly alive?: ReadonlySet<string>;
+  /** `is-a-no`: who is known to refuse by silence has refused. Left out: it is only away, for it may use this already. */
+  readonly silence?: 'is-a-no';
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
   readonly restartDead?: 'yes';
   /** Before each notification. */
@@ -40,7 +43,7 @@ export interface NotifyOptions {
 
 /** A worker that was notified, and cannot live with it. */
 export interface No {
-  readonly code: 'WORKER_REFUSED' | 'WORKER_DIED';
+  readonly code: NoCode;
   readonly result: WorkerResult;
 }
 
@@ -191,10 +194,12 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   };
   if (answer.kind === 'refused') return { result, no: 'WORKER_REFUSED' };
   if (answer.kind !== 'unreachable') return { result };
+  if (answer.silence !== undefined && options.silence === 'is-a-no') return { result, no: 'SILENT_REFUSAL' };
   const liveness = await livenessOf(driver, worker);
   const isDown = liveness === 'dead' || (done === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
-  return done === 'restart' ? { result, lost: 'yes' } : { result };
+  if (done === 'restart') return { result, lost: 'yes' };
+  return liveness === 'alive' ? { result: { ...result, lives: 'yes' } } : { result };
 }
 
 const retryMs = 500;

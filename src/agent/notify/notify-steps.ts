@@ -6,7 +6,7 @@ import type { Host } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
 import { type NotifiedGroup, notifyGroups } from './notify-group.js';
 import { asksEach, type Probed, runProbes } from './probe-workers.js';
-import { refusal } from './refusal.js';
+import { noCodes, refusal } from './refusal.js';
 import { readMembers } from './worker-groups.js';
 import { workerKey } from './worker-ledger.js';
 
@@ -84,7 +84,7 @@ export function notifyWorkers(host: Host, context: NotifyContext): Promise<Notif
 function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
   const results = groups.flatMap((one) => one.results);
   const noes = groups.flatMap((one) => one.noes);
-  for (const code of ['WORKER_REFUSED', 'WORKER_DIED'] as const) {
+  for (const code of noCodes) {
     const said = noes.filter((one) => one.code === code).map((one) => one.result);
     if (said.length > 0) throw refusal(code, said, results);
   }

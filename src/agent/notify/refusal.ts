@@ -5,12 +5,16 @@ import { WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
+/** From the clearest no to the least clear one. */
+export const noCodes = ['WORKER_REFUSED', 'WORKER_DIED', 'SILENT_REFUSAL'] as const;
+export type NoCode = (typeof noCodes)[number];
+
 /**
  * What workers that could not live with a generation mean for it.
  * @param results every answer, theirs among them
  */
 export function refusal(
-  code: 'WORKER_REFUSED' | 'WORKER_DIED',
+  code: NoCode,
   workers: readonly WorkerResult[],
   results: readonly WorkerResult[],
 ): WritError {

@@ -133,6 +133,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     atMs: isSame ? known.atMs : atMs,
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     process,
+    lives: result.lives,
     owed: hasAnswered(result) ? undefined : known?.owed,
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),

@@ -25,7 +25,7 @@ import { damageProblems, damageStanding } from '../integrity/scrub.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
-import { pauseNow } from '../select/why-not-now-rules.js';
+import { pauseNow, waitError } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { groupFacts, isProven } from '../state/proven.js';
@@ -151,6 +151,7 @@ const judges: readonly Judge[] = [
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   // Said by the members `pause` and `waiting`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED'], judge: () => [] },
+  { codes: ['SILENT_REFUSAL'], judge: ({ ledger }) => silenceProblems(ledger) },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
@@ -182,6 +183,13 @@ function blockProblems({ blocked }: Ledger): Problem[] {
   if (blocked === undefined) return [];
   const { reason, atMs } = blocked;
   return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
+}
+
+/** What is held stands beside what is active; a try that is to come is none of its problems. */
+function silenceProblems({ waiting = {} }: Ledger): Problem[] {
+  return Object.entries(waiting)
+    .filter(([, { vain }]) => vain?.isHeld === true)
+    .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
 }
 
 function staleProblems({ freshness, host }: Facts): Problem[] {
@@ -225,7 +233,7 @@ function bundleStatus(
 }
 
 function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
-  const { process: _, appeared: _appeared, owed: _owed, notifiedAtMs, ...one } = entry;
+  const { process: _, appeared: _appeared, owed: _owed, lives: _lives, notifiedAtMs, ...one } = entry;
   const isReached = reached.has(one.state);
   return withoutUndefined<WorkerStatus>({
     group: groupOf(key),
@@ -241,7 +249,7 @@ function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
 
 /** Before the first policy nobody has anything to prove. */
 function groupStatus(host: HostView, active: ActiveReleases | undefined): GroupStatus[] {
-  const facts = groupFacts(host.ledger.read(), host.config);
+  const facts = groupFacts(host.ledger.read(), host.config, host.clock.nowMs());
   const found = active === undefined ? [] : judgeWorkers(facts);
   return facts.map(({ group, min, workers }) => {
     const there = workers.filter((one) => one.goneAtMs === undefined);

@@ -6,6 +6,7 @@ import type { PauseResult, ResumeResult } from '../../core/protocol/control-prot
 import type { Host } from '../state/host.js';
 import { ledgerSection, type Pause } from '../state/ledger.js';
 import { withoutRestrictions } from './holds-and-blocks.js';
+import { heldBySilence, withoutSilence } from './waits.js';
 import { pauseNow } from './why-not-now-rules.js';
 
 const changePause = ledgerSection('pause');
@@ -68,8 +69,9 @@ export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
   const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
   const paused =
     pause === undefined ? [] : [{ kind: 'pause' as const, what: `${pause.by}: ${pause.reason}` }];
-  host.ledger.write(withoutRestrictions(changePause(ledger, { pause: undefined })));
-  return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...block] };
+  const silent = heldBySilence(ledger).map((what) => ({ kind: 'hold' as const, what }));
+  host.ledger.write(withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined }))));
+  return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...silent, ...block] };
 }
 
 /** What a look over the disk may do by itself: a repair moves workers too. */

@@ -11,32 +11,43 @@ const changeWaiting = ledgerSection('waiting');
 /** Each try moves the link there and back under everybody who reads it, and notifies all workers twice. */
 const firstVainMs = 60_000;
 const maxVainMs = 3_600_000;
+/** Slow and unwilling look alike: a few tries tell them apart, and more would only move the link. */
+const maxSilentTries = 3;
 
 /**
  * Notes that these releases were tried in vain: they are left alone for a minute, doubling to an hour.
  * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
- * @returns epoch milliseconds until which they wait
+ * @returns epoch milliseconds until which they wait; undefined where they are held: silence was taken for a no so often
  */
 export function noteFailedAttempt(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
   releases: readonly NewRelease[],
   { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
-): number {
+): number | undefined {
   const { waiting = {} } = ledger.read();
   const nowMs = clock.nowMs();
   const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
   const used = releases.filter((one) => uses.includes(one.bundle));
   const held = used.length > 0 ? used : releases;
-  const tries = 1 + Math.max(0, ...held.map(({ bundle }) => waiting[bundle]?.vain?.tries ?? 0));
-  const untilMs = nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);
+  const isSilence = code === 'SILENT_REFUSAL';
+  const before = held.map(({ bundle, manifest }) => {
+    const known = waiting[bundle];
+    // What another release met by silence says nothing of this one.
+    return isSilence && known?.manifestDigest !== manifest.digest ? 0 : (known?.vain?.tries ?? 0);
+  });
+  const tries = 1 + Math.max(0, ...before);
+  const isHeld = isSilence && tries >= maxSilentTries;
+  const untilMs = isHeld
+    ? undefined
+    : nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);
   const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
     const known = waiting[bundle];
     const isSame = known?.manifestDigest === manifest.digest;
     // A time of the future was noted by a clock that was set back since.
     const sinceMs = Math.min(known?.sinceMs ?? nowMs, nowMs);
     const changedAtMs = isSame ? Math.min(known.changedAtMs, nowMs) : nowMs;
-    const times = { sinceMs, changedAtMs, untilMs };
-    const vain = { tries, code };
+    const times = { sinceMs, changedAtMs, ...(untilMs === undefined ? {} : { untilMs }) };
+    const vain = { tries, code, ...(isHeld ? { isHeld } : {}) };
     return [bundle, { serial, manifestDigest: manifest.digest, groups, ...times, vain }];
   });
   ledger.write(withWaiting(ledger.read(), [...Object.entries(waiting), ...waits]));
@@ -63,15 +74,33 @@ export function endWaitsThatAreOver({ ledger, clock }: Pick<Host, 'ledger' | 'cl
 
 /** What was tried in vain may be tried again at once: another configuration may have other commands. */
 export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
-  endWaits(ledger, ({ untilMs, vain }) => untilMs !== undefined && vain !== undefined);
+  endWaits(
+    ledger,
+    ({ untilMs, vain }) => vain !== undefined && (untilMs !== undefined || vain.isHeld === true),
+  );
+}
+
+/** @returns the releases that are held since silence was taken for a no, as `dns-edge 42` */
+export function heldBySilence({ waiting = {} }: Pick<Ledger, 'waiting'>): string[] {
+  const held = Object.entries(waiting).filter(([, { vain }]) => vain?.isHeld === true);
+  return held.map(([bundle, { serial }]) => `${bundle} ${serial}`);
+}
+
+/** @returns the ledger in which nothing is held any more since silence was taken for a no */
+export function withoutSilence(ledger: Ledger): Ledger {
+  const left = Object.entries(ledger.waiting ?? {}).filter(([, { vain }]) => vain?.isHeld !== true);
+  return withWaiting(ledger, left);
 }
 
 function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => boolean): boolean {
   const { waiting = {} } = ledger.read();
   if (!Object.values(waiting).some(isOver)) return false;
   const next = Object.entries(waiting).map(([bundle, one]): [string, WaitingRelease] => {
-    const { untilMs: _, ...over } = one;
-    return [bundle, isOver(one) ? over : one];
+    if (!isOver(one)) return [bundle, one];
+    const { untilMs: _, vain, ...over } = one;
+    if (vain === undefined) return [bundle, over];
+    const { isHeld: _held, ...tried } = vain;
+    return [bundle, { ...over, vain: tried }];
   });
   ledger.write(withWaiting(ledger.read(), next));
   return true;

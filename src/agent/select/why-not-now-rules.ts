@@ -1,6 +1,6 @@
 // Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
-import { WritError } from '../../core/errors.js';
+import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
 import { findRefusal, type Refusal } from '../state/refusal-rules.js';
@@ -84,16 +84,27 @@ function stillWaiting(
   nowMs: number,
 ): WritError | undefined {
   const wait = waiting[bundle];
-  if (wait?.manifestDigest !== manifest.digest || wait.untilMs === undefined) return undefined;
+  if (wait?.manifestDigest !== manifest.digest) return undefined;
+  if (wait.vain?.isHeld === true) return waitError(bundle, wait);
+  if (wait.untilMs === undefined) return undefined;
   return wait.untilMs <= nowMs || wait.changedAtMs > nowMs ? undefined : waitError(bundle, wait);
 }
 
 /** A release that waits for the pace of groups, or because it was tried and got no verdict. */
 export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
+  if (vain?.isHeld === true) {
+    const text = `${bundle} ${serial} was taken back ${vain.tries} times, for ${groups.join(', ')} met it with silence`;
+    return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
+  }
   const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
   const facts = { bundle, serial, groups, untilMs };
   if (vain === undefined)
     return new WritError('ACTIVATION_PACED', `${until} is not to be notified before`, { facts });
-  const why = vain.code === 'LOADER_DEFERRED' ? 'the loader said "not now"' : 'a command gave no verdict';
+  const why = reasons[vain.code] ?? 'a command gave no verdict';
   return new WritError(vain.code, `${until}: ${why}`, { facts });
 }
+
+const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
+  LOADER_DEFERRED: 'the loader said "not now"',
+  SILENT_REFUSAL: 'the daemon met it with silence',
+};

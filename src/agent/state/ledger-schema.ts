@@ -36,7 +36,9 @@ export const ledgerSchema: object = record({
   'waiting?': objectOf(
     record({
       ...{ ...release, sinceMs: number, changedAtMs: number, groups: listOf(text), 'untilMs?': number },
-      'vain?': record({ tries: number, code: oneOf(...Object.keys(errorCodes)) }),
+      'vain?': record({
+        ...{ tries: number, code: oneOf(...Object.keys(errorCodes)), 'isHeld?': { const: true } },
+      }),
     }),
   ),
   'activatedAtMs?': objectOf(number),
@@ -46,7 +48,7 @@ export const ledgerSchema: object = record({
     record({
       ...{ wanted: number, 'confirmed?': number, state: text, text, atMs: number, 'process?': text },
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
-      ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number },
+      ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': { const: 'yes' } },
     }),
   ),
   'unreadSets?': objectOf(record({ text, sinceMs: number })),

@@ -40,6 +40,8 @@ export interface WorkerLedger {
   /** Id of the last notification, and when it ended. */
   readonly notificationId?: string;
   readonly notifiedAtMs?: number;
+  /** Its process was seen alive though it could not be reached. */
+  readonly lives?: 'yes';
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */
@@ -75,7 +77,12 @@ export interface WaitingRelease {
    * How often it was tried in vain, and how the last try ended: a command behind the swap gave no verdict, or said "not
    * now". Left out where it is the pace of a group that it waits for.
    */
-  readonly vain?: { readonly tries: number; readonly code: ErrorCode };
+  readonly vain?: {
+    readonly tries: number;
+    readonly code: ErrorCode;
+    /** It is not tried again by itself: a newer release, `writ resume` or `--force` ends that. */
+    readonly isHeld?: true;
+  };
 }
 
 /** Policy was older than `maxStale`, and what was done about it. */

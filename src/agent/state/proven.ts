@@ -2,13 +2,18 @@
 // on its way, for workers that it has not notified yet may be in no ledger. Reads only.
 import { isWritError } from '../../core/errors.js';
 import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
+import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from './host.js';
 import { readJournal } from './journal.js';
-import type { Ledger } from './ledger.js';
+import type { Ledger, WorkerLedger } from './ledger.js';
+
+interface ProofView extends Pick<Host, 'paths' | 'ledger' | 'config'> {
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
 
 /** @returns true when somebody is there, and everybody who must be proved what it is to use */
-export function isProven({ paths, ledger, config }: Pick<Host, 'paths' | 'ledger' | 'config'>): boolean {
-  return isConfirmed(groupFacts(ledger.read(), config)) && !isOnItsWay(paths);
+export function isProven({ paths, ledger, config, clock }: ProofView): boolean {
+  return isConfirmed(groupFacts(ledger.read(), config, clock.nowMs())) && !isOnItsWay(paths);
 }
 
 /** Behind its swap and before its commit; of a move that ended on its way back the ledger knows all. */
@@ -25,6 +30,7 @@ function isOnItsWay(paths: Host['paths']): boolean {
 export function groupFacts(
   { workers, unreadSets = {} }: Pick<Ledger, 'workers' | 'unreadSets'>,
   { workers: groups }: Pick<Host['config'], 'workers'>,
+  nowMs: number,
 ): GroupFacts[] {
   return groups.flatMap((config): GroupFacts[] => {
     const { name, reset, load, probe, confirm } = config;
@@ -36,14 +42,23 @@ export function groupFacts(
         // The one worker that stands for a loader or a probe is always there.
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
-        workers: own.map(([key, { wanted, state, text, goneAtMs, tries }]): WorkerFacts => {
+        workers: own.map(([key, entry]): WorkerFacts => {
+          const { wanted, state, text, goneAtMs, tries } = entry;
           return {
             ...{ state, text, goneAtMs, tries },
             worker: key.slice(name.length + 1),
             generation: wanted,
+            isLost: isLost(entry, reset?.timeoutMs ?? 0, nowMs) ? 'yes' : undefined,
           };
         }),
       },
     ];
   });
+}
+
+/** So many times the time for an answer: who is only slow has answered by then. */
+const lostAfterTimeouts = 3;
+
+function isLost({ state, lives, atMs }: WorkerLedger, timeoutMs: number, nowMs: number): boolean {
+  return state === 'unreachable' && lives === 'yes' && nowMs - atMs >= lostAfterTimeouts * timeoutMs;
 }

@@ -14,6 +14,8 @@ export interface WorkerFacts {
   readonly goneAtMs?: number | undefined;
   readonly tries?: number | undefined;
   readonly nextNotificationAtMs?: number | undefined;
+  /** `yes`: its process lives, and it was not reached for three times its time since it was to take the generation. */
+  readonly isLost?: 'yes' | undefined;
 }
 
 export interface GroupFacts {
@@ -33,6 +35,7 @@ export type FindingEffect = 'degraded' | 'warning';
 
 const judgedHere = [
   'WORKER_UNREACHABLE',
+  'WORKER_LOST_AFTER',
   'WORKER_UNCONFIRMED',
   'WORKERS_MISSING',
 ] as const satisfies readonly ErrorCode[];
@@ -86,11 +89,13 @@ function pending(facts: GroupFacts): WorkerFinding[] {
   const { group } = facts;
   return living(facts)
     .filter(({ state }) => state === 'unreachable' || state === 'pending')
-    .map(({ worker, text, generation, tries, nextNotificationAtMs }) =>
-      degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, {
-        ...{ group, worker, generation, tries, nextNotificationAtMs },
-      }),
-    );
+    .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost }) => {
+      const facts = { group, worker, generation, tries, nextNotificationAtMs };
+      if (isLost !== 'yes')
+        return degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts);
+      const lost = `${group}/${worker} lives, and answers nobody since generation ${generation}: ${text}`;
+      return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
+    });
 }
 
 /** Whoever says no to what is active, and could not be helped by going back. */

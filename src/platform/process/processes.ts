@@ -9,6 +9,8 @@ export interface ProcessInfo {
   /** Clock ticks after boot: pid and start time together name one process, a pid alone may be used again. */
   readonly startTicks: number;
   readonly effectiveUid: number;
+  /** `yes`: stopped by a signal or a debugger; it answers nobody until it goes on. */
+  readonly stopped: 'yes' | 'no';
 }
 
 /** `uid`: owner of the file. */
@@ -16,6 +18,7 @@ export type PidFile = { readonly pid: number; readonly uid: number };
 
 const maxPidFileBytes = 64;
 const deadStates = new Set(['Z', 'X', 'x']);
+const stoppedStates = new Set(['T', 't']);
 
 /** @returns the process that has this pid and is alive, or undefined (a zombie is not alive) */
 export function findProcess(pid: number): ProcessInfo | undefined {
@@ -25,8 +28,9 @@ export function findProcess(pid: number): ProcessInfo | undefined {
   const fields = statFields(stat);
   const startTicks = Number(fields[19]);
   const effectiveUid = Number(/^Uid:\t\d+\t(\d+)/m.exec(status)?.[1]);
-  const isDead = deadStates.has(fields[0] ?? '') || Number.isNaN(startTicks) || Number.isNaN(effectiveUid);
-  return isDead ? undefined : { pid, startTicks, effectiveUid };
+  const [state = ''] = fields;
+  if (deadStates.has(state) || Number.isNaN(startTicks) || Number.isNaN(effectiveUid)) return undefined;
+  return { pid, startTicks, effectiveUid, stopped: stoppedStates.has(state) ? 'yes' : 'no' };
 }
 
 /** The name of a program may hold spaces and parentheses: fields are counted from the last one. */

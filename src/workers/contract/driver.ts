@@ -31,6 +31,8 @@ export interface Answer {
   readonly kind: 'confirmed' | 'notified' | 'refused' | 'unreachable';
   /** Bounded (2 kB); may be shown to people. */
   readonly text: string;
+  /** Beside `unreachable`: it lives, kept all that it had to the deadline, and is known to refuse by saying nothing. */
+  readonly silence?: 'refuses';
 }
 
 export interface ResetOptions {

@@ -3,6 +3,7 @@
 // Never signals a process that cannot be the one the pid file means.
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { WritError } from '../../core/errors.js';
 import {
   childrenOf,
   findProcess,
@@ -27,6 +28,11 @@ const properties = {
     enum: ['children'],
     description: 'children (the daemon replaces all its child processes when it reloads, as nginx does)',
   }),
+  onSilence: property<'rollback'>({
+    type: 'string',
+    enum: ['rollback'],
+    description: 'rollback (a daemon that keeps all its children to the deadline has refused, as nginx does)',
+  }),
 };
 
 type SignalOptions = OptionsOf<typeof properties, 'signal' | 'pidFile'>;
@@ -34,11 +40,16 @@ type SignalOptions = OptionsOf<typeof properties, 'signal' | 'pidFile'>;
 export const signal = driverKind({ name: 'signal', properties, required: ['pidFile'], create: createDriver });
 
 function createDriver(options: SignalOptions, context: DriverContext): Driver {
-  const { pidFile } = options;
+  const { pidFile, proof, onSilence } = options;
+  if (onSilence !== undefined && proof === undefined)
+    throw new WritError(
+      'CONFIG_INVALID',
+      'reset.onSilence needs `proof: children`: who proves nothing is always silent',
+    );
   const seen = new Map<string, ProcessInfo>();
   const fileOf = (worker: string): string => join(dirname(pidFile), basename(worker));
   return {
-    verdictClass: options.proof === undefined ? 'silent' : 'true',
+    verdictClass: proof === undefined ? 'silent' : 'true',
     members: async () => {
       const alone = existsSync(pidFile) ? [basename(pidFile)] : [];
       const workers = isGlob(pidFile) ? await listByGlob(pidFile, 'file') : alone;
@@ -79,7 +90,12 @@ async function notify(
   const sent = `SIG${options.signal} sent to process ${pid}`;
   if (options.proof === undefined) return notified(sent);
   if (before.length === 0) return notified(`${sent}, which had no children that it could replace`);
-  return watchReplacement(daemon, before, { sent, clock, ...limits });
+  return watchReplacement(daemon, before, {
+    sent,
+    clock,
+    onSilence: options.onSilence,
+    ...limits,
+  });
 }
 
 const lookAgainMs = 50;
@@ -92,9 +108,13 @@ const lookAgainMs = 50;
 async function watchReplacement(
   master: ProcessInfo,
   before: readonly ProcessInfo[],
-  options: Omit<ResetOptions, 'target'> & { readonly sent: string } & Pick<DriverContext, 'clock'>,
+  options: Omit<ResetOptions, 'target'> &
+    Pick<DriverContext, 'clock'> & {
+      readonly sent: string;
+      readonly onSilence: SignalOptions['onSilence'] | undefined;
+    },
 ): Promise<Answer> {
-  const { sent, timeoutMs, signal, clock } = options;
+  const { sent, timeoutMs, signal, clock, onSilence } = options;
   const count = before.length;
   const endMs = clock.monotonicMs() + timeoutMs;
   for (;;) {
@@ -103,11 +123,21 @@ async function watchReplacement(
     // None of those before serves any more: one that does is new.
     if (left === 0 && childrenOf(master.pid).some(serves))
       return confirmed(`${sent}, which replaced its ${count} children`);
-    // A master that is slow and one that refuses look alike: silence, never a no.
-    if (clock.monotonicMs() >= endMs || signal?.aborted === true)
-      return unreachable(`${sent}: ${left} of its ${count} children still serve as before`);
+    // A master that is slow and one that refuses look alike: silence, never a no by itself.
+    if (clock.monotonicMs() >= endMs || signal?.aborted === true) {
+      const answer = unreachable(`${sent}: ${left} of its ${count} children still serve as before`);
+      const isOver = onSilence === 'rollback' && signal?.aborted !== true;
+      return isOver && keepsAll(master, before) ? { ...answer, silence: 'refuses' } : answer;
+    }
     await clock.sleep(lookAgainMs, signal);
   }
+}
+
+/** It has the children that it had, no other, and none of them is stopped: who is stopped has not heard the signal. */
+function keepsAll(master: ProcessInfo, before: readonly ProcessInfo[]): boolean {
+  const isKnown = (child: ProcessInfo): boolean => before.some((one) => one.pid === child.pid);
+  const runs = ({ pid }: ProcessInfo): boolean => findProcess(pid)?.stopped === 'no';
+  return before.every(serves) && childrenOf(master.pid).every(isKnown) && [master, ...before].every(runs);
 }
 
 function isSame({ pid, startTicks }: ProcessInfo): boolean {

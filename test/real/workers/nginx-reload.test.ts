@@ -1,6 +1,6 @@
 // The signal driver against a real nginx: children that were replaced are the proof, children that stayed are none.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { signal } from '../../../src/workers/drivers/signal.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -39,6 +39,22 @@ describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () =
     assert.equal(refusal.kind, 'unreachable');
     assert.match(refusal.text, /2 of its 2 children still serve as before/);
     assert.equal(await inUse(), 'two');
+    // Its user may say that this silence is a no; that of a master who is stopped never is.
+    const strict = signal.create(
+      { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children', onSilence: 'rollback' },
+      driverContext(),
+    );
+    await strict.members();
+    const short = { ...reset, timeoutMs: 1000 };
+    assert.equal((await strict.reset(worker, short)).silence, 'refuses');
+    const pid = Number(readFileSync(nginx.pidFile, 'utf8'));
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const stopped = await strict.reset(worker, short);
+      assert.deepEqual([stopped.kind, stopped.silence], ['unreachable', undefined]);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
     // The master is the same process all along.
     assert.equal(await driver.identity?.(worker), before);
     assert.equal(await driver.liveness?.(worker), 'alive');

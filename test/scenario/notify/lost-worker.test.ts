@@ -1,0 +1,51 @@
+// A worker that lives and answers nobody since a release: a policy must not be able to talk its refusal away.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { judgeHealth } from '../../../src/core/status/host-health.js';
+import type { Liveness } from '../../../src/workers/contract/driver.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, scriptedDriver, unreachable } from '../../kit/workers/scripted-driver.js';
+
+const timeoutMs = 10_000;
+
+/** Generation 2 is active, and its worker could not be reached. */
+async function scene(liveness: Liveness): Promise<TestHost> {
+  const driver = scriptedDriver({ a: confirms });
+  driver.liveness = async () => liveness;
+  const reset = { driver: 'scripted', options: {}, timeoutMs, min: 1 };
+  const test = testHost({ groups: { ns: { driver, config: { reset } } } });
+  const publish = (serial: number) => test.publish('access', { 'policy.yaml': `v${serial}` }, { serial });
+  await publish(1);
+  await test.pull();
+  driver.workers.set('a', unreachable);
+  await publish(2);
+  await test.pull();
+  return test;
+}
+
+const levels = ({ host }: TestHost) =>
+  judgeHealth(
+    statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] }),
+  ).findings.map(({ level, code }) => `${level} ${code}`);
+
+describe('a worker that lives and cannot be reached since a release', () => {
+  it('is lost after three times its time, which is critical; the pull is degraded', async () => {
+    using test = await scene('alive');
+    assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
+    await test.clock.advance(3 * timeoutMs - 1);
+    assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
+    await test.clock.advance(1);
+    assert.deepEqual(levels(test), ['critical WORKER_LOST_AFTER']);
+    const pull = await test.pull();
+    assert.deepEqual([pull.exitCode, pull.problems[0]?.code], [4, 'WORKER_LOST_AFTER']);
+  });
+
+  for (const liveness of ['dead', 'unknown'] as const) {
+    it(`is only away where it is ${liveness}`, async () => {
+      using test = await scene(liveness);
+      await test.clock.advance(10 * timeoutMs);
+      assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
+    });
+  }
+});
