@@ -77,6 +77,7 @@ workers:
     reset:
       kresd: ${stage.path('kresd', 'control')}/*
       command: policy_reset()
+      confirms: true
       expect: "0"
 `;
 }

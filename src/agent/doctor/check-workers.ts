@@ -45,7 +45,7 @@ interface GroupLook extends Access {
 }
 
 function lookAtGroups(context: DoctorContext, config: AgentConfig): Promise<GroupLook[]> {
-  const groups = createWorkerGroups(config.workers, {
+  const groups = createWorkerGroups(config, {
     kinds: driverKinds,
     runDirectory: config.run,
     log: silentLog(),

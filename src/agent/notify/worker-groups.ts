@@ -1,6 +1,6 @@
 // The groups of workers configured together: their drivers, and who is in them. Notifies nobody (notify-group does), and never
 // touches `policy/`.
-import type { WorkerGroupConfig } from '../../core/config/config.js';
+import type { AgentConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
@@ -8,7 +8,8 @@ import type { Answer, DriverContext, DriverKind, Target } from '../../workers/co
 import type { WorkerGroup } from '../state/host.js';
 import { createHookDriver } from './hook-driver.js';
 
-export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath' | 'onLateAnswer'> {
+export interface GroupOptions
+  extends Omit<DriverContext, 'group' | 'checked' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
   /** A worker answered outside a notification: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
@@ -19,10 +20,12 @@ export interface GroupOptions extends Omit<DriverContext, 'group' | 'programPath
  * @throws WritError CONFIG_INVALID when a driver refuses its options
  */
 export function createWorkerGroups(
-  configs: readonly WorkerGroupConfig[],
+  { workers, bundles }: Pick<AgentConfig, 'workers' | 'bundles'>,
   { kinds, ...options }: GroupOptions,
 ): WorkerGroup[] {
-  return configs.map((config): WorkerGroup => {
+  const isChecked = (name: string): boolean =>
+    bundles.some((one) => one.name === name && one.checks.length > 0);
+  return workers.map((config): WorkerGroup => {
     const { reset, name: group } = config;
     if (reset === undefined) {
       const driver = createHookDriver(config);
@@ -36,7 +39,8 @@ export function createWorkerGroups(
         ...workerResult(group, worker, answer, generation, options.clock.nowMs()),
         ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
       });
-    return { config, driver: kind.create(reset.options, { ...options, group, onLateAnswer }) };
+    const checked = config.uses.every(isChecked) ? 'yes' : 'no';
+    return { config, driver: kind.create(reset.options, { ...options, group, checked, onLateAnswer }) };
   });
 }
 

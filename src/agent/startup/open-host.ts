@@ -95,7 +95,7 @@ function makeHost(
 ): Host {
   const { clock, log } = options;
   const { sandbox = createSandbox({ mode: config.sandbox, log }) } = state;
-  const groups = createWorkerGroups(config.workers, {
+  const groups = createWorkerGroups(config, {
     kinds: driverKinds,
     runDirectory: config.run,
     log,

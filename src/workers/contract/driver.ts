@@ -93,6 +93,8 @@ export interface Driver {
 export interface DriverContext {
   /** Name of the worker group. */
   readonly group: string;
+  /** `yes`: every bundle that the group uses is judged by a check before any worker reads it. Left out: no. */
+  readonly checked?: 'yes' | 'no';
   readonly log: Logger;
   readonly clock: Clock;
   /** For what a driver makes on disk, as its socket. */

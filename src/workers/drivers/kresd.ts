@@ -5,7 +5,7 @@ import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import { confirmed, refused, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from '../protocols/kresd-protocol.js';
-import { driverKind, type OptionsOf, text } from '../shared/driver-options.js';
+import { driverKind, type OptionsOf, text, yesOrNo } from '../shared/driver-options.js';
 import { listByGlob, pathGlobPattern, socketIdentity, socketLiveness } from '../shared/socket-set.js';
 
 const properties = {
@@ -15,9 +15,10 @@ const properties = {
   ),
   command: text('one line of Lua, as policy_reset()', { pattern: '^[^\\r\\n\\u0000]+$', maxLength: 4096 }),
   expect: text('a text (put it in quotes): the one answer that means yes, as "0"', { maxLength: 4096 }),
+  confirms: yesOrNo('the command fails on what the worker could not parse, as policy_reset() of the sample'),
 };
 
-type KresdOptions = OptionsOf<typeof properties, keyof typeof properties>;
+type KresdOptions = OptionsOf<typeof properties, 'kresd' | 'command' | 'expect'>;
 
 export const kresd = driverKind({
   name: 'kresd',
@@ -29,8 +30,10 @@ export const kresd = driverKind({
 function createDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
   requireSocketPath(join(directory, 'x'));
+  // A worker loads what it cannot parse as an empty list and says yes: who vouches for its answer is the user, or a check.
+  const isVouchedFor = options.confirms ?? context.checked === 'yes';
   return {
-    verdictClass: 'true',
+    verdictClass: isVouchedFor ? 'true' : 'early',
     members: () => listByGlob(options.kresd, 'socket'),
     reset: (worker, reset) => notify(join(directory, worker), options, reset, context),
     keepsProcess: 'yes',

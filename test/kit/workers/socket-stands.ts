@@ -43,12 +43,15 @@ async function socketStand(
 
 export function kresdStand(release: '5.6' | '6.4', command: string): StandRow['open'] {
   return (dir) =>
-    socketStand(dir, driverOf({ kresd: dir.join('*.sock'), command, expect: '0' }), (path, state) =>
-      startFakeKresd(path, {
-        release,
-        ...(state === 'refuses' ? { answer: () => 'file open error' } : {}),
-        ...(state === 'hangs' ? { behaviour: 'hang' } : {}),
-      }),
+    socketStand(
+      dir,
+      driverOf({ kresd: dir.join('*.sock'), command, expect: '0', confirms: true }),
+      (path, state) =>
+        startFakeKresd(path, {
+          release,
+          ...(state === 'refuses' ? { answer: () => 'file open error' } : {}),
+          ...(state === 'hangs' ? { behaviour: 'hang' } : {}),
+        }),
     );
 }
 

@@ -29,7 +29,13 @@ function configFor(kresd: RealKresd): Record<string, unknown> {
   const script = join(sampleDirectory, 'rpz-check.conf');
   const run = ['kresd', '-n', '-c', script, '-c', '-', '{scratch}'];
   const check = { name: 'block.rpz parses', run, timeout: '10s', binds: [script] };
-  const reset = { kresd: kresd.controlGlob, command: 'policy_reset()', expect: '0', timeout: '5s' };
+  const reset = {
+    kresd: kresd.controlGlob,
+    command: 'policy_reset()',
+    expect: '0',
+    confirms: true,
+    timeout: '5s',
+  };
   const canary = { run: ['sh', '-c', '! grep -q 192.0.2.66 "$1"', 'sh', '{bundle}/block.rpz'] };
   return {
     sandbox: 'required',

@@ -39,7 +39,7 @@ function swap(dir: TempDir, generation: string): void {
 }
 
 function driverOf(workers: RealKresd): Driver {
-  const own = { kresd: workers.controlGlob, command: 'policy_reset()', expect: '0' };
+  const own = { kresd: workers.controlGlob, command: 'policy_reset()', expect: '0', confirms: true };
   return kresd.create(own, driverContext());
 }
 
@@ -91,6 +91,21 @@ describe('real Knot Resolver workers', options, () => {
     assert.equal(answer.kind, 'refused', answer.text);
     assert.match(answer.text, /block\.rpz/);
     assert.deepEqual(await workers.ask('app.example.com', 3), { '192.0.2.1': 3 });
+  });
+
+  it('refuse a zone that is half good or bad, and keep the old rules: the sample parses it first', async () => {
+    using dir = tempDir();
+    await using workers = await startRealKresd({ policy: policyIn(dir), workers: 1 });
+    const good = readFileSync(sample, 'utf8');
+    for (const [index, zone] of [`${good}broken CNAME\n`, 'no zone at all\n'].entries()) {
+      mkdirSync(dir.join(`policy/bad${index}/dns-edge`), { recursive: true });
+      writeFileSync(dir.join(`policy/bad${index}/dns-edge/block.rpz`), zone);
+      swap(dir, `bad${index}`);
+      const answer = await driverOf(workers).reset('1', reset);
+      assert.equal(answer.kind, 'refused', answer.text);
+      assert.match(answer.text, /block\.rpz:\d+: /);
+      assert.deepEqual(await workers.ask('app.example.com', 3), { '192.0.2.1': 3 });
+    }
   });
 
   it('start before there is a policy, and take the first one when told', async () => {

@@ -42,7 +42,10 @@ const liars: Readonly<Record<string, StartLiar>> = {
       return '0';
     };
     const fake = await startFakeKresd(dir.join('s'), { answer });
-    return { ...fake, driver: driverOf({ kresd: dir.join('s'), command: 'policy_reset()', expect: '0' }) };
+    return {
+      ...fake,
+      driver: driverOf({ kresd: dir.join('s'), command: 'policy_reset()', expect: '0', confirms: true }),
+    };
   },
   line: async (dir, daemon) => {
     const answer = (): string => `uses ${daemon().notified()}`;

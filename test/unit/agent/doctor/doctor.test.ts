@@ -159,7 +159,12 @@ describe('writ doctor', () => {
     async () => {
       using host = copyHost(installed);
       mkdirSync(host.dir.join('control'));
-      const kresd = { kresd: host.dir.join('control', '*'), command: 'policy_reset()', expect: '0' };
+      const kresd = {
+        kresd: host.dir.join('control', '*'),
+        command: 'policy_reset()',
+        expect: '0',
+        confirms: true,
+      };
       host.configure({ workers: [group(kresd)] });
       const server = createServer().listen(host.dir.join('control', '1'));
       await once(server, 'listening');
@@ -186,7 +191,12 @@ describe('writ doctor', () => {
   it('sees that a control socket is left by the dead', async () => {
     using host = copyHost(installed);
     mkdirSync(host.dir.join('control'));
-    const kresd = { kresd: host.dir.join('control', '*'), command: 'policy_reset()', expect: '0' };
+    const kresd = {
+      kresd: host.dir.join('control', '*'),
+      command: 'policy_reset()',
+      expect: '0',
+      confirms: true,
+    };
     host.configure({ workers: [group(kresd)] });
     await leaveStaleSocket(host.dir.join('control', '1'));
     assert.match(of(await examine(host), 'workers')[0] ?? '', /^FAIL ns: 1 of 1 dead: 1$/);
@@ -198,7 +208,7 @@ describe('writ doctor', () => {
 
   it('warns of a name that only a worker can resolve', async () => {
     using host = copyHost(installed);
-    const kresd = { kresd: '/nowhere/control/*', command: 'policy_reset()', expect: '0' };
+    const kresd = { kresd: '/nowhere/control/*', command: 'policy_reset()', expect: '0', confirms: true };
     host.configure({ repository: 'http://policy.invalid/', workers: [group(kresd)] });
     etcOf(host, { 'resolv.conf': '# ours\nnameserver 127.0.0.1\n', hosts: '127.0.0.1 localhost\n' });
     assert.match(of(await examine(host), 'names')[0] ?? '', /^warn policy\.invalid .* ns answers there/);

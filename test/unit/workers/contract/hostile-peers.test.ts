@@ -13,7 +13,7 @@ import { driverOf } from '../../../kit/workers/driver-stand.js';
 const target = { generation: 7, path: '/policy/generations/7' };
 
 const drivers: Readonly<Record<string, (path: string) => Driver>> = {
-  kresd: (path) => driverOf({ kresd: path, command: 'policy_reset()', expect: '0' }),
+  kresd: (path) => driverOf({ kresd: path, command: 'policy_reset()', expect: '0', confirms: true }),
   line: (path) => driverOf({ line: path, send: 'reload', expect: 'ok', confirms: true }),
   http: (path) => driverOf({ http: { unix: path, path: '/reload' }, confirms: true }),
   supervisord: (path) => driverOf({ supervisord: path, processes: ['web:a'], signal: 'HUP' }),

@@ -13,7 +13,7 @@ import { compileOptions } from '../../../kit/workers/options-schema.js';
 const target = { generation: 7, path: '/policy/generations/7' };
 
 function driverOf(glob: string, command = 'policy_reset()', expect = '0'): Driver {
-  return kresd.create({ kresd: glob, command, expect }, driverContext());
+  return kresd.create({ kresd: glob, command, expect, confirms: true }, driverContext());
 }
 
 async function ask(options: FakeKresdOptions, command?: string, timeoutMs = 5000): Promise<Answer> {
@@ -25,6 +25,26 @@ async function ask(options: FakeKresdOptions, command?: string, timeoutMs = 5000
     await worker.close();
   }
 }
+
+describe('what the yes of a kresd worker is worth', () => {
+  const classOf = (options: { readonly confirms?: boolean }, checked?: 'yes' | 'no') =>
+    kresd.create(
+      { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', ...options },
+      { ...driverContext(), ...(checked === undefined ? {} : { checked }) },
+    ).verdictClass;
+
+  it('is early where nobody vouches for it: it says yes to a list that it could not parse', () => {
+    assert.deepEqual([classOf({}), classOf({}, 'no')], ['early', 'early']);
+  });
+
+  it('is true where its user says so, or a check judges what it reads', () => {
+    assert.deepEqual([classOf({ confirms: true }, 'no'), classOf({}, 'yes')], ['true', 'true']);
+  });
+
+  it('is early where its user says so, whatever is checked', () => {
+    assert.equal(classOf({ confirms: false }, 'yes'), 'early');
+  });
+});
 
 describe('the kresd driver', () => {
   it('confirms by the exact answer, with or without a prompt', async () => {
@@ -194,7 +214,12 @@ describe('the members of a kresd group', () => {
 
 describe('the options of the kresd driver', () => {
   const validate = compileOptions(kresd);
-  const good = { kresd: '/run/knot-resolver/control/*', command: 'policy_reset()', expect: '0' };
+  const good = {
+    kresd: '/run/knot-resolver/control/*',
+    command: 'policy_reset()',
+    expect: '0',
+    confirms: true,
+  };
 
   it('take a glob in the last component', () => {
     assert.ok(validate(good));
