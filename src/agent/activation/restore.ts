@@ -1,7 +1,7 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
 // and everybody notified again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
-import { toWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
 import { withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
@@ -121,6 +121,14 @@ export async function restoreLink(
 
 const nobody: Restored = { workers: [], problems: [], warnings: [] };
 
+/** What a worker said on the way back, or a probe of it: it is pending, and asked again until it is right. */
+const workerCodes: ReadonlySet<ErrorCode> = new Set([
+  'WORKER_REFUSED',
+  'WORKER_DIED',
+  'PROBE_FAILED',
+  'PROBE_BROKEN',
+]);
+
 /** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
 function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
   const reason = `${first.message}; then the way back failed: ${again.message}`;
@@ -128,7 +136,8 @@ function block(host: Host, move: Move, [first, again]: readonly [WritError, Writ
     facts: { first: first.code, again: again.code },
   });
   const releases = digestsOf(move.releases);
-  host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases }));
+  const until = workerCodes.has(again.code) ? { until: 'workers' as const } : {};
+  host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases, ...until }));
   const problems = [problemOf(error), problemOf(first), problemOf(again)];
   return { outcome: 'blocked', workers: [], problems, warnings: [] };
 }

@@ -3,6 +3,7 @@
 import type { Job } from '../job/job.js';
 import { awaitEnough } from '../notify/membership.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
+import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
 
@@ -28,6 +29,7 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
     noteLeft(job, left);
     return 'ended';
   }
+  endBlockOfWorkers(host, pending.problems);
   record.workers.push(...pending.results);
   record.problems.push(...pending.problems);
   record.warnings.push(...pending.warnings);

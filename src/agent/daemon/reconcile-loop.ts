@@ -9,6 +9,7 @@ import { openStagingArea } from '../job/staging-area.js';
 import { loadAtBoot } from '../notify/boot-loaders.js';
 import { type ReconcileResult, reconcileWorkers } from '../notify/reconcile.js';
 import { notifiableWorkers, notifyDelayMs } from '../notify/worker-ledger.js';
+import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
@@ -113,6 +114,7 @@ async function settleApart(
       },
       ...(onRefused === undefined ? {} : { onRefused: (refusal) => onRefused(host, refusal) }),
     });
+    endBlockOfWorkers(host, settled.problems);
     report(host, cycle, settled);
     return settled.readMs;
   } catch (error) {

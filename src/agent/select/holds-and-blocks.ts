@@ -1,7 +1,9 @@
 // What keeps releases out until a newer one, or a person, ends it: the holds of a rollback, and a candidate that did not
 // come to its end, counted and then blocked. Owns these members of the ledger; why-not-now-rules asks them.
+import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
 import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
+import type { Host } from '../state/host.js';
 import { type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
 
 const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
@@ -34,11 +36,33 @@ export function withCrashes(ledger: Ledger, crashes: CrashCount | undefined): Le
 /** @param releases that no poll tries again */
 export function withBlock(
   ledger: Ledger,
-  { reason, atMs, releases }: Pick<Block, 'reason' | 'atMs'> & { readonly releases: ReleaseDigests },
+  { releases, ...block }: Pick<Block, 'reason' | 'atMs' | 'until'> & { readonly releases: ReleaseDigests },
 ): Ledger {
+  const { reason, atMs, until } = block;
   const text = reason.slice(0, maxReasonCharacters);
   const manifestDigests = [...new Set(Object.values(releases))];
-  return changeRestrictions(ledger, { blocked: { reason: text, atMs, manifestDigests, releases } });
+  const blocked = {
+    reason: text,
+    atMs,
+    manifestDigests,
+    releases,
+    ...(until === undefined ? {} : { until }),
+  };
+  return changeRestrictions(ledger, { blocked });
+}
+
+/**
+ * Ends a block that workers have brought about, where none of them is pending any more: who was down is back, and uses what
+ * is active. What they refused is remembered apart.
+ */
+export function endBlockOfWorkers(
+  { ledger, log }: Pick<Host, 'ledger' | 'log'>,
+  problems: readonly Problem[],
+): void {
+  const known = ledger.read();
+  if (known.blocked?.until !== 'workers' || problems.length > 0) return;
+  log.info({ reason: known.blocked.reason }, 'the block is over: every worker uses what is active');
+  ledger.write(changeRestrictions(known, { blocked: undefined }));
 }
 
 /** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */

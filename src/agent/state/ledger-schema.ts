@@ -64,6 +64,7 @@ export const ledgerSchema: object = record({
   'crashes?': record({ manifestDigests: objectOf(digest), count: number }),
   'blocked?': record({
     ...{ reason: text, atMs: number, manifestDigests: listOf(digest), 'releases?': objectOf(digest) },
+    'until?': { const: 'workers' },
   }),
   'notices?': listOf(record({ code: text, message: text, hint: text, facts: { type: 'object' } })),
   'stale?': record({ phase: oneOf('stale', 'over'), sinceMs: number, 'code?': text, 'ranBootId?': text }),

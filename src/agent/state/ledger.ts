@@ -167,6 +167,8 @@ export interface Block {
   readonly manifestDigests: readonly Digest[];
   /** The same by bundle, for two bundles may hold the same files; absent in ledgers of older versions. */
   readonly releases?: ReleaseDigests;
+  /** `workers`: it ends by itself once no worker is pending, for a worker on the way back is all that brought it about. */
+  readonly until?: 'workers';
 }
 
 /** Nothing at run time. A spread leaves private members out, so that a spread of a ledger is none: sections change it. */

@@ -17,6 +17,28 @@ ExecStart=/bin/sh -c 'echo started with $(cat /var/lib/writ/policy/current/dns-e
 WantedBy=multi-user.target
 `;
 
+/** As named: it waits for a policy, and its control program cannot connect before it is there. */
+const daemon = `[Unit]
+Wants=writ-policy.target
+After=writ-policy.target
+[Service]
+ExecStart=/bin/sh -c 'echo started with $(cat /var/lib/writ/policy/current/dns-edge/block.rpz); touch /run/daemon.up; exec sleep infinity'
+[Install]
+WantedBy=multi-user.target
+`;
+const control = '#!/bin/sh\ntest -e /run/daemon.up || { echo "connect failed" >&2; exit 1; }\n';
+const unreachable = { exit: [1], match: 'connect failed' };
+const reachedByProgram = {
+  name: 'named',
+  uses: ['dns-edge'],
+  reset: { run: ['/opt/control'], unreachable, confirms: true },
+};
+const reachedByLoader = {
+  name: 'loaded',
+  uses: ['dns-edge'],
+  load: { run: ['/opt/control'], unreachable, sandbox: 'off' },
+};
+
 const at = async (machine: BootedSystemd, unit: string): Promise<number> =>
   Number(await machine.show(unit, 'ActiveEnterTimestampMonotonic'));
 
@@ -94,5 +116,24 @@ describe('writ-policy.target, under a real systemd', { timeout: 120_000, ...need
         'generation 1 (dns-edge 1) is active',
       );
     });
+  });
+
+  it('is reached though its workers, who wait for it, can be reached by nobody yet', async () => {
+    using dir = tempDir();
+    const { disk, repository, unit, configure } = machineWithWrit(dir);
+    unit('daemon.service', daemon);
+    disk.write('/opt/control', control, 0o755);
+    configure({ workers: [reachedByProgram, reachedByLoader] });
+    await repository.publish({ 'block.rpz': 'one\n' });
+    await using machine = await bootSystemd(disk);
+    await installUsers(machine);
+    await machine.ok('systemctl', 'enable', 'writ-agent.service', 'daemon.service');
+    await machine.ok('systemctl', 'start', 'writ-server.service');
+    await machine.ok('systemctl', 'start', 'daemon.service');
+    const text = 'generation 1 (dns-edge 1) is active, 2 of 2 workers confirmed';
+    await machine.becomes('writ-agent.service', 'StatusText', text);
+    assert.equal(disk.log('daemon.service'), 'started with one\n');
+    const refusals = JSON.parse(await machine.ok('writ', 'status', '--json')) as { refusals: unknown };
+    assert.deepEqual(refusals.refusals, []);
   });
 });

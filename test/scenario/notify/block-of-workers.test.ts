@@ -1,0 +1,61 @@
+// A way back that failed because of a worker blocks the host for as long as that worker is not right again, and no longer.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+/** Generation 2 was refused, and so was the way back to generation 1. */
+async function blocked(): Promise<{ readonly test: TestHost; readonly driver: ScriptedDriver }> {
+  const driver = scriptedDriver({ a: confirms });
+  const test = testHost({ groups: { app: { driver } } });
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  driver.workers.set('a', refuses('out of memory'));
+  await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+  const result = await test.pull();
+  assert.deepEqual([result.outcome, result.exitCode, result.generation], ['blocked', 6, 1]);
+  return { test, driver };
+}
+
+const block = ({ host }: TestHost) => host.ledger.read().blocked;
+
+describe('a block that a worker has brought about', () => {
+  it('stands while the worker says no to what is active', async () => {
+    const { test } = await blocked();
+    using _ = test;
+    assert.equal((await test.pull()).outcome, 'blocked');
+    assert.equal(block(test)?.until, 'workers');
+  });
+
+  it('ends with the pull in which the worker uses what is active again; its refusal stays remembered', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    driver.workers.set('a', confirms);
+    await test.pull();
+    assert.equal(block(test), undefined);
+    assert.deepEqual((await test.pull()).outcome, 'rejected');
+    await test.publish('access', { 'policy.yaml': '3' }, { serial: 3 });
+    assert.deepEqual((await test.pull()).outcome, 'activated');
+  });
+
+  it('ends between two pulls, too, when the worker is another process and confirms', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    driver.workers.set('a', confirms);
+    driver.processes.set('a', '77@1');
+    await createSettler().turn(test.host, { signal: new AbortController().signal, loader: undefined });
+    assert.equal(block(test), undefined);
+  });
+
+  it('is another one than that of a candidate with which the host crashed: a person ends that', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    const { until: _until, ...ofCrashes } = block(test) ?? { reason: '', atMs: 0, manifestDigests: [] };
+    setLedger(test.host.ledger, { blocked: ofCrashes });
+    driver.workers.set('a', confirms);
+    assert.equal((await test.pull()).outcome, 'blocked');
+    assert.notEqual(block(test), undefined);
+  });
+});
