@@ -322,7 +322,8 @@ describe('slow clients', () => {
   });
 
   it('hold no file open by reading nothing of it', async () => {
-    await using site = await limited({ idleTimeoutMs: 100 });
+    // Long enough that a busy machine looks at least once while the file is open.
+    await using site = await limited({ idleTimeoutMs: 1000 });
     const client = connect(site.port, '127.0.0.1');
     client.on('error', () => undefined);
     client.pause().write(`GET /${site.bigFile} HTTP/1.1\r\nHost: test\r\n\r\n`);
