@@ -62,7 +62,9 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
     delete unread[name];
     const mayCome = (driver?.mayComeForMs?.() ?? 0) > 0;
     const mayForget = members.length >= (config.reset?.min ?? 0);
-    const look = { active, nowMs, mayCome, mayForget, mayReplace: driver?.keepsProcess !== 'yes' };
+    // A probe knows better than any guess whose doing another process is.
+    const mayReplace = driver?.keepsProcess !== 'yes' && config.probe === undefined;
+    const look = { active, nowMs, mayCome, mayForget, mayReplace };
     layOver(workers, { group: name, members, look });
     for (const key of longestGone(name, workers)) delete workers[key];
   }
@@ -150,8 +152,9 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   const { goneAtMs, ...known } = entry;
   // Notified by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
-  if (!isSame && !(look.mayReplace && isReplacedByNotice(entry, nowMs)))
-    return renewed('is another process than before');
+  // Who is dead has no name, and has made nothing of anything.
+  const isReplaced = look.mayReplace && isNamed(process) && isReplacedByNotice(entry, nowMs);
+  if (!isSame && !isReplaced) return renewed('is another process than before');
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
   return { ...known, process };
 }

@@ -185,10 +185,10 @@ function blockProblems({ blocked }: Ledger): Problem[] {
   return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
 }
 
-/** What is held stands beside what is active; a try that is to come is none of its problems. */
+/** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */
 function silenceProblems({ waiting = {} }: Ledger): Problem[] {
   return Object.entries(waiting)
-    .filter(([, { vain }]) => vain?.isHeld === true)
+    .filter(([, { vain }]) => vain?.code === 'SILENT_REFUSAL')
     .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
 }
 

@@ -6,6 +6,7 @@ import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js'
 import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/worker-ledger.js';
 import { codes, entryOf, settle, world } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
 
@@ -129,6 +130,32 @@ describe('a worker that appears', () => {
     driver.notified.length = 0;
     assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
     assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 2'], 'unreachable']);
+  });
+
+  it('that is dead right behind its answer is no replacement of itself: it is pending', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    driver.processes.set('a', 'first');
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.processes.delete('a');
+    driver.workers.set('a', unreachable);
+    assert.deepEqual(codes(await settle(test.host)), ['WORKER_UNREACHABLE']);
+    assert.equal(entryOf(test, 'app/a')?.state, 'unreachable');
+  });
+
+  it('as another process right behind its answer is asked by its probe, where there is one', async () => {
+    using dir = tempDir();
+    const shown = dir.join('shown');
+    fs.writeFileSync(shown, '');
+    const probe = { run: ['test', '-e', shown], timeoutMs: 20_000 } as const;
+    const { test, driver } = await world({ a: confirms }, { probe });
+    using _ = test;
+    fs.rmSync(shown);
+    driver.processes.set('a', 'restarted by somebody');
+    driver.notified.length = 0;
+    await settle(test.host);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/a')?.state], [['a 1'], 'unreachable']);
   });
 
   it('that was gone is told when it is back, unless it is the very process that confirmed', async () => {
