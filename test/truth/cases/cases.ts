@@ -1,0 +1,231 @@
+// The cases: what happens to a daemon and to its policy, and when both sides are asked. Owns the order of events; what a
+// daemon is, and how Writ's word is judged, is others'.
+import type { Daemon, Instance, Stage, Tree } from '../daemons/daemon.js';
+import type { Answers, TruthHost } from '../stage/host.js';
+
+export interface Look {
+  readonly what: string;
+  readonly release: 'good' | 'bad';
+  readonly answers: Answers;
+  readonly served: string | undefined;
+}
+
+/** One daemon and one host, before anything was published. */
+export interface Scene {
+  readonly daemon: Daemon;
+  readonly stage: Stage;
+  readonly instance: Instance;
+  readonly host: TruthHost;
+  /** Resolves after so many milliseconds of the real daemon's time. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+export interface Case {
+  readonly name: string;
+  /** One line for the reader of the page. */
+  readonly what: string;
+  readonly checks: 'with' | 'without';
+  /** Why this case cannot be played with this daemon. */
+  readonly never?: (daemon: Daemon, agent: string) => string | undefined;
+  readonly play: (scene: Scene) => Promise<readonly Look[]>;
+}
+
+type Kind = 'good' | 'bad' | 'half';
+
+function tree({ daemon, stage }: Scene, kind: Kind, version: string): Tree {
+  const make = daemon[kind];
+  if (typeof make !== 'function') throw new Error(make.never);
+  return make(version, stage);
+}
+
+async function publish(scene: Scene, version: string, kind: Kind = 'good'): Promise<void> {
+  await scene.host.publish(version, tree(scene, kind, version));
+}
+
+async function look(
+  { host, instance }: Scene,
+  what: string,
+  { release = 'good', command = 'pull' }: { release?: Look['release']; command?: 'pull' | 'rollback' } = {},
+): Promise<Look> {
+  const answers = await host.ask(command);
+  return { what, release, answers, served: await instance.ask() };
+}
+
+/** A daemon that serves v1, and is known to. */
+async function settle(scene: Scene): Promise<void> {
+  await publish(scene, 'v1');
+  const { instance, host } = scene;
+  await instance.start();
+  await host.ask('pull');
+  const served = await instance.ask();
+  if (served !== 'v1') throw new Error(`the first release is not served: ${served}`);
+}
+
+async function refused(scene: Scene, kind: 'bad' | 'half'): Promise<readonly Look[]> {
+  await settle(scene);
+  await publish(scene, 'v2', kind);
+  const first = await look(scene, 'after the pull', { release: 'bad' });
+  return [first, await look(scene, 'next pull', { release: 'bad' })];
+}
+
+const noProcess = ({ process }: Daemon): string | undefined =>
+  process === 'none' ? 'it is a program that ends, not a process that stays' : undefined;
+
+/** Longer than an answer takes, shorter than any `timeout` of the pages. */
+const slowMs = 2500;
+
+export const cases: readonly Case[] = [
+  {
+    name: 'good',
+    what: 'v1 is served, v2 is published',
+    checks: 'with',
+    play: async (scene) => {
+      await settle(scene);
+      await publish(scene, 'v2');
+      return [await look(scene, 'after the pull')];
+    },
+  },
+  {
+    name: 'check',
+    what: 'v2 is broken, and there is a check',
+    checks: 'with',
+    never: (_daemon, agent) => (agent.includes('checks:') ? undefined : 'its page has no check'),
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'refused',
+    what: 'v2 is broken, and nothing checks it before the daemon',
+    checks: 'without',
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'half',
+    what: 'a part of v2 is broken, and nothing checks it',
+    checks: 'without',
+    never: ({ half }) => (typeof half === 'function' ? undefined : half.never),
+    play: (scene) => refused(scene, 'half'),
+  },
+  {
+    name: 'dead before',
+    what: 'killed, then v2 is published',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await publish(scene, 'v2');
+      return [await look(scene, 'while it is dead')];
+    },
+  },
+  {
+    name: 'dead of it',
+    what: 'v2 is active, and the daemon dies behind the pull; nothing is published',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await publish(scene, 'v2');
+      await scene.host.ask('pull');
+      await scene.instance.kill();
+      return [await look(scene, 'next pull')];
+    },
+  },
+  {
+    name: 'slow',
+    what: 'it hears nothing for 2.5 s while v2 is pulled',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      const { instance, pause } = scene;
+      await settle(scene);
+      await publish(scene, 'v2');
+      instance.stopAndGo('SIGSTOP');
+      const going = pause(slowMs).then(() => instance.stopAndGo('SIGCONT'));
+      const first = await look(scene, 'after the pull');
+      await going;
+      return [first];
+    },
+  },
+  {
+    name: 'hung',
+    what: 'stopped (SIGSTOP) while v2 is pulled; goes on later',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      const { instance } = scene;
+      await settle(scene);
+      await publish(scene, 'v2');
+      instance.stopAndGo('SIGSTOP');
+      const stopped = await look(scene, 'while it is stopped');
+      instance.stopAndGo('SIGCONT');
+      return [stopped, await look(scene, 'next pull after it goes on')];
+    },
+  },
+  {
+    name: 'absent',
+    what: 'v1 is the first release, and the daemon is not there yet; it comes later',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await publish(scene, 'v1');
+      const absent = await look(scene, 'before it is there');
+      await scene.instance.start();
+      return [absent, await look(scene, 'next pull after it came')];
+    },
+  },
+  {
+    name: 'back later',
+    what: 'dead while v2 is pulled, then started again',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await publish(scene, 'v2');
+      await scene.host.ask('pull');
+      await scene.instance.start();
+      return [await look(scene, 'next pull after it came back')];
+    },
+  },
+  {
+    name: 'restarted',
+    what: 'killed and started again between two looks; nothing is published',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await scene.instance.start();
+      return [await look(scene, 'next pull')];
+    },
+  },
+  {
+    name: 'rolled back',
+    what: 'v1, v2, v3, then `writ rollback` twice',
+    checks: 'with',
+    play: async (scene) => {
+      await settle(scene);
+      for (const version of ['v2', 'v3']) {
+        await publish(scene, version);
+        await scene.host.ask('pull');
+      }
+      const first = await look(scene, 'after the first', { command: 'rollback' });
+      return [first, await look(scene, 'after the second', { command: 'rollback' })];
+    },
+  },
+  {
+    name: 'emptied',
+    what: 'somebody removes what the daemon uses; nothing is published',
+    checks: 'with',
+    never: ({ empty }) => (typeof empty === 'function' ? undefined : empty.never),
+    play: async (scene) => {
+      const { daemon, instance } = scene;
+      await settle(scene);
+      if (typeof daemon.empty === 'function') await daemon.empty(instance);
+      return [await look(scene, 'next pull')];
+    },
+  },
+];
+
+/** Those that every run of CI plays with every daemon. */
+export const always: readonly string[] = ['good', 'refused', 'dead before', 'absent'];

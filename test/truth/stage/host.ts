@@ -1,0 +1,132 @@
+// A host of one case: its repository, its configuration and the commands that are run on it, each the compiled program in a
+// process of its own. Reads the answers in one place, so that a new name of theirs costs one line.
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseDocument } from 'yaml';
+import { quietPolls } from '../../kit/agent/quiet-polls.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
+import type { Tree } from '../daemons/daemon.js';
+
+/** What Writ says, by all of its commands. */
+export interface Answers {
+  readonly exitCode: number | null;
+  readonly outcome: string;
+  readonly confirmed: boolean;
+  /** Codes of what `writ health` has found. */
+  readonly findings: readonly string[];
+  readonly active: string | undefined;
+  /** The release that was published last is refused. */
+  readonly refused: boolean;
+  /** What the worker, or its tool, answered last. */
+  readonly tool: string;
+}
+
+export interface HostOptions {
+  readonly dir: string;
+  /** Directory with `repo` and `keys`, to be copied. */
+  readonly stock: string;
+  /** `bundles` and `workers` as YAML. */
+  readonly agent: string;
+  /** Whether what judges before the swap is left out. */
+  readonly checks: 'with' | 'without';
+  readonly under?: readonly string[];
+}
+
+export interface TruthHost {
+  publish(version: string, tree: Tree): Promise<void>;
+  /** Runs one command that may move the policy, then asks status and health. */
+  ask(command: 'pull' | 'rollback'): Promise<Answers>;
+}
+
+/** @returns a repository without a release, made by `writ init` */
+export async function makeStock(dir: string): Promise<string> {
+  mkdirSync(dir, { recursive: true });
+  await json(['init', '--repository', 'repo', '--keys', 'keys', '--no-passphrase'], { cwd: dir });
+  return dir;
+}
+
+export function truthHost({ dir, stock, agent, checks, under = [] }: HostOptions): TruthHost {
+  cpSync(stock, dir, { recursive: true });
+  const [repository, keys, config] = [join(dir, 'repo'), join(dir, 'keys'), join(dir, 'agent.json')];
+  const own = parseDocument(agent).toJS() as { bundles: { name: string; checks?: unknown }[] };
+  if (checks === 'without') for (const one of own.bundles) delete one.checks;
+  const places = { state: join(dir, 'state'), run: join(dir, 'run') };
+  mkdirSync(places.run);
+  const where = {
+    repository: pathToFileURL(repository).href,
+    root: join(repository, 'metadata/1.root.json'),
+  };
+  writeFileSync(config, JSON.stringify({ ...where, ...places, ...quietPolls('truth'), ...own }));
+  const bundle = own.bundles[0]?.name ?? '';
+  let last = 0;
+  return {
+    publish: async (version, tree) => {
+      const source = writeTree(join(dir, 'published', version), tree);
+      const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
+      const { exitCode, said } = await json(['publish', source, ...to]);
+      if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
+      last = Number(said['serial']);
+    },
+    ask: async (command) => {
+      const moved = await json([command, '--config', config], { under });
+      const [status, health] = await Promise.all([
+        json(['status', '--config', config], { under }),
+        json(['health', '--config', config], { under }),
+      ]);
+      return read({ moved, status: status.said, health: health.said, last });
+    },
+  };
+}
+
+interface Run {
+  readonly exitCode: number | null;
+  readonly said: Readonly<Record<string, unknown>>;
+}
+
+async function json(
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly under?: readonly string[] } = {},
+): Promise<Run> {
+  const run = await runWritProcess([...args, '--json'], options);
+  try {
+    return { exitCode: run.exitCode, said: jsonOf(run) };
+  } catch {
+    throw new Error(`writ ${args[0]} ended with ${run.exitCode}: ${run.stdout}${run.stderr}`);
+  }
+}
+
+interface Worker {
+  readonly text?: string;
+}
+
+/** The one place that knows the members of the answers. */
+function read({
+  moved,
+  status,
+  health,
+  last,
+}: {
+  moved: Run;
+  status: Run['said'];
+  health: Run['said'];
+  last: number;
+}): Answers {
+  const list = <T>(from: Run['said'], name: string): readonly T[] => (from[name] as T[] | undefined) ?? [];
+  const outcome = String(moved.said['outcome']);
+  const refusals = list<{ serial: number }>(status, 'refusals');
+  const active = list<{ revision?: string }>(status, 'bundles')[0]?.revision;
+  const workers = [...list<Worker>(moved.said, 'workers'), ...list<Worker>(status, 'workers')];
+  const problems = list<{ message: string }>(moved.said, 'problems').map(({ message }) => message);
+  return {
+    exitCode: moved.exitCode,
+    outcome,
+    confirmed: status['confirmed'] === true,
+    findings: list<{ code: string }>(health, 'findings').map(({ code }) => code),
+    active,
+    refused: refusals.some(({ serial }) => serial === last),
+    tool: workers.find(({ text }) => text)?.text ?? problems[0] ?? '',
+  };
+}

@@ -1,0 +1,105 @@
+// `npm run truth`: plays cells of daemon and case with the real daemons, holds Writ's word to what they serve, and either
+// writes docs/truth.md anew (`--all`) or compares with it. Owns arguments, order and exit code.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultPath } from '../../src/platform/process/run-command.js';
+import { projectRoot } from '../kit/sources/source-files.js';
+import { always, cases } from './cases/cases.js';
+import { daemons } from './daemons/all.js';
+import type { Daemon } from './daemons/daemon.js';
+import { choose } from './rules/choose.js';
+import {
+  type Cell,
+  cellName,
+  complaints,
+  drawDetails,
+  drawTable,
+  readTable,
+  withPart,
+} from './rules/page.js';
+import { makeStock, newPlace, runCell } from './stage/run-cell.js';
+
+/** Most of a cell is waiting for a daemon. */
+const atOnce = 4;
+const page = join(projectRoot, 'docs/truth.md');
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const given = process.argv.slice(2);
+if (given.includes('--packages')) say(packages().join('\n'));
+else process.exitCode = await run();
+
+function packages(): readonly string[] {
+  return [...new Set(daemons.flatMap((one) => one.packages))].sort();
+}
+
+async function run(): Promise<number> {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
+  const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
+  const { cells: wanted, scope } = choose(names, { given, always, commit });
+  const missing = daemons.filter(
+    (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
+  );
+  for (const one of missing) say(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
+  if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
+  const played = await playAll(
+    wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`))),
+  );
+  if (scope === 'all') writePage(played);
+  const wrong = complaints(played, readTable(readFileSync(page, 'utf8')));
+  for (const line of wrong) say(`✖ ${line}`);
+  say(`${played.length} cells, ${wrong.length} of them wrong`);
+  return wrong.length === 0 ? 0 : 1;
+}
+
+function isHere({ programs }: Daemon): boolean {
+  const folders = [...defaultPath.split(':'), '/usr/lib/postfix/sbin'];
+  return programs.every((program) => folders.some((folder) => existsSync(join(folder, program))));
+}
+
+async function playAll(names: readonly string[]): Promise<readonly Cell[]> {
+  const place = newPlace();
+  const stock = await makeStock(join(place, 'stock'));
+  const left = [...names];
+  const played = new Map<string, Cell>();
+  const work = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      played.set(name, await play(name, stock));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  rmSync(place, { recursive: true, force: true });
+  return names.flatMap((name) => played.get(name) ?? []);
+}
+
+async function play(name: string, stock: string): Promise<Cell> {
+  const daemon = daemons.find((one) => name.startsWith(`${one.name}:`));
+  const one = cases.find((candidate) => name === `${daemon?.name}:${candidate.name}`);
+  if (daemon === undefined || one === undefined) throw new Error(`there is no cell ${name}`);
+  const begunMs = Date.now();
+  const keep = given.includes('--keep') ? 'failed' : 'nothing';
+  const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
+    (error: unknown): Cell => {
+      process.exitCode = 1;
+      return { daemon: daemon.name, case: one.name, verdict: '?', text: `could not be played: ${error}` };
+    },
+  );
+  const seconds = ((Date.now() - begunMs) / 1000).toFixed(1);
+  say(`${cellName(cell)} ${cell.verdict} (${seconds} s) ${cell.text}`);
+  return cell;
+}
+
+/** The table of all, and in each page of a daemon its own row. */
+function writePage(cells: readonly Cell[]): void {
+  const columns = cases.map(({ name }) => name);
+  const text = withPart(readFileSync(page, 'utf8'), 'table', drawTable(cells, columns));
+  writeFileSync(page, withPart(text, 'cells', drawDetails(cells)));
+  for (const { name } of daemons) {
+    const own = join(projectRoot, `docs/daemons/${name}.md`);
+    const row = drawTable(
+      cells.filter((one) => one.daemon === name),
+      columns,
+    );
+    writeFileSync(own, withPart(readFileSync(own, 'utf8'), 'row', row));
+  }
+}
