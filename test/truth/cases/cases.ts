@@ -54,7 +54,8 @@ async function look(
 /** A daemon that serves v1, and is known to. */
 async function settle(scene: Scene): Promise<void> {
   await publish(scene, 'v1');
-  const { instance, host } = scene;
+  const { daemon, instance, host } = scene;
+  if (daemon.starts === 'after-policy') await host.ask('pull');
   await instance.start();
   await host.ask('pull');
   const served = await instance.ask();

@@ -31,6 +31,8 @@ export interface Daemon {
   readonly half: ((version: string, stage: Stage) => Tree) | Never;
   /** `none`: a program that ends by itself; it cannot be dead, stopped or absent. */
   readonly process: 'daemon' | 'none';
+  /** `after-policy`: it does not start without one. Left out: it starts at any time. */
+  readonly starts?: 'after-policy';
   /** Removes from outside what the daemon uses, as a colleague with its control program would. */
   readonly empty: ((instance: Instance) => Promise<void>) | Never;
   readonly open: (stage: Stage) => Instance;
@@ -47,6 +49,8 @@ export interface Instance extends AsyncDisposable {
   stopAndGo(signal: 'SIGSTOP' | 'SIGCONT'): void;
   /** Asks the daemon, and not what lies on the disk. @returns the version that all parts serve; parts that differ with a plus */
   ask(): Promise<string | undefined>;
+  /** Runs the daemon's own control program. */
+  readonly control?: (...args: string[]) => Promise<string | undefined>;
   /** A program that runs `writ`, as `nsenter`. */
   readonly under?: readonly string[];
 }

@@ -17,8 +17,8 @@ export interface DaemonProcess {
 
 type Life = Pick<Instance, 'start' | 'kill' | 'stopAndGo' | typeof Symbol.asyncDispose>;
 
-/** @returns start and end of one or more processes that are one daemon */
-export function life(...processes: readonly DaemonProcess[]): Life {
+/** @param processes that are one daemon; a function where its arguments are known only later */
+export function life(...processes: readonly (DaemonProcess | (() => DaemonProcess))[]): Life {
   let running: { child: ChildProcess; ended: Promise<void> }[] = [];
   const signalAll = (signal: NodeJS.Signals): void => {
     for (const { child } of running) signalGroup(child, signal);
@@ -30,7 +30,8 @@ export function life(...processes: readonly DaemonProcess[]): Life {
   };
   return {
     start: async () => {
-      for (const one of processes) {
+      for (const given of processes) {
+        const one = typeof given === 'function' ? given() : given;
         const started = begin(one);
         running.push(started);
         await untilUp(one, started.child);

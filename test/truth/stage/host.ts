@@ -1,11 +1,12 @@
-// A host of one case: its repository, its configuration and the commands that are run on it, each the compiled program in a
-// process of its own. Reads the answers in one place, so that a new name of theirs costs one line.
+// A host of one case: its repository, its configuration and the commands that are run on it. What moves the policy is the
+// compiled program in a process of its own; publishing and asking are the same command line, called here, which spares a
+// third of a cell's time. Reads the answers in one place, so that a new name of theirs costs one line.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseDocument } from 'yaml';
 import { quietPolls } from '../../kit/agent/quiet-polls.js';
-import { jsonOf } from '../../kit/cli/run-writ.js';
+import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../daemons/daemon.js';
@@ -44,7 +45,8 @@ export interface TruthHost {
 /** @returns a repository without a release, made by `writ init` */
 export async function makeStock(dir: string): Promise<string> {
   mkdirSync(dir, { recursive: true });
-  await json(['init', '--repository', 'repo', '--keys', 'keys', '--no-passphrase'], { cwd: dir });
+  const [repository, keys] = [join(dir, 'repo'), join(dir, 'keys')];
+  await called(['init', '--repository', repository, '--keys', keys, '--no-passphrase']);
   return dir;
 }
 
@@ -66,16 +68,14 @@ export function truthHost({ dir, stock, agent, checks, under = [] }: HostOptions
     publish: async (version, tree) => {
       const source = writeTree(join(dir, 'published', version), tree);
       const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
-      const { exitCode, said } = await json(['publish', source, ...to]);
+      const { exitCode, said } = await called(['publish', source, ...to]);
       if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
       last = Number(said['serial']);
     },
     ask: async (command) => {
-      const moved = await json([command, '--config', config], { under });
-      const [status, health] = await Promise.all([
-        json(['status', '--config', config], { under }),
-        json(['health', '--config', config], { under }),
-      ]);
+      const moved = runOf(command, await runWritProcess([command, '--config', config, '--json'], { under }));
+      const status = await called(['status', '--config', config]);
+      const health = await called(['health', '--config', config]);
       return read({ moved, status: status.said, health: health.said, last });
     },
   };
@@ -86,15 +86,15 @@ interface Run {
   readonly said: Readonly<Record<string, unknown>>;
 }
 
-async function json(
-  args: readonly string[],
-  options: { readonly cwd?: string; readonly under?: readonly string[] } = {},
-): Promise<Run> {
-  const run = await runWritProcess([...args, '--json'], options);
+async function called(args: readonly string[]): Promise<Run> {
+  return runOf(args[0] ?? '', await runWrit([...args, '--json']));
+}
+
+function runOf(command: string, run: WritRun): Run {
   try {
     return { exitCode: run.exitCode, said: jsonOf(run) };
   } catch {
-    throw new Error(`writ ${args[0]} ended with ${run.exitCode}: ${run.stdout}${run.stderr}`);
+    throw new Error(`writ ${command} ended with ${run.exitCode}: ${run.stdout}${run.stderr}`);
   }
 }
 
