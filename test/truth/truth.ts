@@ -7,7 +7,7 @@ import { defaultPath } from '../../src/platform/process/run-command.js';
 import { projectRoot } from '../kit/sources/source-files.js';
 import { always, cases } from './cases/cases.js';
 import { daemons } from './daemons/all.js';
-import type { Daemon } from './daemons/daemon.js';
+import type { Daemon } from './parts/daemon.js';
 import { choose } from './rules/choose.js';
 import {
   type Cell,

@@ -1,6 +1,6 @@
 // The cases: what happens to a daemon and to its policy, and when both sides are asked. Owns the order of events; what a
 // daemon is, and how Writ's word is judged, is others'.
-import type { Daemon, Instance, Stage, Tree } from '../daemons/daemon.js';
+import type { Daemon, Instance, Stage, Tree } from '../parts/daemon.js';
 import type { Answers, TruthHost } from '../stage/host.js';
 
 export interface Look {
@@ -55,11 +55,15 @@ async function look(
 async function settle(scene: Scene): Promise<void> {
   await publish(scene, 'v1');
   const { daemon, instance, host } = scene;
-  if (daemon.starts === 'after-policy') await host.ask('pull');
+  if (daemon.starts === 'after-policy') {
+    const before = await host.ask('pull');
+    if (before.active !== 'v1') throw new Error(`the first release is not active: ${JSON.stringify(before)}`);
+  }
   await instance.start();
-  await host.ask('pull');
+  const answers = await host.ask('pull');
   const served = await instance.ask();
-  if (served !== 'v1') throw new Error(`the first release is not served: ${served}`);
+  if (served !== 'v1')
+    throw new Error(`the first release is not served but ${served}: ${JSON.stringify(answers)}`);
 }
 
 async function refused(scene: Scene, kind: 'bad' | 'half'): Promise<readonly Look[]> {

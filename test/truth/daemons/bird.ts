@@ -1,8 +1,8 @@
 // BIRD 2 with two static protocols as policy, each with one route that says the version; nothing of it reaches the kernel.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { life, together, told } from './processes.js';
+import type { Daemon } from '../parts/daemon.js';
+import { life, together, told } from '../parts/processes.js';
 
 function protocols(version: string, between = ''): string {
   const number = version.slice(1);
@@ -16,6 +16,7 @@ export const bird: Daemon = {
   packages: ['bird2'],
   programs: ['bird', 'birdc'],
   process: 'daemon',
+  starts: 'after-policy',
   good: (version) => ({ 'policy.conf': protocols(version) }),
   bad: (version) => ({ 'policy.conf': protocols(version).replaceAll('route', 'ruote') }),
   half: (version) => ({ 'policy.conf': protocols(version, 'protocol bgp peer { local as 65000; }\n') }),

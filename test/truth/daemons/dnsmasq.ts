@@ -1,9 +1,9 @@
 // dnsmasq with names from a file of hosts, which it reads again at SIGHUP.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { dig, life, together } from './processes.js';
-import { stamped } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { dig, life, together } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
 
 function hosts(version: string, between = ''): string {
   const address = `192.0.2.${version.slice(1)}`;

@@ -1,9 +1,9 @@
 // HAProxy as master and worker, whose second configuration file is the policy.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon, Stage } from './daemon.js';
-import { curl, life } from './processes.js';
-import { stamped } from './zones.js';
+import type { Daemon, Stage } from '../parts/daemon.js';
+import { curl, life } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
 
 function frontend({ ports: [port] }: Stage, version: string, more = ''): string {
   return `frontend web

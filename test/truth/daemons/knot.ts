@@ -1,9 +1,9 @@
 // Knot DNS with one primary zone.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { life, told } from './processes.js';
-import { askZones, brokenZone, stamped, zone } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { life, told } from '../parts/processes.js';
+import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
 
 export const knot: Daemon = {
   name: 'knot',

@@ -2,14 +2,14 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { together, told } from './processes.js';
-import { stamped } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { together, told } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
 
 function table(version: string, more = ''): string {
-  return `table inet policy
-delete table inet policy
-table inet policy {
+  return `table inet site
+delete table inet site
+table inet site {
   comment "${version}"
   set blocked { type ipv4_addr; elements = { 192.0.2.${version.slice(1)} }; }
   chain input { type filter hook input priority 0; ip saddr @blocked drop; ${more} }
@@ -54,7 +54,7 @@ export const nftables: Daemon = {
       under,
       control,
       ask: async () => {
-        const text = (await control('list', 'table', 'inet', 'policy')) ?? '';
+        const text = (await control('list', 'table', 'inet', 'site')) ?? '';
         const element = /192\.0\.2\.(\d+)/.exec(text)?.[1];
         return together([/comment "(v\d+)"/.exec(text)?.[1], element && `v${element}`]);
       },

@@ -1,9 +1,9 @@
 // nginx as a master with two workers, whose site is the policy.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon, Stage } from './daemon.js';
-import { curl, life } from './processes.js';
-import { stamped } from './zones.js';
+import type { Daemon, Stage } from '../parts/daemon.js';
+import { curl, life } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
 
 function site({ ports: [port] }: Stage, version: string, more = ''): string {
   return `server { listen 127.0.0.1:${port}; ${more} location = /stamp { return 200 "${version}\\n"; } }\n`;

@@ -1,9 +1,9 @@
 // NSD with one zone.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { life } from './processes.js';
-import { askZones, brokenZone, stamped, zone } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { life } from '../parts/processes.js';
+import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
 
 export const nsd: Daemon = {
   name: 'nsd',

@@ -1,9 +1,9 @@
 // PowerDNS Recursor with a response policy zone.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { life, told } from './processes.js';
-import { askZones, stamped } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { life, told } from '../parts/processes.js';
+import { askZones, stamped } from '../parts/zones.js';
 
 function rpz(version: string, between = ''): string {
   return `$TTL 1
@@ -57,7 +57,7 @@ export const pdnsRecursor: Daemon = {
         log: join(dir, 'log'),
         isUp: async () =>
           readdirSync(dir).some((name) => name.endsWith('.controlsocket')) &&
-          (await told('rec_control', control, 'ping')) === 'pong',
+          (await told('rec_control', control, 'ping'))?.startsWith('pong') === true,
       }),
       ask: () => askZones(port, 'corp.test'),
     };

@@ -1,8 +1,8 @@
 // Prometheus with two files of rules, each of which has one group that says the version.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { curl, life, together } from './processes.js';
+import type { Daemon } from '../parts/daemon.js';
+import { curl, life, together } from '../parts/processes.js';
 
 function rules(part: string, version: string, expression = 'vector(1)'): string {
   return `groups:

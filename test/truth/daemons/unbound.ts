@@ -1,15 +1,16 @@
 // unbound with one zone of its own, which it reads again alone.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Daemon } from './daemon.js';
-import { life } from './processes.js';
-import { askZones, brokenZone, stamped, zone } from './zones.js';
+import type { Daemon } from '../parts/daemon.js';
+import { life, told } from '../parts/processes.js';
+import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
 
 export const unbound: Daemon = {
   name: 'unbound',
   packages: ['unbound', 'bind9-utils', 'bind9-dnsutils'],
   programs: ['unbound', 'named-checkzone', 'dig'],
   process: 'daemon',
+  starts: 'after-policy',
   good: (version) => stamped(version, { 'corp.test.zone': zone(version) }),
   bad: (version) => stamped(version, { 'corp.test.zone': `nonsense\n${zone(version)}` }),
   half: (version) => stamped(version, { 'corp.test.zone': brokenZone(version) }),
@@ -43,7 +44,8 @@ ${own}`,
       ...life({
         argv: ['unbound', '-d', '-c', config],
         log: join(dir, 'log'),
-        isUp: () => existsSync(socket),
+        isUp: async () =>
+          existsSync(socket) && (await told('unbound-control', '-c', config, 'status')) !== undefined,
       }),
       ask: () => askZones(port, 'corp.test'),
     };

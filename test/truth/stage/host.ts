@@ -9,7 +9,7 @@ import { quietPolls } from '../../kit/agent/quiet-polls.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
-import type { Tree } from '../daemons/daemon.js';
+import type { Tree } from '../parts/daemon.js';
 
 /** What Writ says, by all of its commands. */
 export interface Answers {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../../kit/programs/free-port.js';
 import type { Case, Look } from '../cases/cases.js';
-import type { Daemon, Stage } from '../daemons/daemon.js';
+import type { Daemon, Stage } from '../parts/daemon.js';
 import { judge, type Verdict, wordOf, worstOf } from '../rules/judge.js';
 import type { Cell } from '../rules/page.js';
 import { placed, readRecipe } from '../rules/recipe.js';

@@ -1,5 +1,5 @@
-// What one kind of daemon must declare so that every case can be played with it. Owns the shape; each file beside this one
-// is one daemon of Debian 12.
+// What one kind of daemon must declare so that every case can be played with it. Owns the shape; each file of daemons/ is
+// one daemon of Debian 12.
 import type { Places } from '../rules/recipe.js';
 
 export type Tree = Readonly<Record<string, string>>;
