@@ -8,7 +8,7 @@ function protocols(version: string, between = ''): string {
   const number = version.slice(1);
   const one = (name: string, net: string): string =>
     `protocol static ${name} { ipv4; route ${net}.${number}/32 blackhole; }\n`;
-  return `${one('first', '192.0.2')}${between}${one('last', '198.51.100')}`;
+  return `${one('policy_one', '192.0.2')}${between}${one('policy_two', '198.51.100')}`;
 }
 
 export const bird: Daemon = {
@@ -21,8 +21,8 @@ export const bird: Daemon = {
   bad: (version) => ({ 'policy.conf': protocols(version).replaceAll('route', 'ruote') }),
   half: (version) => ({ 'policy.conf': protocols(version, 'protocol bgp peer { local as 65000; }\n') }),
   empty: async (instance) => {
-    await instance.control?.('disable', 'first');
-    await instance.control?.('disable', 'last');
+    await instance.control?.('disable', 'policy_one');
+    await instance.control?.('disable', 'policy_two');
   },
   open: ({ dir, policy }) => {
     const [config, socket] = [join(dir, 'bird.conf'), join(dir, 'bird.ctl')];

@@ -1,5 +1,5 @@
 // cf-agent, which is run once behind each swap and writes two files that say the version.
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { together } from '../parts/processes.js';
@@ -33,7 +33,11 @@ export const cfengine: Daemon = {
       existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
     return {
       places: [['/var/lib/cfengine3', join(dir, 'work')]],
-      prepare: () => mkdirSync(join(dir, 'work/bin'), { recursive: true }),
+      prepare: () => {
+        mkdirSync(join(dir, 'work/bin'), { recursive: true });
+        // It looks for its own programs there, as Debian's package has them.
+        symlinkSync('/usr/bin/cf-promises', join(dir, 'work/bin/cf-promises'));
+      },
       start: async () => undefined,
       kill: async () => undefined,
       stopAndGo: () => undefined,

@@ -74,6 +74,13 @@ function tell({ what, answers, served }: Look, dir: string): string {
 const maxQuotedLength = 120;
 
 function quoted(text: string, dir: string): string {
-  const line = text.replaceAll(dir, '').replace(/\s+/g, ' ').replaceAll('|', '/').trim();
+  // Pids, ports and times are other ones in each run.
+  const line = text
+    .replaceAll(dir, '')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ?/g, '')
+    .replace(/\b\d{3,}\b|(?<=_)\d{9,}/g, 'N')
+    .replace(/\s+/g, ' ')
+    .replaceAll('|', '/')
+    .trim();
   return line === '' ? 'nothing' : `"${line.slice(0, maxQuotedLength)}"`;
 }
