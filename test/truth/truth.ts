@@ -92,8 +92,17 @@ async function play(name: string, stock: string): Promise<Cell> {
 /** The table of all, and in each page of a daemon its own row. */
 function writePage(cells: readonly Cell[]): void {
   const columns = cases.map(({ name }) => name);
-  const text = withPart(readFileSync(page, 'utf8'), 'table', drawTable(cells, columns));
-  writeFileSync(page, withPart(text, 'cells', drawDetails(cells)));
+  const what = cases.map((one) => `| ${one.name} | ${one.what} |`);
+  const parts: Readonly<Record<string, string>> = {
+    cases: ['| case | what happens |', '|---|---|', ...what].join('\n'),
+    table: drawTable(cells, columns),
+    cells: drawDetails(cells),
+  };
+  const text = Object.entries(parts).reduce(
+    (made, [name, part]) => withPart(made, name, part),
+    readFileSync(page, 'utf8'),
+  );
+  writeFileSync(page, text);
   for (const { name } of daemons) {
     const own = join(projectRoot, `docs/daemons/${name}.md`);
     const row = drawTable(

@@ -51,6 +51,20 @@ async function look(
   return { what, release, answers, served: await instance.ask() };
 }
 
+const foundWithinMs = 60_000;
+const lookEveryMs = 1000;
+
+/** Asks a host whose agent runs until it says that all is confirmed, or no more, and then the daemon. */
+async function heard({ host, instance, pause }: Scene, what: string, confirmed: 'yes' | 'no'): Promise<Look> {
+  const endMs = Date.now() + foundWithinMs;
+  let answers = await host.hear();
+  while (answers.confirmed !== (confirmed === 'yes') && Date.now() < endMs) {
+    await pause(lookEveryMs);
+    answers = await host.hear();
+  }
+  return { what, release: 'good', answers, served: await instance.ask() };
+}
+
 /** A daemon that serves v1, and is known to. */
 async function settle(scene: Scene): Promise<void> {
   await publish(scene, 'v1');
@@ -216,6 +230,21 @@ export const cases: readonly Case[] = [
       }
       const first = await look(scene, 'after the first', { command: 'rollback' });
       return [first, await look(scene, 'after the second', { command: 'rollback' })];
+    },
+  },
+  {
+    name: 'killed',
+    what: 'an agent runs; killed, later started again, nothing is published; asked until Writ says so, 60 s at most',
+    checks: 'with',
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await using _agent = await scene.host.agent();
+      await heard(scene, 'running', 'yes');
+      await scene.instance.kill();
+      const dead = await heard(scene, 'while it is dead', 'no');
+      await scene.instance.start();
+      return [dead, await heard(scene, 'after it came back', 'yes')];
     },
   },
   {

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { parseDocument } from 'yaml';
 import { quietPolls } from '../../kit/agent/quiet-polls.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
-import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../parts/daemon.js';
 
@@ -40,6 +40,10 @@ export interface TruthHost {
   publish(version: string, tree: Tree): Promise<void>;
   /** Runs one command that may move the policy, then asks status and health. */
   ask(command: 'pull' | 'rollback'): Promise<Answers>;
+  /** Starts `writ agent`, until it is disposed of. */
+  agent(): Promise<AsyncDisposable>;
+  /** Asks status and health alone. */
+  hear(): Promise<Answers>;
 }
 
 /** @returns a repository without a release, made by `writ init` */
@@ -64,6 +68,11 @@ export function truthHost({ dir, stock, agent, checks, under = [] }: HostOptions
   writeFileSync(config, JSON.stringify({ ...where, ...places, ...quietPolls('truth'), ...own }));
   const bundle = own.bundles[0]?.name ?? '';
   let last = 0;
+  const hear = async (moved: Run): Promise<Answers> => {
+    const status = await called(['status', '--config', config]);
+    const health = await called(['health', '--config', config]);
+    return read({ moved, status: status.said, health: health.said, last });
+  };
   return {
     publish: async (version, tree) => {
       const source = writeTree(join(dir, 'published', version), tree);
@@ -73,11 +82,15 @@ export function truthHost({ dir, stock, agent, checks, under = [] }: HostOptions
       last = Number(said['serial']);
     },
     ask: async (command) => {
-      const moved = runOf(command, await runWritProcess([command, '--config', config, '--json'], { under }));
-      const status = await called(['status', '--config', config]);
-      const health = await called(['health', '--config', config]);
-      return read({ moved, status: status.said, health: health.said, last });
+      const run = await runWritProcess([command, '--config', config, '--json'], { under });
+      return hear(runOf(command, run));
     },
+    agent: async () => {
+      const agent = startWrit(['agent', '--config', config], {}, { under });
+      await agent.waitForStderr(/"state":"run"/);
+      return agent;
+    },
+    hear: () => hear({ exitCode: 0, said: { outcome: 'asked' } }),
   };
 }
 
