@@ -1,5 +1,5 @@
 // `npm run truth`: plays cells of daemon and case with the real daemons, holds Writ's word to what they serve, and either
-// writes docs/truth.md anew (`--all`) or compares with it. Owns arguments, order and exit code.
+// writes docs/truth.md (`--all`, or some with `--record`) or compares with it. Owns arguments, order and exit code.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +15,8 @@ import {
   complaints,
   drawDetails,
   drawTable,
+  merged,
+  readDetails,
   readTable,
   withPart,
 } from './rules/page.js';
@@ -26,6 +28,7 @@ const page = join(projectRoot, 'docs/truth.md');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const given = process.argv.slice(2);
+const waiting = cases.filter((one) => one.waitsFor !== undefined).map(({ name }) => name);
 if (given.includes('--packages')) say(packages().join('\n'));
 else process.exitCode = await run();
 
@@ -36,7 +39,7 @@ function packages(): readonly string[] {
 async function run(): Promise<number> {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
   const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
-  const { cells: wanted, scope } = choose(names, { given, always, commit });
+  const { cells: wanted, record } = choose(names, { given, always, never: waiting, commit });
   const missing = daemons.filter(
     (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
   );
@@ -45,7 +48,7 @@ async function run(): Promise<number> {
   const played = await playAll(
     wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`))),
   );
-  if (scope === 'all') writePage(played);
+  if (record === 'yes') writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
   const wrong = complaints(played, readTable(readFileSync(page, 'utf8')));
   for (const line of wrong) say(`✖ ${line}`);
   say(`${played.length} cells, ${wrong.length} of them wrong`);
@@ -77,7 +80,7 @@ async function play(name: string, stock: string): Promise<Cell> {
   const one = cases.find((candidate) => name === `${daemon?.name}:${candidate.name}`);
   if (daemon === undefined || one === undefined) throw new Error(`there is no cell ${name}`);
   const begunMs = Date.now();
-  const keep = given.includes('--keep') ? 'failed' : 'nothing';
+  const keep = given.includes('--keep') ? 'all' : 'nothing';
   const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
     (error: unknown): Cell => {
       process.exitCode = 1;

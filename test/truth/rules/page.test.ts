@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { verdicts } from './judge.js';
-import { type Cell, complaints, drawDetails, drawTable, readTable, withPart } from './page.js';
+import {
+  type Cell,
+  complaints,
+  drawDetails,
+  drawTable,
+  merged,
+  readDetails,
+  readTable,
+  withPart,
+} from './page.js';
 
 const cells: readonly Cell[] = [
   { daemon: 'bind', case: 'good', verdict: '=', text: 'serves v2' },
@@ -58,6 +67,27 @@ describe('the lines below the table', () => {
       text.startsWith('### bind\n\n- **good** `=` serves v2\n- **dead before** `=(u)` serves nothing\n'),
     );
     assert.ok(text.endsWith('### nft\n\n- **good** `=` serves v2\n- **dead before** `-` no process'));
+  });
+});
+
+describe('what was recorded', () => {
+  it('is read as it was drawn', () => {
+    assert.deepEqual(readDetails(`${table}\n\n${drawDetails(cells)}\n\nfoot\n`), cells);
+  });
+
+  it('is none where a line is no cell', () => {
+    assert.deepEqual(readDetails('### bind\n\n- **good** `fine` text\n- good `=` text\n'), []);
+  });
+
+  it('gives way to what was played now, and stays where nothing was', () => {
+    const now: Cell = { daemon: 'bind', case: 'good', verdict: 'BETTER', text: 'serves v1' };
+    const names = cells.map((cell) => `${cell.daemon}:${cell.case}`);
+    assert.deepEqual(merged(cells, [now], names), [now, ...cells.slice(1)]);
+    assert.deepEqual(merged([], [now], names), [now]);
+  });
+
+  it('loses a cell of a daemon or a case that is no more', () => {
+    assert.deepEqual(merged(cells, [], ['nft:good']), [cells[2]]);
   });
 });
 

@@ -45,6 +45,23 @@ export function drawDetails(cells: readonly Cell[]): string {
     .join('\n\n');
 }
 
+/** @returns the cells whose lines stand on the page, as `drawDetails` wrote them */
+export function readDetails(page: string): Cell[] {
+  let daemon = '';
+  return page.split('\n').flatMap((line): Cell[] => {
+    daemon = /^### (\S+)$/.exec(line)?.[1] ?? daemon;
+    const [, name, drawn, text = ''] = /^- \*\*(.+?)\*\* `(.+?)` (.*)$/.exec(line) ?? [];
+    const verdict = verdicts.find((one) => one === drawn);
+    return name === undefined || verdict === undefined ? [] : [{ daemon, case: name, verdict, text }];
+  });
+}
+
+/** @returns the cells of these names, in their order: the new ones, and where there is none the one of before */
+export function merged(before: readonly Cell[], now: readonly Cell[], names: readonly string[]): Cell[] {
+  const all = new Map([...before, ...now].map((cell) => [cellName(cell), cell]));
+  return names.flatMap((name) => all.get(name) ?? []);
+}
+
 /**
  * @param page whole text
  * @throws Error for a cell that is no verdict

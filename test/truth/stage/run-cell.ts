@@ -14,8 +14,8 @@ export interface RunOptions {
   /** Of the compiled tests' project. */
   readonly root: string;
   readonly stock: string;
-  /** Its directory stays, and is named. */
-  readonly keep: 'failed' | 'nothing';
+  /** `all`: its directory stays, and is named. */
+  readonly keep: 'all' | 'nothing';
 }
 
 export { makeStock };
@@ -53,6 +53,7 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
     instance.stopAndGo('SIGCONT');
     await instance[Symbol.asyncDispose]();
     if (options.keep === 'nothing') rmSync(dir, { recursive: true, force: true });
+    else process.stdout.write(`${daemon.name}:${one.name} is kept in ${dir}\n`);
   }
 }
 
