@@ -1,7 +1,7 @@
 // The cases: what happens to a daemon and to its policy, and when both sides are asked. Owns the order of events; what a
 // daemon is, and how Writ's word is judged, is others'.
 import type { Daemon, Instance, Stage, Tree } from '../parts/daemon.js';
-import type { Answers, TruthHost } from '../stage/host.js';
+import type { Answers, Judge, TruthHost } from '../stage/host.js';
 
 export interface Look {
   readonly what: string;
@@ -24,7 +24,8 @@ export interface Case {
   readonly name: string;
   /** One line for the reader of the page. */
   readonly what: string;
-  readonly checks: 'with' | 'without';
+  /** What of the page is left out. */
+  readonly without: readonly Judge[];
   /** Why this case cannot be played with this daemon. */
   readonly never?: (daemon: Daemon, agent: string) => string | undefined;
   /** What Writ lacks yet to see this: until then no run of CI is held to it. */
@@ -111,7 +112,7 @@ export const cases: readonly Case[] = [
   {
     name: 'good',
     what: 'v1 is served, v2 is published',
-    checks: 'with',
+    without: [],
     play: async (scene) => {
       await settle(scene);
       await publish(scene, 'v2');
@@ -121,27 +122,34 @@ export const cases: readonly Case[] = [
   {
     name: 'check',
     what: 'v2 is broken, and there is a check',
-    checks: 'with',
+    without: [],
     never: (_daemon, agent) => (agent.includes('checks:') ? undefined : 'its page has no check'),
     play: (scene) => refused(scene, 'bad'),
   },
   {
     name: 'refused',
     what: 'v2 is broken, and nothing checks it before the daemon',
-    checks: 'without',
+    without: ['checks'],
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'bare',
+    what: 'v2 is broken, and there is neither check nor probe: the daemon is believed',
+    without: ['checks', 'probe'],
+    never: (_daemon, agent) => (agent.includes('probe:') ? undefined : 'its page has no probe: as `refused`'),
     play: (scene) => refused(scene, 'bad'),
   },
   {
     name: 'half',
     what: 'a part of v2 is broken, and nothing checks it',
-    checks: 'without',
+    without: ['checks'],
     never: ({ half }) => (typeof half === 'function' ? undefined : half.never),
     play: (scene) => refused(scene, 'half'),
   },
   {
     name: 'dead before',
     what: 'killed, then v2 is published',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await settle(scene);
@@ -153,7 +161,7 @@ export const cases: readonly Case[] = [
   {
     name: 'dead of it',
     what: 'v2 is active, and the daemon dies behind the pull; nothing is published',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await settle(scene);
@@ -166,7 +174,7 @@ export const cases: readonly Case[] = [
   {
     name: 'slow',
     what: 'it hears nothing for 2.5 s while v2 is pulled',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       const { instance, pause } = scene;
@@ -182,7 +190,7 @@ export const cases: readonly Case[] = [
   {
     name: 'hung',
     what: 'stopped (SIGSTOP) while v2 is pulled; goes on later',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       const { instance } = scene;
@@ -197,7 +205,7 @@ export const cases: readonly Case[] = [
   {
     name: 'absent',
     what: 'v1 is the first release, and the daemon is not there yet; it comes later',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await publish(scene, 'v1');
@@ -209,7 +217,7 @@ export const cases: readonly Case[] = [
   {
     name: 'back later',
     what: 'dead while v2 is pulled, then started again',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await settle(scene);
@@ -223,7 +231,7 @@ export const cases: readonly Case[] = [
   {
     name: 'restarted',
     what: 'killed and started again between two looks; nothing is published',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await settle(scene);
@@ -235,7 +243,7 @@ export const cases: readonly Case[] = [
   {
     name: 'rolled back',
     what: 'v1, v2, v3, then `writ rollback` twice',
-    checks: 'with',
+    without: [],
     play: async (scene) => {
       await settle(scene);
       for (const version of ['v2', 'v3']) {
@@ -249,7 +257,7 @@ export const cases: readonly Case[] = [
   {
     name: 'killed',
     what: 'an agent runs; killed, later started again, nothing is published; asked until Writ says so, 60 s at most',
-    checks: 'with',
+    without: [],
     never: noProcess,
     play: async (scene) => {
       await settle(scene);
@@ -265,7 +273,7 @@ export const cases: readonly Case[] = [
     name: 'emptied',
     what: 'somebody removes what the daemon uses; nothing is published (only a probe that is repeated can see it)',
     waitsFor: 'probe.every',
-    checks: 'with',
+    without: [],
     never: ({ empty }) => (typeof empty === 'function' ? undefined : empty.never),
     play: async (scene) => {
       const { daemon, instance } = scene;

@@ -31,8 +31,8 @@ function refusalOf(port: number, recipient: string): Promise<string | undefined>
 
 export const postfix: Daemon = {
   name: 'postfix',
-  packages: ['postfix'],
-  programs: ['postfix', 'postmap', 'master'],
+  packages: ['postfix', 'curl'],
+  programs: ['postfix', 'master', 'curl'],
   process: 'daemon',
   good: (version) => stamped(version, { recipients: table(version) }),
   bad: (version) => stamped(version, { recipients: table(version).replaceAll('REJECT', 'NONSENSE') }),
@@ -44,6 +44,7 @@ export const postfix: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/etc/postfix', config],
+        ['smtp://127.0.0.1/', `smtp://127.0.0.1:${port}/`],
         ['/var/spool/postfix/pid/master.pid', pidFile],
       ],
       prepare: (own) => {

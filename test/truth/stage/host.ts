@@ -25,14 +25,16 @@ export interface Answers {
   readonly tool: string;
 }
 
+/** What judges a release beside the daemon: before the swap, and behind it. */
+export type Judge = 'checks' | 'probe';
+
 export interface HostOptions {
   readonly dir: string;
   /** Directory with `repo` and `keys`, to be copied. */
   readonly stock: string;
   /** `bundles` and `workers` as YAML. */
   readonly agent: string;
-  /** Whether what judges before the swap is left out. */
-  readonly checks: 'with' | 'without';
+  readonly without: readonly Judge[];
   readonly under?: readonly string[];
 }
 
@@ -54,11 +56,12 @@ export async function makeStock(dir: string): Promise<string> {
   return dir;
 }
 
-export function truthHost({ dir, stock, agent, checks, under = [] }: HostOptions): TruthHost {
+export function truthHost({ dir, stock, agent, without, under = [] }: HostOptions): TruthHost {
   cpSync(stock, dir, { recursive: true });
   const [repository, keys, config] = [join(dir, 'repo'), join(dir, 'keys'), join(dir, 'agent.json')];
-  const own = parseDocument(agent).toJS() as { bundles: { name: string; checks?: unknown }[] };
-  if (checks === 'without') for (const one of own.bundles) delete one.checks;
+  const own = parseDocument(agent).toJS() as { bundles: { name: string }[]; workers: object[] };
+  for (const part of [...own.bundles, ...own.workers])
+    for (const name of without) Reflect.deleteProperty(part, name);
   const places = { state: join(dir, 'state'), run: join(dir, 'run') };
   mkdirSync(places.run);
   const where = {

@@ -43,7 +43,7 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
     instance.prepare(here.own);
     const { under } = instance;
     const host = truthHost({
-      ...{ dir: hostDir, stock: options.stock, agent: here.agent, checks: one.checks },
+      ...{ dir: hostDir, stock: options.stock, agent: here.agent, without: one.without },
       ...(under === undefined ? {} : { under }),
     });
     const looks = await one.play({ daemon, stage, instance, host, pause: (ms) => setTimeout(ms) });
