@@ -33,7 +33,8 @@ if (given.includes('--packages')) say(packages().join('\n'));
 else process.exitCode = await run();
 
 function packages(): readonly string[] {
-  return [...new Set(daemons.flatMap((one) => one.packages))].sort();
+  // The sandbox of checks and probes.
+  return [...new Set(['bubblewrap', ...daemons.flatMap((one) => one.packages)])].sort();
 }
 
 async function run(): Promise<number> {
