@@ -1,7 +1,7 @@
 // The pages that the cells are played from, held to the code: every daemon has its page and its row, every configuration on
 // them is one that the agent takes, and what CI must install is said.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { loadConfig } from '../../src/agent/config/load-config.js';
@@ -26,6 +26,17 @@ describe('docs/daemons', () => {
       ([, name]) => name,
     );
     assert.deepEqual([...new Set(listed)].sort(), [...names].sort());
+  });
+
+  it('links to files that exist', () => {
+    const folder = join(projectRoot, 'docs/daemons');
+    const broken = readdirSync(folder).flatMap((name) =>
+      [...read(`docs/daemons/${name}`).matchAll(/\]\(([^)#:]+)/g)]
+        .map(([, target = '']) => target)
+        .filter((target) => !existsSync(join(folder, target)))
+        .map((target) => `${name} -> ${target}`),
+    );
+    assert.deepEqual(broken, []);
   });
 
   for (const { name } of daemons) {

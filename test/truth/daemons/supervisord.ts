@@ -32,30 +32,28 @@ export const supervisord: Daemon = {
       join(dir, 'worker.sh'),
     ];
     const uses = (one: number): string => join(dir, `uses${one}`);
-    const answerOf = (one: number): string | undefined => {
-      try {
-        if (!isAlive(Number(readFileSync(`${uses(one)}.pid`, 'utf8')))) return undefined;
-        return readFileSync(uses(one), 'utf8').trim() || undefined;
-      } catch {
-        return undefined;
-      }
+    /** Not one that has only inherited the number. */
+    const pidOf = (one: number): number | undefined => {
+      if (!existsSync(`${uses(one)}.pid`)) return undefined;
+      const pid = Number(readFileSync(`${uses(one)}.pid`, 'utf8'));
+      const command = isAlive(pid) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
+      return command.includes(uses(one)) ? pid : undefined;
     };
+    const answerOf = (one: number): string | undefined =>
+      pidOf(one) === undefined ? undefined : readFileSync(uses(one), 'utf8').trim() || undefined;
     const control = (...args: string[]): Promise<string | undefined> =>
       told('supervisorctl', '-c', config, ...args);
     const head = life({
       argv: ['supervisord', '-c', config],
       log: join(dir, 'log'),
       cwd: dir,
-      isUp: () => existsSync(socket) && [0, 1].every((one) => existsSync(`${uses(one)}.pid`)),
+      isUp: () => existsSync(socket) && [0, 1].every((one) => pidOf(one) !== undefined),
     });
     // Each program has a group of processes of its own.
     const signalPrograms = (signal: NodeJS.Signals): void => {
       for (const one of [0, 1]) {
-        try {
-          process.kill(-Number(readFileSync(`${uses(one)}.pid`, 'utf8')), signal);
-        } catch {
-          // It is not there.
-        }
+        const pid = pidOf(one);
+        if (pid !== undefined) process.kill(-pid, signal);
       }
     };
     const kill = async (): Promise<void> => {
