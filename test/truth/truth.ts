@@ -8,6 +8,7 @@ import { projectRoot } from '../kit/sources/source-files.js';
 import { always, cases } from './cases/cases.js';
 import { daemons } from './daemons/all.js';
 import type { Daemon } from './parts/daemon.js';
+import { killAll } from './parts/processes.js';
 import { choose } from './rules/choose.js';
 import {
   type Cell,
@@ -16,6 +17,7 @@ import {
   drawDetails,
   drawTable,
   merged,
+  type Recorded,
   readDetails,
   readTable,
   withPart,
@@ -30,7 +32,11 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const given = process.argv.slice(2);
 const waiting = cases.filter((one) => one.waitsFor !== undefined).map(({ name }) => name);
 if (given.includes('--packages')) say(packages().join('\n'));
-else process.exitCode = await run();
+else {
+  process.on('exit', killAll);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
+  process.exitCode = await run();
+}
 
 function packages(): readonly string[] {
   // The sandbox of checks and probes.
@@ -46,14 +52,19 @@ async function run(): Promise<number> {
   );
   for (const one of missing) say(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
   if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
-  const played = await playAll(
-    wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`))),
-  );
+  const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
+  const before = record === 'yes' ? undefined : readTable(readFileSync(page, 'utf8'));
+  const played = await playAll(here, before);
   if (record === 'yes') writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
-  const wrong = complaints(played, readTable(readFileSync(page, 'utf8')));
+  const wrong = wrongOf(played, before);
   for (const line of wrong) say(`✖ ${line}`);
   say(`${played.length} cells, ${wrong.length} of them wrong`);
   return wrong.length === 0 ? 0 : 1;
+}
+
+/** @param before what they are held to; left out: they are what is recorded */
+function wrongOf(cells: readonly Cell[], before: Recorded | undefined): readonly string[] {
+  return complaints(cells, before ?? new Map(cells.map((cell) => [cellName(cell), cell.verdict])));
 }
 
 function isHere({ programs }: Daemon): boolean {
@@ -61,17 +72,25 @@ function isHere({ programs }: Daemon): boolean {
   return programs.every((program) => folders.some((folder) => existsSync(join(folder, program))));
 }
 
-async function playAll(names: readonly string[]): Promise<readonly Cell[]> {
+/** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
+async function playAll(names: readonly string[], before: Recorded | undefined): Promise<readonly Cell[]> {
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
-  const left = [...names];
   const played = new Map<string, Cell>();
+  const left = [...names];
   const work = async (): Promise<void> => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
       played.set(name, await play(name, stock));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
+  left.push(
+    ...names.filter((name) =>
+      wrongOf([...played.values()], before).some((one) => one.startsWith(`${name}: `)),
+    ),
+  );
+  if (left.length > 0) say(`again, alone: ${left.join(', ')}`);
+  await work();
   rmSync(place, { recursive: true, force: true });
   return names.flatMap((name) => played.get(name) ?? []);
 }
@@ -84,7 +103,6 @@ async function play(name: string, stock: string): Promise<Cell> {
   const keep = given.includes('--keep') ? 'all' : 'nothing';
   const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
     (error: unknown): Cell => {
-      process.exitCode = 1;
       return { daemon: daemon.name, case: one.name, verdict: '?', text: `could not be played: ${error}` };
     },
   );

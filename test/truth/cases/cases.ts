@@ -1,7 +1,7 @@
 // The cases: what happens to a daemon and to its policy, and when both sides are asked. Owns the order of events; what a
 // daemon is, and how Writ's word is judged, is others'.
 import type { Daemon, Instance, Stage, Tree } from '../parts/daemon.js';
-import type { Answers, Judge, TruthHost } from '../stage/host.js';
+import type { Answers, AskOptions, Judge, TruthHost } from '../stage/host.js';
 
 export interface Look {
   readonly what: string;
@@ -45,12 +45,17 @@ async function publish(scene: Scene, version: string, kind: Kind = 'good'): Prom
   await scene.host.publish(version, tree(scene, kind, version));
 }
 
+interface LookOptions extends AskOptions {
+  readonly release?: Look['release'];
+  readonly command?: 'pull' | 'rollback';
+}
+
 async function look(
   { host, instance }: Scene,
   what: string,
-  { release = 'good', command = 'pull' }: { release?: Look['release']; command?: 'pull' | 'rollback' } = {},
+  { release = 'good', command = 'pull', ...options }: LookOptions = {},
 ): Promise<Look> {
-  const answers = await host.ask(command);
+  const answers = await host.ask(command, options);
   return { what, release, answers, served: await instance.ask() };
 }
 
@@ -173,7 +178,7 @@ export const cases: readonly Case[] = [
   },
   {
     name: 'slow',
-    what: 'it hears nothing for 2.5 s while v2 is pulled',
+    what: 'it hears nothing for the first 2.5 s in which Writ notifies it of v2',
     without: [],
     never: noProcess,
     play: async (scene) => {
@@ -181,10 +186,8 @@ export const cases: readonly Case[] = [
       await settle(scene);
       await publish(scene, 'v2');
       instance.stopAndGo('SIGSTOP');
-      const going = pause(slowMs).then(() => instance.stopAndGo('SIGCONT'));
-      const first = await look(scene, 'after the pull');
-      await going;
-      return [first];
+      const onReset = (): void => void pause(slowMs).then(() => instance.stopAndGo('SIGCONT'));
+      return [await look(scene, 'after the pull', { onReset })];
     },
   },
   {

@@ -11,7 +11,7 @@ function table(version: string, last = `last@corp.test REJECT ${version}`): stri
   return `stamp@corp.test REJECT ${version}\n${last}\n`;
 }
 
-const dialogueMs = 4000;
+const dialogueMs = 8000;
 
 /** @returns the version in the refusal of this recipient; undefined where there is none */
 function refusalOf(port: number, recipient: string): Promise<string | undefined> {

@@ -13,7 +13,7 @@ answer() { echo "$rules" > "$1.next"; mv "$1.next" "$1"; }
 read_it "$2"; answer "$1"
 trap 'read_it "$2"; answer "$1"' HUP
 echo $$ > "$1.pid"
-while :; do sleep 0.1; done
+while kill -0 $PPID 2>/dev/null; do sleep 0.1; done
 `;
 
 export const supervisord: Daemon = {

@@ -26,6 +26,7 @@ export function life(...processes: readonly (DaemonProcess | (() => DaemonProces
   const kill = async (): Promise<void> => {
     signalAll('SIGKILL');
     await Promise.all(running.map(({ ended }) => ended));
+    for (const { child } of running) leaders.delete(child);
     running = [];
   };
   return {
@@ -43,6 +44,14 @@ export function life(...processes: readonly (DaemonProcess | (() => DaemonProces
   };
 }
 
+/** Of all daemons that run now. */
+const leaders = new Set<ChildProcess>();
+
+/** For a run that is broken off: what it started must not stay. */
+export function killAll(): void {
+  for (const child of leaders) signalGroup(child, 'SIGKILL');
+}
+
 function begin({ argv: [program, ...args], log, env, cwd }: DaemonProcess) {
   const child = spawn(program, args, {
     detached: true,
@@ -57,6 +66,7 @@ function begin({ argv: [program, ...args], log, env, cwd }: DaemonProcess) {
     child.once('error', () => resolve());
     child.once('exit', () => resolve());
   });
+  leaders.add(child);
   return { child, ended };
 }
 
@@ -84,7 +94,7 @@ async function untilUp({ argv, log, isUp }: DaemonProcess, child: ChildProcess):
 /** @returns what it writes to stdout, whatever its exit code; undefined where it wrote nothing or took too long */
 export function told(program: string, ...args: readonly string[]): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const options = { timeout: 4000, killSignal: 'SIGKILL', env: { PATH: defaultPath } } as const;
+    const options = { timeout: 10_000, killSignal: 'SIGKILL', env: { PATH: defaultPath } } as const;
     execFile(program, args, options, (_error, stdout) => {
       const text = stdout.trim();
       resolve(text === '' ? undefined : text);
@@ -94,14 +104,14 @@ export function told(program: string, ...args: readonly string[]): Promise<strin
 
 /** @returns the texts of the records, sorted; undefined where there is no answer */
 export async function dig(port: number, name: string, type: string): Promise<string | undefined> {
-  const how = ['+short', '+tries=1', '+time=1', '@127.0.0.1', '-p', String(port)];
+  const how = ['+short', '+tries=2', '+time=4', '@127.0.0.1', '-p', String(port)];
   const text = await told('dig', ...how, name, type);
   if (text === undefined || text.startsWith(';;')) return undefined;
   return text.replaceAll('"', '').split('\n').sort().join(' ');
 }
 
 export function curl(...args: readonly string[]): Promise<string | undefined> {
-  return told('curl', '-sS', '--max-time', '2', ...args);
+  return told('curl', '-sS', '--max-time', '8', ...args);
 }
 
 /** @returns the one version that all parts say, those that differ with a plus, undefined where nobody says one */

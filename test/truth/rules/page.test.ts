@@ -86,6 +86,12 @@ describe('what was recorded', () => {
     assert.deepEqual(merged([], [now], names), [now]);
   });
 
+  it('stays where the new one could not be played', () => {
+    const now: Cell = { daemon: 'bind', case: 'good', verdict: '?', text: 'no disk' };
+    assert.deepEqual(merged(cells, [now], ['bind:good', 'nft:good']), [cells[0], cells[2]]);
+    assert.deepEqual(merged([], [now], ['bind:good']), []);
+  });
+
   it('loses a cell of a daemon or a case that is no more', () => {
     assert.deepEqual(merged(cells, [], ['nft:good']), [cells[2]]);
   });

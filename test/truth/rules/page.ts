@@ -56,9 +56,11 @@ export function readDetails(page: string): Cell[] {
   });
 }
 
-/** @returns the cells of these names, in their order: the new ones, and where there is none the one of before */
+/** @returns the cells of these names, in their order: the new ones that were played, and where there is none the one of before */
 export function merged(before: readonly Cell[], now: readonly Cell[], names: readonly string[]): Cell[] {
-  const all = new Map([...before, ...now].map((cell) => [cellName(cell), cell]));
+  const all = new Map(
+    [...before, ...now].filter(({ verdict }) => verdict !== '?').map((cell) => [cellName(cell), cell]),
+  );
   return names.flatMap((name) => all.get(name) ?? []);
 }
 

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { parseDocument } from 'yaml';
 import { quietPolls } from '../../kit/agent/quiet-polls.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
-import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../parts/daemon.js';
 
@@ -38,10 +38,15 @@ export interface HostOptions {
   readonly under?: readonly string[];
 }
 
+export interface AskOptions {
+  /** Called when it begins to notify workers. */
+  readonly onReset?: () => void;
+}
+
 export interface TruthHost {
   publish(version: string, tree: Tree): Promise<void>;
   /** Runs one command that may move the policy, then asks status and health. */
-  ask(command: 'pull' | 'rollback'): Promise<Answers>;
+  ask(command: 'pull' | 'rollback', options?: AskOptions): Promise<Answers>;
   /** Starts `writ agent`, until it is disposed of. */
   agent(): Promise<AsyncDisposable>;
   /** Asks status and health alone. */
@@ -84,12 +89,15 @@ export function truthHost({ dir, stock, agent, without, under = [] }: HostOption
       if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
       last = Number(said['serial']);
     },
-    ask: async (command) => {
-      const run = await runWritProcess([command, '--config', config, '--json'], { under });
-      return hear(runOf(command, run));
+    ask: async (command, { onReset } = {}) => {
+      await using writ = startWrit([command, '--config', config, '--json', '-v'], {}, { under });
+      // It may end without a word to any worker.
+      writ.waitForStderr(/\treset\tbegin/).then(onReset, () => undefined);
+      return hear(runOf(command, await writ.ended));
     },
     agent: async () => {
       const agent = startWrit(['agent', '--config', config], {}, { under });
+      process.once('exit', () => agent.child.kill('SIGKILL'));
       await agent.waitForStderr(/"state":"run"/);
       return agent;
     },
