@@ -19,7 +19,7 @@ export interface Answers {
   /** Codes of what `writ health` has found. */
   readonly findings: readonly string[];
   readonly active: string | undefined;
-  /** The release that was published last is refused. */
+  /** The release that was published last is refused, or put off. */
   readonly refused: boolean;
   /** What the worker, or its tool, answered last. */
   readonly tool: string;
@@ -126,6 +126,9 @@ interface Worker {
   readonly text?: string;
 }
 
+/** Of a pull, for whatever reason: the release that is offered is not in use. */
+const notTaken = ['rejected', 'rolled-back', 'blocked', 'deferred'];
+
 /** The one place that knows the members of the answers. */
 function read({
   moved,
@@ -150,7 +153,7 @@ function read({
     confirmed: status['confirmed'] === true,
     findings: list<{ code: string }>(health, 'findings').map(({ code }) => code),
     active,
-    refused: refusals.some(({ serial }) => serial === last),
+    refused: refusals.some(({ serial }) => serial === last) || notTaken.includes(outcome),
     tool: workers.find(({ text }) => text)?.text ?? problems[0] ?? '',
   };
 }
