@@ -35,7 +35,7 @@ export const fail2ban: Daemon = {
     return {
       places: [
         ['/var/lib/writ/policy', policy],
-        ['fail2ban-client', `fail2ban-client, ${own.join(', ')}`],
+        ['fail2ban-client', `fail2ban-client ${own.join(' ')}`],
         ['/run/fail2ban/fail2ban.pid', pidFile],
       ],
       prepare: (include) => {
