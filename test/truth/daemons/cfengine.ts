@@ -1,0 +1,52 @@
+// cf-agent, which is run once behind each swap and writes two files that say the version.
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Daemon, Stage } from '../parts/daemon.js';
+import { together } from '../parts/processes.js';
+
+function policy({ dir }: Stage, version: string, lastFile = `${dir}/last`): string {
+  const file = (path: string): string =>
+    `    "${path}" create => "true", edit_defaults => whole, edit_line => says("${version}");\n`;
+  return `body common control { bundlesequence => { "main" }; }
+body edit_defaults whole { empty_file_before_editing => "true"; }
+bundle edit_line says(word) { insert_lines: "$(word)"; }
+bundle agent main
+{
+  files:
+${file(`${dir}/first`)}${file(lastFile)}}
+`;
+}
+
+export const cfengine: Daemon = {
+  name: 'cfengine',
+  packages: ['cfengine3'],
+  programs: ['cf-agent', 'cf-promises'],
+  process: 'none',
+  good: (version, stage) => ({ 'promises.cf': policy(stage, version) }),
+  bad: (version, stage) => ({ 'promises.cf': `${policy(stage, version)}bundle agent {\n` }),
+  // Promises that fail: no file can be there.
+  half: (version, stage) => ({ 'promises.cf': policy(stage, version, '/proc/nowhere/last') }),
+  empty: async (instance) => void (await instance.control?.()),
+  open: ({ dir }) => {
+    const files = [join(dir, 'first'), join(dir, 'last')];
+    const says = (path: string): string | undefined =>
+      existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
+    return {
+      places: [['/var/lib/cfengine3', join(dir, 'work')]],
+      prepare: () => {
+        mkdirSync(join(dir, 'work/bin'), { recursive: true });
+        // It looks for its own programs there, as Debian's package has them.
+        symlinkSync('/usr/bin/cf-promises', join(dir, 'work/bin/cf-promises'));
+      },
+      start: async () => undefined,
+      kill: async () => undefined,
+      stopAndGo: () => undefined,
+      [Symbol.asyncDispose]: async () => undefined,
+      control: async () => {
+        for (const path of files) rmSync(path);
+        return undefined;
+      },
+      ask: async () => together(files.map(says)),
+    };
+  },
+};

@@ -1,0 +1,63 @@
+// nftables in a network namespace of its own: a table whose comment and whose only element say the version.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Daemon } from '../parts/daemon.js';
+import { together, told } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
+
+function table(version: string, more = ''): string {
+  return `table inet site
+delete table inet site
+table inet site {
+  comment "${version}"
+  set blocked { type ipv4_addr; elements = { 192.0.2.${version.slice(1)} }; }
+  chain input { type filter hook input priority 0; ip saddr @blocked drop; ${more} }
+}
+`;
+}
+
+export const nftables: Daemon = {
+  name: 'nftables',
+  packages: ['nftables', 'util-linux'],
+  programs: ['nft', 'unshare', 'nsenter'],
+  process: 'none',
+  good: (version) => stamped(version, { 'policy.nft': table(version) }),
+  bad: (version) => stamped(version, { 'policy.nft': table(version).replace('set blocked', 'sot blocked') }),
+  half: (version) => stamped(version, { 'policy.nft': table(version, 'ip saddr @missing drop;') }),
+  empty: async (instance) => {
+    await instance.control?.('flush', 'ruleset');
+  },
+  open: ({ dir, policy }) => {
+    const namespace = join(dir, 'net');
+    const under = ['nsenter', `--net=${namespace}`];
+    const control = (...args: string[]): Promise<string | undefined> =>
+      told('nsenter', `--net=${namespace}`, 'nft', ...args);
+    let isMade = false;
+    const make = (): void => {
+      if (isMade) return;
+      writeFileSync(namespace, '');
+      execFileSync('unshare', [`--net=${namespace}`, 'true']);
+      isMade = true;
+    };
+    const unmake = async (): Promise<void> => {
+      if (isMade) execFileSync('umount', [namespace]);
+      isMade = false;
+    };
+    return {
+      places: [['/var/lib/writ/policy', policy]],
+      prepare: make,
+      start: async () => undefined,
+      kill: async () => undefined,
+      stopAndGo: () => undefined,
+      [Symbol.asyncDispose]: unmake,
+      under,
+      control,
+      ask: async () => {
+        const text = (await control('list', 'table', 'inet', 'site')) ?? '';
+        const element = /192\.0\.2\.(\d+)/.exec(text)?.[1];
+        return together([/comment "(v\d+)"/.exec(text)?.[1], element && `v${element}`]);
+      },
+    };
+  },
+};

@@ -1,0 +1,53 @@
+// unbound with one zone of its own, which it reads again alone.
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Daemon } from '../parts/daemon.js';
+import { life, told } from '../parts/processes.js';
+import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
+
+export const unbound: Daemon = {
+  name: 'unbound',
+  packages: ['unbound', 'bind9-utils', 'bind9-dnsutils'],
+  programs: ['unbound', 'named-checkzone', 'dig'],
+  process: 'daemon',
+  starts: 'after-policy',
+  good: (version) => stamped(version, { 'corp.test.zone': zone(version) }),
+  bad: (version) => stamped(version, { 'corp.test.zone': `nonsense\n${zone(version)}` }),
+  half: (version) => stamped(version, { 'corp.test.zone': brokenZone(version) }),
+  empty: { never: 'no command of it empties a zone' },
+  open: ({ dir, policy, ports: [port] }) => {
+    const [config, socket, pidFile] = [join(dir, 'unbound.conf'), join(dir, 'ctl'), join(dir, 'unbound.pid')];
+    return {
+      places: [
+        ['/var/lib/writ/policy', policy],
+        ['/run/unbound.ctl', socket],
+        ['/run/unbound.pid', pidFile],
+      ],
+      prepare: (own) =>
+        writeFileSync(
+          config,
+          `server:
+  interface: 127.0.0.1@${port}
+  chroot: ""
+  username: ""
+  directory: "${dir}"
+  pidfile: "${pidFile}"
+  use-syslog: no
+  do-daemonize: no
+  local-zone: "test." nodefault
+remote-control:
+  control-enable: yes
+  control-interface: ${socket}
+  control-use-cert: no
+${own}`,
+        ),
+      ...life({
+        argv: ['unbound', '-d', '-c', config],
+        log: join(dir, 'log'),
+        isUp: async () =>
+          existsSync(socket) && (await told('unbound-control', '-c', config, 'status')) !== undefined,
+      }),
+      ask: () => askZones(port, 'corp.test'),
+    };
+  },
+};

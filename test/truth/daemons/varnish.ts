@@ -1,0 +1,56 @@
+// Varnish, which answers every request with the version.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Daemon } from '../parts/daemon.js';
+import { curl, life, told } from '../parts/processes.js';
+import { stamped } from '../parts/zones.js';
+
+function vcl(version: string, more = ''): string {
+  return `vcl 4.1;
+backend none none;
+sub vcl_recv { ${more} return (synth(200, "${version}")); }
+sub vcl_synth { set resp.body = resp.reason; return (deliver); }
+`;
+}
+
+export const varnish: Daemon = {
+  name: 'varnish',
+  packages: ['varnish', 'curl', 'gcc', 'libc6-dev'],
+  programs: ['varnishd', 'varnishadm', 'curl', 'gcc'],
+  process: 'daemon',
+  good: (version) => stamped(version, { 'policy.vcl': vcl(version) }),
+  bad: (version) => stamped(version, { 'policy.vcl': vcl(version, 'nonsense;') }),
+  half: { never: 'a VCL is compiled as a whole, or not at all' },
+  empty: async (instance) => {
+    await instance.control?.('vcl.use', 'boot');
+  },
+  open: ({ dir, ports: [port, adminPort] }) => {
+    const [work, pidFile] = [join(dir, 'w'), join(dir, 'varnish.pid')];
+    const control = (...args: string[]): Promise<string | undefined> =>
+      told('varnishadm', '-n', work, ...args);
+    return {
+      places: [
+        ['varnishadm', `varnishadm -n ${work}`],
+        ['/run/varnish.pid', pidFile],
+        ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
+      ],
+      prepare: () => {
+        mkdirSync(work);
+        writeFileSync(join(dir, 'boot.vcl'), vcl('nothing'));
+      },
+      ...life({
+        argv: [
+          ...(['varnishd', '-F', '-n', work, '-P', pidFile, '-j', 'none', '-s', 'malloc,8m'] as const),
+          ...['-a', `127.0.0.1:${port}`, '-T', `127.0.0.1:${adminPort}`, '-f', join(dir, 'boot.vcl')],
+        ],
+        log: join(dir, 'log'),
+        isUp: async () => (await control('status'))?.includes('running') === true,
+      }),
+      control,
+      ask: async () => {
+        const text = await curl('-f', `http://127.0.0.1:${port}/`);
+        return text === 'nothing' ? undefined : text;
+      },
+    };
+  },
+};

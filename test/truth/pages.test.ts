@@ -1,0 +1,81 @@
+// The pages that the cells are played from, held to the code: every daemon has its page and its row, every configuration on
+// them is one that the agent takes, and what CI must install is said.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { loadConfig } from '../../src/agent/config/load-config.js';
+import { tempDir } from '../kit/disk/temp-dir.js';
+import { projectRoot } from '../kit/sources/source-files.js';
+import { always, cases } from './cases/cases.js';
+import { daemons } from './daemons/all.js';
+import { readTable } from './rules/page.js';
+import { readRecipe } from './rules/recipe.js';
+
+const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
+const names = daemons.map(({ name }) => name);
+
+describe('docs/daemons', () => {
+  it('has a page for each daemon that is tried, and no other', () => {
+    const pages = readdirSync(join(projectRoot, 'docs/daemons')).map((name) => name.slice(0, -'.md'.length));
+    assert.deepEqual(pages.sort(), [...names, 'README'].sort());
+  });
+
+  it('has each of them in its index', () => {
+    const listed = [...read('docs/daemons/README.md').matchAll(/\]\(([a-z0-9-]+)\.md\)/g)].map(
+      ([, name]) => name,
+    );
+    assert.deepEqual([...new Set(listed)].sort(), [...names].sort());
+  });
+
+  it('links to files that exist', () => {
+    const folder = join(projectRoot, 'docs/daemons');
+    const broken = readdirSync(folder).flatMap((name) =>
+      [...read(`docs/daemons/${name}`).matchAll(/\]\(([^)#:]+)/g)]
+        .map(([, target = '']) => target)
+        .filter((target) => !existsSync(join(folder, target)))
+        .map((target) => `${name} -> ${target}`),
+    );
+    assert.deepEqual(broken, []);
+  });
+
+  for (const { name } of daemons) {
+    it(`has a configuration that the agent takes without a warning: ${name}`, () => {
+      using dir = tempDir();
+      const config = dir.join('agent.yaml');
+      writeFileSync(
+        config,
+        `repository: file:///srv/policy\n${readRecipe(read(`docs/daemons/${name}.md`)).agent}`,
+      );
+      assert.deepEqual(loadConfig(config).warnings, []);
+    });
+  }
+});
+
+describe('docs/truth.md', () => {
+  const recorded = readTable(read('docs/truth.md'));
+  const cells = names.flatMap((name) => cases.map((one) => `${name}:${one.name}`));
+
+  it('has every cell, each of which was played', () => {
+    assert.deepEqual([...recorded.keys()].sort(), [...cells].sort());
+    assert.deepEqual(
+      [...recorded].filter(([, verdict]) => verdict === '?'),
+      [],
+    );
+  });
+
+  it('has in each page of a daemon the row that it has itself', () => {
+    for (const name of names) {
+      for (const [cell, verdict] of readTable(read(`docs/daemons/${name}.md`))) {
+        assert.equal(verdict, recorded.get(cell), cell);
+      }
+    }
+  });
+
+  it('names the cases that every run plays', () => {
+    assert.deepEqual(
+      always.filter((one) => !cases.some(({ name }) => name === one)),
+      [],
+    );
+  });
+});

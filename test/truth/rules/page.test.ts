@@ -1,0 +1,144 @@
+// The table of docs/truth.md, drawn and read again: what was recorded is what a run is held to.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { verdicts } from './judge.js';
+import {
+  type Cell,
+  complaints,
+  drawDetails,
+  drawTable,
+  merged,
+  readDetails,
+  readTable,
+  withPart,
+} from './page.js';
+
+const cells: readonly Cell[] = [
+  { daemon: 'bind', case: 'good', verdict: '=', text: 'serves v2' },
+  { daemon: 'bind', case: 'dead before', verdict: '=(u)', text: 'serves nothing' },
+  { daemon: 'nft', case: 'good', verdict: '=', text: 'serves v2' },
+  { daemon: 'nft', case: 'dead before', verdict: '-', text: 'no process' },
+];
+const cases = ['good', 'dead before'];
+const table = `| daemon | good | dead before |
+|---|---|---|
+| bind | = | =(u) |
+| nft | = | - |`;
+
+describe('the table', () => {
+  it('has a row for each daemon and a column for each case', () => {
+    assert.equal(drawTable(cells, cases), table);
+  });
+
+  it('leaves a cell empty that was not played', () => {
+    assert.match(drawTable(cells.slice(1), cases), /^\| bind \| {2}\| =\(u\) \|$/m);
+  });
+
+  it('is read as it was drawn, wherever on the page it stands', () => {
+    const read = readTable(`# Head\n\n| else | good |\n|---|---|\n| x | y |\n\n${table}\n\ntext\n`);
+    assert.deepEqual(
+      [...read],
+      cells.map((cell) => [`${cell.daemon}:${cell.case}`, cell.verdict]),
+    );
+  });
+
+  it('brings every verdict back', () => {
+    const all = verdicts.map((verdict, at): Cell => ({ daemon: `d${at}`, case: 'good', verdict, text: '' }));
+    assert.deepEqual([...readTable(drawTable(all, ['good'])).values()], [...verdicts]);
+  });
+
+  it('says nothing of a cell that is empty, and of a page without a table', () => {
+    assert.deepEqual(
+      [...readTable(table.replace('=(u)', '')).keys()],
+      ['bind:good', 'nft:good', 'nft:dead before'],
+    );
+    assert.equal(readTable('# no table\n').size, 0);
+  });
+
+  it('is refused with the name of the cell that somebody has written into', () => {
+    assert.throws(() => readTable(table.replace('=(u)', 'fine')), /bind:dead before is no verdict: fine/);
+  });
+});
+
+describe('the lines below the table', () => {
+  it('stand under their daemon, in the order of the cases', () => {
+    const text = drawDetails(cells);
+    assert.ok(
+      text.startsWith('### bind\n\n- **good** `=` serves v2\n- **dead before** `=(u)` serves nothing\n'),
+    );
+    assert.ok(text.endsWith('### nft\n\n- **good** `=` serves v2\n- **dead before** `-` no process'));
+  });
+});
+
+describe('what was recorded', () => {
+  it('is read as it was drawn', () => {
+    assert.deepEqual(readDetails(`${table}\n\n${drawDetails(cells)}\n\nfoot\n`), cells);
+  });
+
+  it('is none where a line is no cell', () => {
+    assert.deepEqual(readDetails('### bind\n\n- **good** `fine` text\n- good `=` text\n'), []);
+  });
+
+  it('gives way to what was played now, and stays where nothing was', () => {
+    const now: Cell = { daemon: 'bind', case: 'good', verdict: 'BETTER', text: 'serves v1' };
+    const names = cells.map((cell) => `${cell.daemon}:${cell.case}`);
+    assert.deepEqual(merged(cells, [now], names), [now, ...cells.slice(1)]);
+    assert.deepEqual(merged([], [now], names), [now]);
+  });
+
+  it('stays where the new one could not be played', () => {
+    const now: Cell = { daemon: 'bind', case: 'good', verdict: '?', text: 'no disk' };
+    assert.deepEqual(merged(cells, [now], ['bind:good', 'nft:good']), [cells[0], cells[2]]);
+    assert.deepEqual(merged([], [now], ['bind:good']), []);
+  });
+
+  it('loses a cell of a daemon or a case that is no more', () => {
+    assert.deepEqual(merged(cells, [], ['nft:good']), [cells[2]]);
+  });
+});
+
+describe('a part of a page', () => {
+  const page = 'head\n<!-- table -->\nold\n<!-- /table -->\nfoot\n';
+
+  it('is exchanged between its marks, and nothing else', () => {
+    const first = withPart(page, 'table', 'new $& text');
+    assert.equal(first, 'head\n<!-- table -->\nnew $& text\n<!-- /table -->\nfoot\n');
+    assert.equal(withPart(first, 'table', 'old'), page);
+  });
+
+  it('must be there, with its end behind its beginning', () => {
+    assert.throws(() => withPart(page, 'row', 'x'), /no part row/);
+    assert.throws(() => withPart('<!-- /row --> <!-- row -->', 'row', 'x'), /no part row/);
+    assert.throws(() => withPart('<!-- row -->', 'row', 'x'), /no part row/);
+  });
+});
+
+describe('complaints', () => {
+  const recorded = readTable(table);
+  const of = (verdict: Cell['verdict']): string[] =>
+    complaints([{ daemon: 'bind', case: 'good', verdict, text: 'why' }], recorded);
+
+  it('are none where every verdict is the recorded one', () => {
+    assert.deepEqual(complaints(cells, recorded), []);
+  });
+
+  it('name a word that is better than the truth, and a good release that was refused', () => {
+    assert.deepEqual(of('BETTER'), ['bind:good: Writ says more than is true. why']);
+    assert.deepEqual(of('WORSE'), ['bind:good: a good release was refused. why']);
+  });
+
+  it('name these two also where the page has them recorded: no record makes them right', () => {
+    for (const verdict of ['BETTER', 'WORSE'] as const) {
+      const same = new Map([['bind:good', verdict]]);
+      const cell: Cell = { daemon: 'bind', case: 'good', verdict, text: 'why' };
+      assert.equal(complaints([cell], same).length, 1);
+    }
+  });
+
+  it('name what differs from the page, what is not on it, and what could not be played', () => {
+    assert.deepEqual(of('=(u)'), ['bind:good: =(u), docs/truth.md says =. why']);
+    assert.deepEqual(of('?'), ['bind:good: why']);
+    const cell: Cell = { daemon: 'new', case: 'good', verdict: '=', text: 'why' };
+    assert.deepEqual(complaints([cell], recorded), ['new:good: =, docs/truth.md says nothing. why']);
+  });
+});

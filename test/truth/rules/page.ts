@@ -1,0 +1,115 @@
+// docs/truth.md as text: the table of verdicts and, below it, one line for each cell. Draws it and reads the table again.
+// Pure; nothing but verdicts is ever compared.
+import { type Verdict, verdicts } from './judge.js';
+
+export interface Cell {
+  readonly daemon: string;
+  readonly case: string;
+  readonly verdict: Verdict;
+  /** What the daemon did, what its tool said, what Writ said; or why there is no such case. */
+  readonly text: string;
+}
+
+/** Verdicts by `daemon:case`. */
+export type Recorded = ReadonlyMap<string, Verdict>;
+
+export function cellName(cell: Pick<Cell, 'daemon' | 'case'>): string {
+  return `${cell.daemon}:${cell.case}`;
+}
+
+/** @returns the table alone: a row for each daemon, a column for each case */
+export function drawTable(cells: readonly Cell[], cases: readonly string[]): string {
+  const daemons = [...new Set(cells.map(({ daemon }) => daemon))];
+  const verdictOf = new Map(cells.map((cell) => [cellName(cell), cell.verdict]));
+  const row = (name: string, columns: readonly string[]): string => `| ${[name, ...columns].join(' | ')} |`;
+  return [
+    row('daemon', cases),
+    `|${'---|'.repeat(cases.length + 1)}`,
+    ...daemons.map((daemon) =>
+      row(
+        daemon,
+        cases.map((one) => verdictOf.get(`${daemon}:${one}`) ?? ''),
+      ),
+    ),
+  ].join('\n');
+}
+
+export function drawDetails(cells: readonly Cell[]): string {
+  const daemons = [...new Set(cells.map(({ daemon }) => daemon))];
+  return daemons
+    .map((daemon) => {
+      const own = cells.filter((cell) => cell.daemon === daemon);
+      const lines = own.map((cell) => `- **${cell.case}** \`${cell.verdict}\` ${cell.text}`);
+      return `### ${daemon}\n\n${lines.join('\n')}`;
+    })
+    .join('\n\n');
+}
+
+/** @returns the cells whose lines stand on the page, as `drawDetails` wrote them */
+export function readDetails(page: string): Cell[] {
+  let daemon = '';
+  return page.split('\n').flatMap((line): Cell[] => {
+    daemon = /^### (\S+)$/.exec(line)?.[1] ?? daemon;
+    const [, name, drawn, text = ''] = /^- \*\*(.+?)\*\* `(.+?)` (.*)$/.exec(line) ?? [];
+    const verdict = verdicts.find((one) => one === drawn);
+    return name === undefined || verdict === undefined ? [] : [{ daemon, case: name, verdict, text }];
+  });
+}
+
+/** @returns the cells of these names, in their order: the new ones that were played, and where there is none the one of before */
+export function merged(before: readonly Cell[], now: readonly Cell[], names: readonly string[]): Cell[] {
+  const all = new Map(
+    [...before, ...now].filter(({ verdict }) => verdict !== '?').map((cell) => [cellName(cell), cell]),
+  );
+  return names.flatMap((name) => all.get(name) ?? []);
+}
+
+/**
+ * @param page whole text
+ * @throws Error for a cell that is no verdict
+ */
+export function readTable(page: string): Recorded {
+  const rows = page
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((one) => one.trim()),
+    );
+  const head = rows.findIndex(([first]) => first === 'daemon');
+  const found = new Map<string, Verdict>();
+  if (head === -1) return found;
+  const cases = (rows[head] ?? []).slice(1);
+  for (const [daemon = '', ...columns] of rows.slice(head + 1)) {
+    for (const [at, text] of columns.entries()) {
+      if (text === '') continue;
+      const verdict = verdicts.find((one) => one === text);
+      if (verdict === undefined) throw new Error(`${daemon}:${cases[at]} is no verdict: ${text}`);
+      found.set(`${daemon}:${cases[at]}`, verdict);
+    }
+  }
+  return found;
+}
+
+/** @returns the page with what stands between `<!-- NAME -->` and `<!-- /NAME -->` exchanged */
+export function withPart(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`the page has no part ${name}`);
+  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`;
+}
+
+/** @returns a line for each cell that may not be so; empty where all is well */
+export function complaints(cells: readonly Cell[], recorded: Recorded): string[] {
+  return cells.flatMap((cell) => {
+    const before = recorded.get(cellName(cell));
+    const { verdict } = cell;
+    if (verdict === 'BETTER') return [`${cellName(cell)}: Writ says more than is true. ${cell.text}`];
+    if (verdict === 'WORSE') return [`${cellName(cell)}: a good release was refused. ${cell.text}`];
+    if (verdict === '?') return [`${cellName(cell)}: ${cell.text}`];
+    if (before === verdict) return [];
+    return [`${cellName(cell)}: ${verdict}, docs/truth.md says ${before ?? 'nothing'}. ${cell.text}`];
+  });
+}

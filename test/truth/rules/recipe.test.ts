@@ -1,0 +1,70 @@
+// A page of docs/daemons read as what it is: the configuration that is tried.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { placed, readRecipe } from './recipe.js';
+
+const page = `# Daemon
+
+\`\`\`yaml
+bundles: []
+\`\`\`
+
+In its own file:
+
+\`\`\`conf
+include /var/lib/writ/policy;
+\`\`\`
+
+\`\`\`text
+not this
+\`\`\`
+`;
+
+describe('a recipe', () => {
+  it('is the first block of YAML and the first one of the daemon', () => {
+    assert.deepEqual(readRecipe(`${page}\`\`\`yaml\nlater: 1\n\`\`\`\n`), {
+      agent: 'bundles: []\n',
+      own: 'include /var/lib/writ/policy;\n',
+    });
+  });
+
+  it('may have no lines of the daemon, but not none of Writ', () => {
+    assert.equal(readRecipe(page.replace('```conf', '```text')).own, '');
+    assert.throws(() => readRecipe(page.replace('```yaml', '```yml')), /no block of yaml/);
+  });
+
+  it('is not ended by three ticks inside of a line', () => {
+    assert.equal(readRecipe('```yaml\na: "```"\n```\n').agent, 'a: "```"\n');
+  });
+});
+
+describe('the places of a recipe', () => {
+  const recipe = { agent: 'pid: /run/d.pid\nask: http://127.0.0.1/\n', own: 'pid /run/d.pid;\n' };
+
+  it('are exchanged everywhere, in both blocks', () => {
+    assert.deepEqual(placed(recipe, [['/run/d.pid', '/var/tmp/x/pid']]), {
+      agent: 'pid: /var/tmp/x/pid\nask: http://127.0.0.1/\n',
+      own: 'pid /var/tmp/x/pid;\n',
+    });
+  });
+
+  it('are found longest first, whatever their order, and what was put in is not exchanged again', () => {
+    const places = [
+      ['/run', '/b'],
+      ['/run/d.pid', '/run/run'],
+      ['127.0.0.1/', '127.0.0.1:80/'],
+    ] as const;
+    const more = { agent: `${recipe.agent}dir: /run\n`, own: '' };
+    assert.equal(placed(more, places).agent, 'pid: /run/run\nask: http://127.0.0.1:80/\ndir: /b\n');
+  });
+
+  it('are texts and no patterns, and bring no pattern', () => {
+    assert.equal(placed({ agent: 'a.b axb\n', own: '' }, [['a.b', '$&']]).agent, '$& axb\n');
+  });
+
+  it('must be on the page: else page and test speak of different things', () => {
+    assert.throws(() => placed(recipe, [['/run/e.pid', 'x']]), /not on the page: \/run\/e\.pid/);
+  });
+
+  it('may be none', () => assert.deepEqual(placed(recipe, []), recipe));
+});

@@ -1,0 +1,159 @@
+// A host of one case: its repository, its configuration and the commands that are run on it. What moves the policy is the
+// compiled program in a process of its own; publishing and asking are the same command line, called here, which spares a
+// third of a cell's time. Reads the answers in one place, so that a new name of theirs costs one line.
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseDocument } from 'yaml';
+import { quietPolls } from '../../kit/agent/quiet-polls.js';
+import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
+import type { Tree } from '../parts/daemon.js';
+
+/** What Writ says, by all of its commands. */
+export interface Answers {
+  readonly exitCode: number | null;
+  readonly outcome: string;
+  readonly confirmed: boolean;
+  /** Codes of what `writ health` has found. */
+  readonly findings: readonly string[];
+  readonly active: string | undefined;
+  /** The release that was published last is refused, or put off. */
+  readonly refused: boolean;
+  /** What the worker, or its tool, answered last. */
+  readonly tool: string;
+}
+
+/** What judges a release beside the daemon: before the swap, and behind it. */
+export type Judge = 'checks' | 'probe';
+
+export interface HostOptions {
+  readonly dir: string;
+  /** Directory with `repo` and `keys`, to be copied. */
+  readonly stock: string;
+  /** `bundles` and `workers` as YAML. */
+  readonly agent: string;
+  readonly without: readonly Judge[];
+  readonly under?: readonly string[];
+}
+
+export interface AskOptions {
+  /** Called when it begins to notify workers. */
+  readonly onReset?: () => void;
+}
+
+export interface TruthHost {
+  publish(version: string, tree: Tree): Promise<void>;
+  /** Runs one command that may move the policy, then asks status and health. */
+  ask(command: 'pull' | 'rollback', options?: AskOptions): Promise<Answers>;
+  /** Starts `writ agent`, until it is disposed of. */
+  agent(): Promise<AsyncDisposable>;
+  /** Asks status and health alone. */
+  hear(): Promise<Answers>;
+}
+
+/** @returns a repository without a release, made by `writ init` */
+export async function makeStock(dir: string): Promise<string> {
+  mkdirSync(dir, { recursive: true });
+  const [repository, keys] = [join(dir, 'repo'), join(dir, 'keys')];
+  await called(['init', '--repository', repository, '--keys', keys, '--no-passphrase']);
+  return dir;
+}
+
+export function truthHost({ dir, stock, agent, without, under = [] }: HostOptions): TruthHost {
+  cpSync(stock, dir, { recursive: true });
+  const [repository, keys, config] = [join(dir, 'repo'), join(dir, 'keys'), join(dir, 'agent.json')];
+  const own = parseDocument(agent).toJS() as { bundles: { name: string }[]; workers: object[] };
+  for (const part of [...own.bundles, ...own.workers])
+    for (const name of without) Reflect.deleteProperty(part, name);
+  const places = { state: join(dir, 'state'), run: join(dir, 'run') };
+  mkdirSync(places.run);
+  const where = {
+    repository: pathToFileURL(repository).href,
+    root: join(repository, 'metadata/1.root.json'),
+  };
+  writeFileSync(config, JSON.stringify({ ...where, ...places, ...quietPolls('truth'), ...own }));
+  const bundle = own.bundles[0]?.name ?? '';
+  let last = 0;
+  const hear = async (moved: Run): Promise<Answers> => {
+    const status = await called(['status', '--config', config]);
+    const health = await called(['health', '--config', config]);
+    return read({ moved, status: status.said, health: health.said, last });
+  };
+  return {
+    publish: async (version, tree) => {
+      const source = writeTree(join(dir, 'published', version), tree);
+      const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
+      const { exitCode, said } = await called(['publish', source, ...to]);
+      if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
+      last = Number(said['serial']);
+    },
+    ask: async (command, { onReset } = {}) => {
+      await using writ = startWrit([command, '--config', config, '--json', '-v'], {}, { under });
+      // It may end without a word to any worker.
+      writ.waitForStderr(/\treset\tbegin/).then(onReset, () => undefined);
+      return hear(runOf(command, await writ.ended));
+    },
+    agent: async () => {
+      const agent = startWrit(['agent', '--config', config], {}, { under });
+      process.once('exit', () => agent.child.kill('SIGKILL'));
+      await agent.waitForStderr(/"state":"run"/);
+      return agent;
+    },
+    hear: () => hear({ exitCode: 0, said: { outcome: 'asked' } }),
+  };
+}
+
+interface Run {
+  readonly exitCode: number | null;
+  readonly said: Readonly<Record<string, unknown>>;
+}
+
+async function called(args: readonly string[]): Promise<Run> {
+  return runOf(args[0] ?? '', await runWrit([...args, '--json']));
+}
+
+function runOf(command: string, run: WritRun): Run {
+  try {
+    return { exitCode: run.exitCode, said: jsonOf(run) };
+  } catch {
+    throw new Error(`writ ${command} ended with ${run.exitCode}: ${run.stdout}${run.stderr}`);
+  }
+}
+
+interface Worker {
+  readonly text?: string;
+}
+
+/** Of a pull, for whatever reason: the release that is offered is not in use. */
+const notTaken = ['rejected', 'rolled-back', 'blocked', 'deferred'];
+
+/** The one place that knows the members of the answers. */
+function read({
+  moved,
+  status,
+  health,
+  last,
+}: {
+  moved: Run;
+  status: Run['said'];
+  health: Run['said'];
+  last: number;
+}): Answers {
+  const list = <T>(from: Run['said'], name: string): readonly T[] => (from[name] as T[] | undefined) ?? [];
+  const outcome = String(moved.said['outcome']);
+  const refusals = list<{ serial: number }>(status, 'refusals');
+  const active = list<{ revision?: string }>(status, 'bundles')[0]?.revision;
+  const workers = [...list<Worker>(moved.said, 'workers'), ...list<Worker>(status, 'workers')];
+  const problems = list<{ message: string }>(moved.said, 'problems').map(({ message }) => message);
+  return {
+    exitCode: moved.exitCode,
+    outcome,
+    confirmed: status['confirmed'] === true,
+    findings: list<{ code: string }>(health, 'findings').map(({ code }) => code),
+    active,
+    refused: refusals.some(({ serial }) => serial === last) || notTaken.includes(outcome),
+    tool: workers.find(({ text }) => text)?.text ?? problems[0] ?? '',
+  };
+}

@@ -1,0 +1,87 @@
+// Plays one cell: a fresh host, a fresh daemon, one case, and what came of it. Owns the directory and the end of the daemon.
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { freePort } from '../../kit/programs/free-port.js';
+import type { Case, Look } from '../cases/cases.js';
+import type { Daemon, Stage } from '../parts/daemon.js';
+import { judge, type Verdict, wordOf, worstOf } from '../rules/judge.js';
+import type { Cell } from '../rules/page.js';
+import { placed, readRecipe } from '../rules/recipe.js';
+import { makeStock, truthHost } from './host.js';
+
+export interface RunOptions {
+  /** Of the compiled tests' project. */
+  readonly root: string;
+  readonly stock: string;
+  /** `all`: its directory stays, and is named. */
+  readonly keep: 'all' | 'nothing';
+}
+
+export { makeStock };
+
+/** Not in /tmp, which the sandbox hides, and short, for the names of sockets. */
+export function newPlace(): string {
+  const dir = mkdtempSync('/var/tmp/truth-');
+  chmodSync(dir, 0o755);
+  return dir;
+}
+
+export async function runCell(daemon: Daemon, one: Case, options: RunOptions): Promise<Cell> {
+  const recipe = readRecipe(readFileSync(join(options.root, `docs/daemons/${daemon.name}.md`), 'utf8'));
+  const cell = { daemon: daemon.name, case: one.name };
+  const never = one.never?.(daemon, recipe.agent);
+  if (never !== undefined) return { ...cell, verdict: '-', text: never };
+  const dir = newPlace();
+  const [hostDir, daemonDir] = [join(dir, 'h'), join(dir, 'd')];
+  for (const name of [hostDir, daemonDir]) mkdirSync(name);
+  const ports = [await freePort(), await freePort(), await freePort()] as const;
+  const stage: Stage = { dir: daemonDir, policy: join(hostDir, 'state/policy'), ports };
+  const instance = daemon.open(stage);
+  try {
+    const here = placed(recipe, instance.places);
+    instance.prepare(here.own);
+    const { under } = instance;
+    const host = truthHost({
+      ...{ dir: hostDir, stock: options.stock, agent: here.agent, without: one.without },
+      ...(under === undefined ? {} : { under }),
+    });
+    const looks = await one.play({ daemon, stage, instance, host, pause: (ms) => setTimeout(ms) });
+    const verdict = worstOf(looks.map(judged));
+    return { ...cell, verdict, text: looks.map((look) => tell(look, dir)).join('; ') };
+  } finally {
+    instance.stopAndGo('SIGCONT');
+    await instance[Symbol.asyncDispose]();
+    if (options.keep === 'nothing') rmSync(dir, { recursive: true, force: true });
+    else process.stdout.write(`${daemon.name}:${one.name} is kept in ${dir}\n`);
+  }
+}
+
+function judged({ release, served, answers }: Look): Verdict {
+  const { active, refused } = answers;
+  return judge({ release, refused, active, served, word: wordOf(answers) });
+}
+
+/** For a reader; nothing in it is compared. */
+function tell({ what, answers, served }: Look, dir: string): string {
+  const { exitCode, outcome, confirmed, active, findings, tool } = answers;
+  const daemon = `daemon serves ${served ?? 'nothing'}`;
+  const news = findings.filter((code) => code !== 'NO_AGENT');
+  const health = news.length === 0 ? 'nothing' : [...new Set(news)].join(', ');
+  const writ = `Writ: ${exitCode} ${outcome}, ${active ?? 'nothing'} active, ${confirmed ? '' : 'not '}confirmed, health: ${health}`;
+  return `${what}: ${daemon}; heard: ${quoted(tool, dir)}; ${writ}`;
+}
+
+const maxQuotedLength = 120;
+
+function quoted(text: string, dir: string): string {
+  // Pids, ports and times are other ones in each run.
+  const line = text
+    .replaceAll(dir, '')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ?/g, '')
+    .replace(/\b\d{3,}\b|(?<=_)\d{9,}/g, 'N')
+    .replace(/\s+/g, ' ')
+    .replaceAll('|', '/')
+    .trim();
+  return line === '' ? 'nothing' : `"${line.slice(0, maxQuotedLength)}"`;
+}

@@ -1,0 +1,136 @@
+// `npm run truth`: plays cells of daemon and case with the real daemons, holds Writ's word to what they serve, and either
+// writes docs/truth.md (`--all`, or some with `--record`) or compares with it. Owns arguments, order and exit code.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defaultPath } from '../../src/platform/process/run-command.js';
+import { projectRoot } from '../kit/sources/source-files.js';
+import { always, cases } from './cases/cases.js';
+import { daemons } from './daemons/all.js';
+import type { Daemon } from './parts/daemon.js';
+import { killAll } from './parts/processes.js';
+import { choose } from './rules/choose.js';
+import {
+  type Cell,
+  cellName,
+  complaints,
+  drawDetails,
+  drawTable,
+  merged,
+  type Recorded,
+  readDetails,
+  readTable,
+  withPart,
+} from './rules/page.js';
+import { makeStock, newPlace, runCell } from './stage/run-cell.js';
+
+/** Most of a cell is waiting for a daemon. */
+const atOnce = 4;
+const page = join(projectRoot, 'docs/truth.md');
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const given = process.argv.slice(2);
+const waiting = cases.filter((one) => one.waitsFor !== undefined).map(({ name }) => name);
+if (given.includes('--packages')) say(packages().join('\n'));
+else {
+  process.on('exit', killAll);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
+  process.exitCode = await run();
+}
+
+function packages(): readonly string[] {
+  // The sandbox of checks and probes.
+  return [...new Set(['bubblewrap', ...daemons.flatMap((one) => one.packages)])].sort();
+}
+
+async function run(): Promise<number> {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
+  const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
+  const { cells: wanted, record } = choose(names, { given, always, never: waiting, commit });
+  const missing = daemons.filter(
+    (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
+  );
+  for (const one of missing) say(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
+  if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
+  const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
+  const before = record === 'yes' ? undefined : readTable(readFileSync(page, 'utf8'));
+  const played = await playAll(here, before);
+  if (record === 'yes') writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
+  const wrong = wrongOf(played, before);
+  for (const line of wrong) say(`✖ ${line}`);
+  say(`${played.length} cells, ${wrong.length} of them wrong`);
+  return wrong.length === 0 ? 0 : 1;
+}
+
+/** @param before what they are held to; left out: they are what is recorded */
+function wrongOf(cells: readonly Cell[], before: Recorded | undefined): readonly string[] {
+  return complaints(cells, before ?? new Map(cells.map((cell) => [cellName(cell), cell.verdict])));
+}
+
+function isHere({ programs }: Daemon): boolean {
+  const folders = [...defaultPath.split(':'), '/usr/lib/postfix/sbin'];
+  return programs.every((program) => folders.some((folder) => existsSync(join(folder, program))));
+}
+
+/** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
+async function playAll(names: readonly string[], before: Recorded | undefined): Promise<readonly Cell[]> {
+  const place = newPlace();
+  const stock = await makeStock(join(place, 'stock'));
+  const played = new Map<string, Cell>();
+  const left = [...names];
+  const work = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      played.set(name, await play(name, stock));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  left.push(
+    ...names.filter((name) =>
+      wrongOf([...played.values()], before).some((one) => one.startsWith(`${name}: `)),
+    ),
+  );
+  if (left.length > 0) say(`again, alone: ${left.join(', ')}`);
+  await work();
+  rmSync(place, { recursive: true, force: true });
+  return names.flatMap((name) => played.get(name) ?? []);
+}
+
+async function play(name: string, stock: string): Promise<Cell> {
+  const daemon = daemons.find((one) => name.startsWith(`${one.name}:`));
+  const one = cases.find((candidate) => name === `${daemon?.name}:${candidate.name}`);
+  if (daemon === undefined || one === undefined) throw new Error(`there is no cell ${name}`);
+  const begunMs = Date.now();
+  const keep = given.includes('--keep') ? 'all' : 'nothing';
+  const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
+    (error: unknown): Cell => {
+      return { daemon: daemon.name, case: one.name, verdict: '?', text: `could not be played: ${error}` };
+    },
+  );
+  const seconds = ((Date.now() - begunMs) / 1000).toFixed(1);
+  say(`${cellName(cell)} ${cell.verdict} (${seconds} s) ${cell.text}`);
+  return cell;
+}
+
+/** The table of all, and in each page of a daemon its own row. */
+function writePage(cells: readonly Cell[]): void {
+  const columns = cases.map(({ name }) => name);
+  const what = cases.map((one) => `| ${one.name} | ${one.what} |`);
+  const parts: Readonly<Record<string, string>> = {
+    cases: ['| case | what happens |', '|---|---|', ...what].join('\n'),
+    table: drawTable(cells, columns),
+    cells: drawDetails(cells),
+  };
+  const text = Object.entries(parts).reduce(
+    (made, [name, part]) => withPart(made, name, part),
+    readFileSync(page, 'utf8'),
+  );
+  writeFileSync(page, text);
+  for (const { name } of daemons) {
+    const own = join(projectRoot, `docs/daemons/${name}.md`);
+    const row = drawTable(
+      cells.filter((one) => one.daemon === name),
+      columns,
+    );
+    writeFileSync(own, withPart(readFileSync(own, 'utf8'), 'row', row));
+  }
+}
