@@ -40,7 +40,7 @@ async function startResolvers(stage: Stage, repositoryUrl: string): Promise<DnsH
 async function publishSecond(stage: Stage, host: DnsHost): Promise<void> {
   stage.screen.step(
     'Another answer',
-    'The resolvers are not restarted; they are told, and their answers are awaited.',
+    'The resolvers are not restarted; they are notified, and their answers are awaited.',
   );
   cpSync(join(project, 'bundles', 'dns-edge'), stage.path('dns-edge'), { recursive: true });
   edit(stage, '192.0.2.1', '192.0.2.2');
