@@ -84,7 +84,7 @@ async function expectAnswers(stage: Stage, workers: readonly Worker[], wanted: A
   }
 }
 
-/** A worker that has just started is told in its own time: asked again, for at most 10 s, until it has a policy. */
+/** A worker that has just started is notified in its own time: asked again, for at most 10 s, until it has a policy. */
 async function answerOf(url: string, generation: number): Promise<string> {
   for (const deadlineMs = performance.now() + 10_000; performance.now() < deadlineMs; ) {
     const answer = await (await fetch(`${url}${question}`)).text();

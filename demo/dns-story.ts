@@ -40,7 +40,7 @@ async function startResolvers(stage: Stage, repositoryUrl: string): Promise<DnsH
 async function publishSecond(stage: Stage, host: DnsHost): Promise<void> {
   stage.screen.step(
     'Another answer',
-    'The resolvers are not restarted; they are told, and their answers are awaited.',
+    'The resolvers are not restarted; they are notified, and their answers are awaited.',
   );
   cpSync(join(project, 'bundles', 'dns-edge'), stage.path('dns-edge'), { recursive: true });
   edit(stage, '192.0.2.1', '192.0.2.2');
@@ -56,7 +56,7 @@ async function publishSecond(stage: Stage, host: DnsHost): Promise<void> {
 async function publishUnparsable(stage: Stage, host: DnsHost): Promise<void> {
   stage.screen.step(
     'A zone that does not parse',
-    'A resolver would load it as an empty list and say that all is well. The check before the swap does not.',
+    'A resolver by itself loads it as an empty list and says that all is well. The check before the swap does not.',
   );
   edit(stage, '192.0.2.2', '192.0.2.999');
   await publish(stage, { source: 'dns-edge', bundle: 'dns-edge', revision: 'broken', serial: 3 });

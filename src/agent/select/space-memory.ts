@@ -56,7 +56,7 @@ function needOf(
   const { needed, unit } = result.problem.facts;
   const serial = result.toSerial;
   if (serial === undefined || typeof needed !== 'number' || !isUnit(unit)) return known;
-  // Notified from memory again: nothing new to write.
+  // Said from memory again: nothing new to write.
   if (known?.serial === serial && known.needed === needed && known.unit === unit) return known;
   return { serial, unit, needed, atMs: host.clock.nowMs() };
 }

@@ -48,7 +48,7 @@ export function changeOptions(
 export const changeExitCodes: readonly string[] = [
   '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
   '2  usage, or hosts would refuse it',
-  '6  another process writes the repository',
+  '7  another process writes the repository',
 ];
 
 /** Ends the step `sign`, and `verify` where it went that far. */

@@ -57,7 +57,7 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',
   'REMEMBERED_REFUSAL',
-  // Notified by the rule of the workers, with its level.
+  // Said by the rule of the workers, with its level.
   ...workerCodes,
   'AGENT_STOPPING',
   'INTERRUPTED',

@@ -23,7 +23,7 @@ export interface Target {
 /**
  * What one worker said, or did not:
  * `confirmed`   it proved that it uses this generation; only a driver of class `true` may say so;
- * `notified`        it was notified; whether it obeyed is unknown;
+ * `notified`    it was notified; whether it obeyed is unknown;
  * `refused`     it said no: the generation is rolled back;
  * `unreachable` nobody answered in time: retried apart from the cycle, never a reason to roll back.
  */

@@ -17,7 +17,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  ended by SIGTERM or SIGINT',
     '1  failed',
     '2  usage or configuration; every mistake is named',
-    '6  another agent uses this state directory',
+    '7  another agent uses this state directory',
   ],
   onSignal: 'drain',
   flags,

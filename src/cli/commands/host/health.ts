@@ -23,7 +23,7 @@ export const command: CommandDefinition<HealthFlags> = {
   exitCodes: [
     '0  ok',
     '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
-    '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale; or no answer',
+    '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale, a group gone; or no answer',
   ],
   flags,
   run: async (_args, flags, context) => {

@@ -25,7 +25,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  paused',
     '1  failed',
     '2  usage or configuration, also an end that is over or more than a year away',
-    '6  busy',
+    '7  busy',
   ],
   flags,
   run: async (_args, flags, context) => {

@@ -6,7 +6,7 @@ import { askOrAct, type ConfigFlags, configFlag, only, whoAsks, withConfig } fro
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ resume', 'writ resume && writ pull'],
-  exitCodes: ['0  ended, or nothing was in the way', '1  failed', '2  usage or configuration', '6  busy'],
+  exitCodes: ['0  ended, or nothing was in the way', '1  failed', '2  usage or configuration', '7  busy'],
   flags: configFlag,
   run: async (_args, flags, context) => {
     const request = { type: 'resume', by: whoAsks(context.env) } as const;

@@ -17,7 +17,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  answered, whatever the state is',
     '1  no answer; with --watch: the agent has ended',
     '2  usage or configuration',
-    '6  --watch: too many watch already',
+    '7  --watch: too many watch already',
     '130  ended by a signal',
   ],
   onSignal: 'drain',

@@ -24,7 +24,7 @@ export const command: CommandDefinition<VerifyFlags> = {
     '0  whole; with --repair also when it is whole in the end',
     '1  damage was found, and is there still; or it could not be looked at',
     '2  usage or configuration',
-    '6  another process is busy',
+    '7  another process is busy',
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',

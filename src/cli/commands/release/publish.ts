@@ -49,7 +49,7 @@ export const command: CommandDefinition<PublishFlags> = {
     '0  published, nothing new, or signed and waiting for the online keys',
     '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
     '2  usage, or SOURCE cannot be published',
-    '6  another process writes the repository',
+    '7  another process writes the repository',
   ],
   args: [['<source>', 'directory with the policy']],
   flags,

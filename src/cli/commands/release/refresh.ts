@@ -18,7 +18,7 @@ export const command: CommandDefinition<ChangeFlags> = {
     '0  signed, and verified before it went live',
     '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
     '2  usage',
-    '6  another process writes the repository',
+    '7  another process writes the repository',
   ],
   flags: { ...changeFlags, keys: required('--keys <dir>', 'directory with the snapshot and timestamp keys') },
   run: async (_args, flags, context) => {

@@ -31,7 +31,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  exported, and verified before its timestamp was written',
     '1  the repository does not verify, or a disk failure; an older export is as it was',
     '2  usage, or DIR holds something else',
-    '6  another process writes the repository',
+    '7  another process writes the repository',
   ],
   args: [['<dir>', 'new, empty, or an older export of this repository']],
   flags,

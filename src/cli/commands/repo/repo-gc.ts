@@ -39,7 +39,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
     '0  removed, or nothing to remove, or left alone because you said no',
     '1  the repository does not verify, or a disk failure',
     '2  usage',
-    '6  another process writes the repository',
+    '7  another process writes the repository',
   ],
   flags,
   run: async (_args, flags, context) => {

@@ -49,7 +49,7 @@ export const command: CommandDefinition<CommitFlags> = {
     '0  committed; or committed before, and complete',
     '1  signatures or new keys are missing, the code differs, the repository does not verify; nothing is written',
     '2  usage, or the change would be a mistake',
-    '6  another process writes the repository',
+    '7  another process writes the repository',
   ],
   args: [['<files...>', 'the signed proposal, or copies of it that people signed side by side']],
   flags,
