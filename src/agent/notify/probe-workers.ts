@@ -99,12 +99,22 @@ async function ask(
 ): Promise<HookReport['verdict'] | undefined> {
   const { probe, name } = config;
   if (probe === undefined) return undefined;
-  const { deadlineMs } = probe;
-  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
-  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs };
-  const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
+  const report = await askWithRetries(host, { ...config, probe }, context, worker);
   requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
   return report.verdict;
+}
+
+/** As askProbe, with its further tries: what is no yes may become one. */
+export function askWithRetries(
+  host: Host,
+  config: WorkerGroupConfig & { readonly probe: ProbeConfig },
+  context: NotifyContext,
+  worker?: string,
+): Promise<HookReport> {
+  const { probe } = config;
+  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
+  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs: probe.deadlineMs };
+  return retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */

@@ -37,6 +37,8 @@ export interface AgentFacts {
   readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
+  /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
+  readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */
   readonly held?: readonly HeldStatus[];
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
@@ -68,7 +70,9 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
-    workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
+    workers: Object.entries(ledger.workers).map(([key, entry]) =>
+      workerStatus(key, entry, agent.provenAtMs?.get(key)),
+    ),
     groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,
     clock: facts.clock,
@@ -232,8 +236,8 @@ function bundleStatus(
   });
 }
 
-function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
-  const { process: _, appeared: _appeared, owed: _owed, lives: _lives, notifiedAtMs, ...one } = entry;
+function workerStatus(key: string, entry: WorkerLedger, provenAtMs = 0): WorkerStatus {
+  const { process: _, appeared: _appeared, owed: _owed, lives: _lives, probed: _probed, notifiedAtMs, ...one } = entry;
   const isReached = reached.has(one.state);
   return withoutUndefined<WorkerStatus>({
     group: groupOf(key),
@@ -241,6 +245,8 @@ function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
     ...one,
     notified: isReached ? one.wanted : undefined,
     notifiedAtMs: isReached ? notifiedAtMs : undefined,
+    // A proof from before it was doubted, or was another process, is none.
+    provenAtMs: one.state === 'confirmed' ? Math.max(one.atMs, provenAtMs) : undefined,
     nextNotificationAtMs: nextNotificationAtMs(entry),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),

@@ -58,6 +58,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'prove',
     'reconcile',
     'refusal',
+    'repeat-probe',
     'run-loaders',
     'worker-groups',
     'worker-ledger',
