@@ -9,6 +9,7 @@ import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
+import { stampedCommands } from './probe-stamps.js';
 import { workerKey } from './worker-ledger.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
@@ -129,15 +130,28 @@ export function asksEach(probe: ProbeConfig | undefined): boolean {
 
 const workerPlaceholder = '{worker}';
 
-/** Asks the probe of a group once; about this worker, where it asks each. */
-export function askProbe(
+/** Asks the probe of a group once for each stamp that would be right, until one is; about this worker, where it asks each. */
+export async function askProbe(
   host: Host,
   config: WorkerGroupConfig,
   probe: HookConfig,
   context: NotifyContext,
   worker = '',
 ): Promise<HookReport> {
-  const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
-  const [program, ...args] = probe.run;
-  return groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
+  const { generation } = context.target;
+  const about = probe.run.some((text) => text.includes(workerPlaceholder)) ? worker : undefined;
+  const [first, ...others] = stampedCommands(host, { config, run: probe.run, worker: about, generation });
+  if (first === undefined) return noStamp(config);
+  const ask = ([program, ...args]: readonly [string, ...string[]]): Promise<HookReport> => {
+    const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
+    return groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
+  };
+  let report = await ask(first);
+  for (const other of others) if (report.verdict.kind !== 'ok') report = await ask(other);
+  return report;
+}
+
+function noStamp({ name }: WorkerGroupConfig): HookReport {
+  const reason = `group ${name} uses a bundle without a release: its probe has no serial to ask for`;
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
 }

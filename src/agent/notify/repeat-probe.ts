@@ -6,7 +6,14 @@ import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
 import type { NotifyContext } from './notify-context.js';
 import { asksEach, askWithRetries } from './probe-workers.js';
-import { afterRight, afterSilence, afterWrong, isAskedAgain, isDoubted } from './repeated-probe-rules.js';
+import {
+  afterRight,
+  afterSilence,
+  afterWrong,
+  isAskedAgain,
+  isDoubted,
+  type WrongAnswer,
+} from './repeated-probe-rules.js';
 import { groupOf, withWorkers, workerOf } from './worker-ledger.js';
 
 export interface RepeatedProbe {
@@ -29,7 +36,7 @@ export async function repeatProbe(
   asked: Pick<NotifyContext, 'target' | 'staging' | 'signal'>,
 ): Promise<RepeatedProbe> {
   const { config } = group;
-  const { probe, reset } = config;
+  const { probe } = config;
   const keys = keysToAsk(host, config);
   if (probe === undefined || keys.length === 0) return { proven: [], changed: [] };
   const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
@@ -39,25 +46,44 @@ export async function repeatProbe(
     const report = await askWithRetries(host, { ...config, probe }, context, workerOf(about[0] ?? ''));
     // Whoever is told to end in the middle of it was told nothing about a worker.
     if (asked.signal.aborted) break;
-    const what = asksEach(probe) ? (about[0] ?? '') : config.name;
-    const text = saidText(what, report);
-    const ledger = host.ledger.read();
-    const next = about.flatMap((key): [string, WorkerLedger][] => {
-      const before = ledger.workers[key];
-      if (before === undefined) return [];
-      const after = follow(before, report, { text, nowMs: host.clock.nowMs(), reset });
-      if (isDoubted(before) !== isDoubted(after))
-        changed.push({
-          key,
-          text: isDoubted(after) ? text : after.text,
-          doubted: isDoubted(after) ? 'yes' : 'no',
-        });
-      return [[key, after]];
-    });
-    host.ledger.write(withWorkers(ledger, next));
+    changed.push(...noteAnswer(host, about, { report, config }));
     if (report.verdict.kind === 'ok') proven.push(...about);
   }
-  return { proven, changed };
+  return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
+}
+
+/** @returns whose doubts began or ended */
+function noteAnswer(
+  host: Host,
+  about: readonly string[],
+  { report, config }: { readonly report: HookReport; readonly config: WorkerGroupConfig },
+): RepeatedProbe['changed'] {
+  const ledger = host.ledger.read();
+  const known = about.flatMap((key): [string, WorkerLedger][] => {
+    const worker = ledger.workers[key];
+    return worker === undefined ? [] : [[key, worker]];
+  });
+  // Of workers that were notified of different releases anyone may have answered: that proves nobody who never proved it.
+  const isOfAll = new Set(known.map(([, { wanted }]) => wanted)).size === 1;
+  const meant = known.filter(([, one]) => isOfAll || one.state === 'confirmed' || isDoubted(one));
+  const text = saidText(asksEach(config.probe) ? (about[0] ?? '') : config.name, report);
+  const said = {
+    text,
+    nowMs: host.clock.nowMs(),
+    canBeNotified: config.reset === undefined ? 'no' : 'yes',
+  } as const;
+  const next = meant.map(([key, one]): [string, WorkerLedger] => [key, follow(one, report, said)]);
+  host.ledger.write(withWorkers(ledger, next));
+  return next.flatMap(([key, after], index) => {
+    const doubted = isDoubted(after) ? 'yes' : 'no';
+    const before = meant[index]?.[1];
+    const isNews = before !== undefined && isDoubted(before) !== isDoubted(after);
+    return isNews ? [{ key, text: after.text, doubted }] : [];
+  });
+}
+
+function isConfirmed(host: Host, key: string): boolean {
+  return host.ledger.read().workers[key]?.state === 'confirmed';
 }
 
 function keysToAsk(host: Host, { name }: WorkerGroupConfig): string[] {
@@ -70,12 +96,8 @@ function saidText(what: string, { verdict: { reason }, text }: HookReport): stri
   return `${what}: ${reason}${output}`.slice(0, maxTextCharacters);
 }
 
-function follow(
-  worker: WorkerLedger,
-  { verdict }: HookReport,
-  { text, nowMs, reset }: { text: string; nowMs: number; reset: WorkerGroupConfig['reset'] },
-): WorkerLedger {
-  if (verdict.kind === 'ok') return afterRight(worker, nowMs);
-  if (verdict.kind !== 'refused') return afterSilence(worker, text);
-  return afterWrong(worker, { text, nowMs, canBeNotified: reset === undefined ? 'no' : 'yes' });
+function follow(worker: WorkerLedger, { verdict }: HookReport, said: WrongAnswer): WorkerLedger {
+  if (verdict.kind === 'ok') return afterRight(worker, said.nowMs);
+  if (verdict.kind !== 'refused') return afterSilence(worker, said.text);
+  return afterWrong(worker, said);
 }
