@@ -3,7 +3,6 @@
 // has the same source, and is news to nobody.
 import { type Digest, digestFromHex, digestHex } from '../names.js';
 import type { Manifest } from './manifest.js';
-import type { ReleaseInfo } from './release.js';
 
 /** One stamped file, as it was before. */
 export interface Stamp {
@@ -61,9 +60,14 @@ export function unstamped(manifest: Manifest, stamps: readonly Stamp[] = []): Ma
   };
 }
 
+interface StampedRelease {
+  readonly stamped?: Stamped;
+  readonly manifest: { readonly digest: Digest };
+}
+
 const sourceNameCharacters = 16;
 
 /** @returns what stands for `@writ.source@` in a stamped file, and for `{source}` in a probe */
-export function sourceName({ stamped, manifest }: Pick<ReleaseInfo, 'stamped' | 'manifest'>): string {
+export function sourceName({ stamped, manifest }: StampedRelease): string {
   return digestHex(stamped?.source ?? manifest.digest).slice(0, sourceNameCharacters);
 }

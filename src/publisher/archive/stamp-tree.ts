@@ -71,7 +71,7 @@ export function fillStamps(
   { serial, limits }: { readonly serial: number; readonly limits: ArchiveLimits },
 ): PackedTree {
   if (stamped === undefined) return tree;
-  const name = sourceName({ stamped, manifest: { digest: tree.manifestDigest, length: 0 } });
+  const name = sourceName({ stamped, manifest: { digest: tree.manifestDigest } });
   const contents = new Map([...before].map(([path, content]) => [path, fill(content, serial, name)]));
   const files = tree.manifest.files.map((file): ManifestFile => {
     const content = contents.get(file.path);

@@ -170,6 +170,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config-values',
     'hook-box',
     'parse-config',
+    'probe-rules',
   ],
   'core/cycle': [
     'cycle-report',
@@ -181,7 +182,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sync-machine',
   ],
   'core/protocol': ['control-protocol', 'native-protocol', 'socket-protocol'],
-  'core/release': ['affected-groups', 'disk-space', 'entry-rules', 'manifest', 'release', 'tar-reader'],
+  'core/release': [
+    'affected-groups',
+    'disk-space',
+    'entry-rules',
+    'manifest',
+    'release',
+    'stamps',
+    'tar-reader',
+  ],
   'core/status': [
     'doctor',
     'freshness',
@@ -239,7 +248,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
-  'publisher/archive': ['archive-reader', 'build-bundle', 'check-archive', 'copy-archive', 'source-tree'],
+  'publisher/archive': [
+    'archive-reader',
+    'build-bundle',
+    'check-archive',
+    'copy-archive',
+    'source-tree',
+    'stamp-tree',
+  ],
   'publisher/keys': [
     'external-signer',
     'key-directory',

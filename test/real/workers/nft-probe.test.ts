@@ -11,10 +11,10 @@ import { needs } from '../../kit/programs/real-programs.js';
 
 const options = { timeout: 60_000, ...needs('unshare', 'util-linux'), ...needs('nft', 'nftables') };
 
-const rules = (serial: number): string => `table inet writ
+const rules = `table inet writ
 delete table inet writ
 table inet writ {
-  comment "policy ${serial}"
+  comment "policy @writ.serial@"
   chain input {
     type filter hook input priority 0
     tcp dport 23 drop
@@ -53,7 +53,13 @@ describe('real nftables with a probe that is asked again', options, () => {
     if (apart === undefined) return context.skip('no network namespace for this user');
     using dir = tempDir();
     const everyMs = 30_000;
-    const listed = apart.inside('sh', '-c', 'nft list table inet writ | grep -q "tcp dport 23 drop"');
+    const listed = apart.inside(
+      'sh',
+      '-c',
+      'nft list table inet writ | grep -q "policy {serial}$1"',
+      'ask',
+      '"',
+    );
     const site = agentSite(dir, {
       workers: [
         {
@@ -64,7 +70,7 @@ describe('real nftables with a probe that is asked again', options, () => {
         },
       ],
     });
-    await site.repository.publish({ 'rules.nft': rules(1) });
+    await site.repository.publish({ 'rules.nft': rules }, { stamp: ['rules.nft'] });
     await using agent = site.start();
     await agent.ready;
     await agent.hasEnded(1);
@@ -83,7 +89,7 @@ describe('real nftables with a probe that is asked again', options, () => {
       await site.clock.advance(5000);
       return (await healthOf()).level === 'ok';
     });
-    assert.match(nft('list', 'ruleset'), /tcp dport 23 drop/);
+    assert.match(nft('list', 'ruleset'), /policy 1"[\s\S]*tcp dport 23 drop/);
     assert.equal((await agent.status()).confirmed, true);
   });
 });
