@@ -1,5 +1,6 @@
 // Asks the probes of groups with `probe.every` again between activations, each group at its own phase, as long as the agent
 // runs. Owns when; what an answer means is notify's. Never while another job runs, and never while the host is paused.
+import { once } from 'node:events';
 import { problemOf } from '../../core/cycle/problem.js';
 import { nextPollAt, phaseMs } from '../../core/cycle/schedule.js';
 import { WritError } from '../../core/errors.js';
@@ -51,7 +52,8 @@ export function createProber(options: ProberOptions): Prober {
         const { clock } = host();
         times = timesOf(host(), times, options.everyMs);
         using sooner = joinSignals(stop, waiting.signal);
-        await clock.sleep(untilFirst(times, clock.nowMs()), sooner.signal);
+        if (times.size === 0) await once(sooner.signal, 'abort');
+        else await clock.sleep(untilFirst(times, clock.nowMs()), sooner.signal);
         if (stop.aborted || waiting.signal.aborted) continue;
         for (const name of dueOf(times, clock.nowMs())) {
           times.delete(name);

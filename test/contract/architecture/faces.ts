@@ -38,6 +38,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'release-records',
     'renew-release',
     'rollback-target',
+    'stamped-command',
     'touch-trees',
     'verify-tree',
     'vouching',

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { stampedCommands } from '../../../../src/agent/notify/probe-stamps.js';
-import { askProbe } from '../../../../src/agent/notify/probe-workers.js';
+import { askProbe, commandsOf } from '../../../../src/agent/notify/probe-workers.js';
 import type { Digest } from '../../../../src/core/names.js';
 import type { Stamped } from '../../../../src/core/release/stamps.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
@@ -33,10 +32,9 @@ async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
     assert.equal(outcome, 'activated');
   };
   const commands = (worker?: string): string[] => {
-    const question = { config: test.host.config.workers[0]!, worker, generation: 99 };
-    return stampedCommands(test.host, { ...question, run: ['ask', '{serial}', '{source:access}'] }).map(
-      (one) => one.join(' '),
-    );
+    const run = ['ask', '{serial}', '{source:access}'] as [string, ...string[]];
+    const question = { run, worker, generation: 99 };
+    return commandsOf(test.host, test.host.config.workers[0]!, question).map((one) => one.join(' '));
   };
   return { test, driver, take, commands };
 }
@@ -110,7 +108,7 @@ describe('the stamp of a probe', () => {
     await take(1);
     setLedger(test.host.ledger, { workers: {} });
     const config = test.host.config.workers[0]!;
-    const commands = stampedCommands(test.host, { config, run: ['ask', '{serial}'], generation: 1 });
+    const commands = commandsOf(test.host, config, { run: ['ask', '{serial}'], generation: 1 });
     assert.deepEqual(commands, [['ask', '1']]);
   });
 
