@@ -132,10 +132,9 @@ function fromText(previous: ReleaseInfo | undefined): string {
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
-  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn, stamped } = release;
+  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn, stamped = {} } = release;
   const createdAt = new Date(createdAtMs).toISOString();
-  const plain = { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn };
-  return stamped === undefined ? plain : { ...plain, source: stamped.source, stamps: stamped.stamps };
+  return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn, ...stamped };
 }
 
 function newDetails(result: NewResult): Record<string, unknown> {
