@@ -134,7 +134,16 @@ function fromText(previous: ReleaseInfo | undefined): string {
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
   const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn, stamped = {} } = release;
   const createdAt = new Date(createdAtMs).toISOString();
-  return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn, ...stamped };
+  return {
+    bundle,
+    channel,
+    serial,
+    revision,
+    createdAt,
+    manifestDigest: manifest.digest,
+    withdrawn,
+    ...stamped,
+  };
 }
 
 function newDetails(result: NewResult): Record<string, unknown> {

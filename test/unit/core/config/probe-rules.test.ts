@@ -26,7 +26,9 @@ describe('the placeholders of a probe', () => {
   }
 
   it('that nobody fills in are warned of, and keep no host from its start', () => {
-    const parsed = parse(text('[a]', '[ask, "{generation}", "{worker}", "{current}", "a{1,2}", "\\u0024{name}"]'));
+    const parsed = parse(
+      text('[a]', '[ask, "{generation}", "{worker}", "{current}", "a{1,2}", "\\u0024{name}"]'),
+    );
     assert.ok(parsed.ok);
     assert.deepEqual(
       parsed.warnings.map(({ pointer }) => pointer),
