@@ -290,6 +290,14 @@ export const errorCodes = {
     'Workers were notified, and none of them proved that it uses the generation.',
     'Add a probe to this group, or say `confirm: accept`.',
   ),
+  PROBE_CHANGED: degraded(
+    'A worker does not use any more what it had proved: a probe that is repeated says no.',
+    'Ask the worker yourself; look for who else changes what it uses. It is notified again after the third no in a row.',
+  ),
+  PROBE_SILENT: degraded(
+    'A probe that is repeated gave no verdict: what the worker uses now is not known.',
+    'Run the probe by hand; raise its timeout where the host is slow.',
+  ),
   ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures; the last good policy stays.',
     'Mend the cause, then `writ resume`.',

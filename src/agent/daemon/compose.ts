@@ -26,6 +26,7 @@ import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
 import { createPoller } from './poller.js';
+import { createProber } from './probe-loop.js';
 import { createSettler, runSettleLoop } from './reconcile-loop.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
 
@@ -37,6 +38,8 @@ export interface AgentOptions extends HostOptions {
   readonly stop: AbortSignal;
   /** Calls back at each SIGHUP; returns how to stop listening. */
   readonly onReload: (reload: () => void) => () => void;
+  /** For tests: in place of every `probe.every`, which may be no shorter than 30 s. */
+  readonly probeEveryMs?: number;
   /** Whoever watches the agent, as the service manager. */
   readonly observers?: readonly AgentObserver[];
 }
@@ -88,6 +91,10 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   );
   const { exclusive } = runner;
   const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
+  const prober = createProber({
+    ...{ host, exclusive, stop, everyMs: options.probeEveryMs },
+    onAsked: publishStatus,
+  });
   const settler = createSettler({
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
@@ -97,7 +104,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, observers },
+    ...{ runner, collector, contact, scrubber, prober, observers },
     poller: createPoller({ host, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>

@@ -46,7 +46,7 @@ export class RunningAgent {
 
   async run(): Promise<void> {
     const { log, version, onReload } = this.#options;
-    const { runner, poller, scrubber, settleUntilStopped, handlers } = this.#parts;
+    const { runner, poller, scrubber, prober, settleUntilStopped, handlers } = this.#parts;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const pull = () => pullUnlessStopping(runner, 'reload');
     const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
@@ -57,7 +57,7 @@ export class RunningAgent {
       log.info({ socket: paths.socket }, 'control socket open');
       this.#enter('run');
       try {
-        await Promise.all([poller.run(runner), settleUntilStopped(), scrubber.run()]);
+        await Promise.all([poller.run(runner), settleUntilStopped(), scrubber.run(), prober.run()]);
       } finally {
         this.#enter('shutdown');
         await runner.idle();
@@ -110,7 +110,7 @@ export class RunningAgent {
   }
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
-    const { contact, collector, poller } = this.#parts;
+    const { contact, collector, poller, prober } = this.#parts;
     return statusReport(this.#host, {
       version: this.#options.version,
       state: this.#state,
@@ -118,6 +118,7 @@ export class RunningAgent {
       held,
       problems: [...this.#problems.values(), ...collector.report().problems],
       last: this.#last,
+      provenAtMs: prober.provenAtMs(),
       nextPollAtMs: poller.nextAtMs(),
     });
   }
@@ -133,7 +134,7 @@ export class RunningAgent {
    * @throws WritError what is wrong with it; in log and status already
    */
   #reload(): Promise<void> {
-    const { runner, observers, scrubber, poller } = this.#parts;
+    const { runner, observers, scrubber, prober, poller } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
     return runner.exclusive(async () => {
@@ -151,6 +152,7 @@ export class RunningAgent {
       log.info('configuration reloaded');
       observers.onReload('reloaded');
       scrubber.reloaded();
+      prober.reloaded();
       poller.reloaded();
     });
   }

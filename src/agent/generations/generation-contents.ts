@@ -22,6 +22,7 @@ export interface ActiveBundle {
   readonly entry: GenerationEntry;
   readonly record: ReleaseRecord;
   readonly manifest: Manifest;
+  readonly stamped: ReleaseInfo['stamped'];
 }
 
 export interface ActivePolicy {
@@ -42,7 +43,7 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
       const name = entry.tree.release;
       const record = readRecord(paths, entry.bundle, name);
       const manifest = readManifest(paths, entry.bundle, name, record.release.manifest.digest);
-      return [entry.bundle, { entry, record, manifest }];
+      return [entry.bundle, { entry, record, manifest, stamped: record.release.stamped }];
     }),
   );
 }

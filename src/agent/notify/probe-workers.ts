@@ -4,12 +4,13 @@
 import { join } from 'node:path';
 import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { hasStamp, stampedCommand } from '../generations/stamped-command.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { Host } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
-import { workerKey } from './worker-ledger.js';
+import { groupOf, workerKey } from './worker-ledger.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
 export function groupHook(
@@ -99,12 +100,22 @@ async function ask(
 ): Promise<HookReport['verdict'] | undefined> {
   const { probe, name } = config;
   if (probe === undefined) return undefined;
-  const { deadlineMs } = probe;
-  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
-  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs };
-  const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
+  const report = await askWithRetries(host, { ...config, probe }, context, worker);
   requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
   return report.verdict;
+}
+
+/** As askProbe, with its further tries: what is no yes may become one. */
+export function askWithRetries(
+  host: Host,
+  config: WorkerGroupConfig & { readonly probe: ProbeConfig },
+  context: NotifyContext,
+  worker?: string,
+): Promise<HookReport> {
+  const { probe } = config;
+  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
+  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs: probe.deadlineMs };
+  return retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
@@ -113,21 +124,66 @@ function hasAnswer({ name, reset }: WorkerGroupConfig, notified: readonly Worker
 }
 
 /** True for a probe that asks each worker. */
-export function asksEach(probe: ProbeConfig | undefined): boolean {
+export function asksEach(probe: HookConfig | undefined): boolean {
   return probe?.run.some((argument) => argument.includes(workerPlaceholder)) ?? false;
 }
 
 const workerPlaceholder = '{worker}';
 
-/** Asks the probe of a group once; about this worker, where it asks each. */
-export function askProbe(
+/** Asks the probe of a group once for each stamp that would be right, until one is; about this worker, where it asks each. */
+export async function askProbe(
   host: Host,
   config: WorkerGroupConfig,
   probe: HookConfig,
   context: NotifyContext,
   worker = '',
 ): Promise<HookReport> {
+  const { generation } = context.target;
+  const about = asksEach(probe) ? worker : undefined;
+  const [first, ...others] = commandsOf(host, config, { run: probe.run, worker: about, generation });
+  if (first === undefined) return noStamp(config);
   const named = (text: string): string => text.replaceAll(workerPlaceholder, () => worker);
-  const [program, ...args] = probe.run;
-  return groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
+  const ask = ([program, ...args]: Question['run']): Promise<HookReport> =>
+    groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
+  let report = await ask(first);
+  for (const other of others) if (report.verdict.kind !== 'ok') report = await ask(other);
+  return report;
+}
+
+export interface Question {
+  readonly run: readonly [string, ...string[]];
+  /** The worker that is asked about, where each is; left out: the group. */
+  readonly worker?: string | undefined;
+  /** Number of the generation that workers are moved to. */
+  readonly generation: number;
+}
+
+/**
+ * The stamp is that of the release that a worker was last to take: one that was rightly not notified of a newer stamp shows
+ * the older one.
+ * @returns the command for each stamp that is right, the newest first: of a group whose workers were last notified of
+ *   different releases anyone may answer. None where a bundle that it names has no release.
+ */
+export function commandsOf(
+  host: Host,
+  { name, uses }: WorkerGroupConfig,
+  { run, worker, generation }: Question,
+): readonly Question['run'][] {
+  if (!hasStamp(run)) return [run];
+  const { workers } = host.ledger.read();
+  const there = Object.entries(workers).filter(([key, { goneAtMs }]) =>
+    worker === undefined ? groupOf(key) === name && goneAtMs === undefined : key === workerKey(name, worker),
+  );
+  const wanted = there.length === 0 ? [generation] : there.map(([, one]) => one.wanted);
+  const newestFirst = [...new Set(wanted)].sort((one, other) => other - one);
+  const commands = newestFirst.flatMap((one) => {
+    const command = stampedCommand(host.paths, run, { generation: one, uses });
+    return command === undefined ? [] : [command];
+  });
+  return [...new Map(commands.map((one) => [JSON.stringify(one), one])).values()];
+}
+
+function noStamp({ name }: WorkerGroupConfig): HookReport {
+  const reason = `group ${name} uses a bundle without a release: its probe has no serial to ask for`;
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
 }

@@ -7,7 +7,7 @@ import { readActive } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
-import { resetWorkers } from './notify-steps.js';
+import { notifyWorkers, resetWorkers } from './notify-steps.js';
 import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
@@ -47,16 +47,25 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   const toAsk = contextOf(host, decide('not-asked'), ['probe'], { ...options, target });
   const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
   noteWorkers(host, proven);
-  const toNotify = contextOf(host, decide('asked'), ['notify', 'restart'], { ...options, target });
+  const actions = decide('asked');
+  const toNotify = contextOf(host, actions, ['notify', 'restart'], { ...options, target });
   const notified: Notified = toNotify === undefined ? nothing : await notifyPending(host, toNotify);
   noteWorkers(host, notified.results);
+  const toRemind = contextOf(host, actions, ['remind'], { ...options, target });
+  const reminded = toRemind === undefined ? [] : await remind(host, toRemind);
+  noteWorkers(host, reminded);
   // The ledger names each worker that refuses.
   const others = notified.problems.filter((one) => one.code !== 'WORKER_REFUSED');
   const findings = workerFindings(host);
   const problems = [...others, ...problemsIn(findings)];
   const refusal = notified.refusal ?? standingRefusal(host, active.number);
   if (refusal !== undefined) await onRefused?.(refusal);
-  return { results: [...proven, ...notified.results], problems, warnings: warningsIn(findings), readMs };
+  return {
+    results: [...proven, ...notified.results, ...reminded],
+    problems,
+    warnings: warningsIn(findings),
+    readMs,
+  };
 }
 
 type Actions = ReturnType<typeof nextWorkerActions>;
@@ -89,4 +98,19 @@ async function notifyPending(host: Host, context: NotifyContext): Promise<Notifi
     const refusal = toWritError(error);
     return { results: resultsIn(refusal), ...problemsOf([refusal]) };
   }
+}
+
+/**
+ * Notifies whom a repeated probe doubts. Only the probe can confirm them, and no answer of theirs takes a policy away that
+ * they had taken: whoever changed what they use would take it away by that.
+ */
+async function remind(host: Host, context: NotifyContext): Promise<readonly WorkerResult[]> {
+  const groups = await notifyWorkers(host, { ...context, manner: { ...context.manner, proofs: 'last' } });
+  const said = groups
+    .flatMap((one) => one.results)
+    .map((one): WorkerResult => (one.state === 'unreachable' ? one : { ...one, state: 'notified' }));
+  const { results } = await proveNotified(host, context, said);
+  return results.map((one, index) =>
+    one.state === 'unreachable' && said[index]?.state === 'notified' ? { ...one, state: 'notified' } : one,
+  );
 }

@@ -1,11 +1,14 @@
 // What is to be done next about each worker, and why: decided from the ledger alone, before anything is done. Pure;
 // reconcile does it.
+import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
+import { isDoubted } from './repeated-probe-rules.js';
 import { groupOf, isPending, isTurn, refusesInVain, type VerbOf, workerOf } from './worker-ledger.js';
 
 export interface WorkerAction {
-  readonly kind: 'probe' | 'notify' | 'restart' | 'nothing';
+  /** `remind`: as `notify`, of what it took before; its answer moves no policy. */
+  readonly kind: 'probe' | 'notify' | 'remind' | 'restart' | 'nothing';
   readonly reason: string;
 }
 
@@ -36,13 +39,16 @@ export function nextWorkerActions(
       const why = whyToNotify(worker, ledger, options);
       if (why === undefined) actions.set(key, { kind: 'nothing', reason: whyNothing(worker) });
       else if (isAsked) actions.set(key, { kind: 'probe', reason: 'it may use the generation already' });
-      else {
-        const verb = options.verbOf(group, workerOf(key));
-        actions.set(key, { kind: verb === 'restart' ? 'restart' : 'notify', reason: why });
-      }
+      else actions.set(key, notification(worker, options.verbOf(group, workerOf(key)), why));
     }
   }
   return actions;
+}
+
+/** What it took before needs no restart, whatever else is due. */
+function notification(worker: WorkerLedger, verb: NotifyVerb, reason: string): WorkerAction {
+  if (isDoubted(worker)) return { kind: 'remind', reason: 'its probe says no' };
+  return { kind: verb === 'restart' ? 'restart' : 'notify', reason };
 }
 
 function whyToNotify(

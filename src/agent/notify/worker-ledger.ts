@@ -4,6 +4,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
+import { settledCounts } from './repeated-probe-rules.js';
 
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
@@ -64,7 +65,8 @@ export function pending(
 ): WorkerLedger {
   const { confirmed, process, goneAtMs, owed } = known ?? {};
   const { wanted, text, nowMs: atMs } = now;
-  return withoutUnknown({ wanted, state: 'pending', text, atMs, confirmed, process, owed, goneAtMs });
+  const probed = known?.wanted === wanted ? settledCounts(known.probed) : undefined;
+  return withoutUnknown({ wanted, state: 'pending', text, atMs, confirmed, process, owed, goneAtMs, probed });
 }
 
 type Entry = { readonly [K in keyof WorkerLedger]: WorkerLedger[K] | undefined };
@@ -126,6 +128,7 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
   const { state, generation, atMs, notificationId, process } = result;
   const isSame = known?.state === state && known.wanted === generation;
+  const probed = known?.wanted === generation ? known.probed : undefined;
   return withoutUnknown({
     wanted: generation,
     state,
@@ -135,6 +138,8 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     process,
     lives: result.lives,
     owed: hasAnswered(result) ? undefined : known?.owed,
+    // Who was only notified proved nothing against its probe.
+    probed: state === 'confirmed' ? settledCounts(probed) : probed,
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),
   });

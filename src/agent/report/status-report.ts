@@ -8,27 +8,20 @@ import { type ErrorCode, WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { staleError } from '../../core/status/freshness.js';
-import type {
-  AgentState,
-  BundleStatus,
-  GroupStatus,
-  HeldStatus,
-  StatusReport,
-  WorkerStatus,
-} from '../../core/status/status.js';
-import { judgeWorkers, standingWorkerCodes } from '../../core/status/worker-rules.js';
+import type { AgentState, BundleStatus, HeldStatus, StatusReport } from '../../core/status/status.js';
+import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { damageProblems, damageStanding } from '../integrity/scrub.js';
 import { pendingProblems } from '../notify/pending-problems.js';
-import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow, waitError } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
-import type { Ledger, WorkerLedger } from '../state/ledger.js';
-import { groupFacts, isProven } from '../state/proven.js';
+import type { Ledger } from '../state/ledger.js';
+import { isProven } from '../state/proven.js';
+import { groupStatus, workerStatus } from './worker-status.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -37,6 +30,8 @@ export interface AgentFacts {
   readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
+  /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
+  readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */
   readonly held?: readonly HeldStatus[];
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
@@ -68,7 +63,9 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
-    workers: Object.entries(ledger.workers).map(([key, entry]) => workerStatus(key, entry)),
+    workers: Object.entries(ledger.workers).map(([key, entry]) =>
+      workerStatus(key, entry, agent.provenAtMs?.get(key)),
+    ),
     groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,
     clock: facts.clock,
@@ -231,38 +228,6 @@ function bundleStatus(
     server: offered && { serial: offered.serial, revision: offered.revision },
   });
 }
-
-function workerStatus(key: string, entry: WorkerLedger): WorkerStatus {
-  const { process: _, appeared: _appeared, owed: _owed, lives: _lives, notifiedAtMs, ...one } = entry;
-  const isReached = reached.has(one.state);
-  return withoutUndefined<WorkerStatus>({
-    group: groupOf(key),
-    worker: workerOf(key),
-    ...one,
-    notified: isReached ? one.wanted : undefined,
-    notifiedAtMs: isReached ? notifiedAtMs : undefined,
-    nextNotificationAtMs: nextNotificationAtMs(entry),
-    // What it last said is in the history; now it is awaited.
-    ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
-  });
-}
-
-/** Before the first policy nobody has anything to prove. */
-function groupStatus(host: HostView, active: ActiveReleases | undefined): GroupStatus[] {
-  const facts = groupFacts(host.ledger.read(), host.config, host.clock.nowMs());
-  const found = active === undefined ? [] : judgeWorkers(facts);
-  return facts.map(({ group, min, workers }) => {
-    const there = workers.filter((one) => one.goneAtMs === undefined);
-    const own = found.filter((one) => one.group === group);
-    return {
-      ...{ group, min, workers: there.length },
-      confirmed: there.filter((one) => one.state === 'confirmed').length,
-      findings: own.map(({ level, code, text }) => ({ level, code, text })),
-    };
-  });
-}
-
-const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
 
 function mirrorsOf({ client }: HostView): StatusReport['mirrors'] {
   const mirrors = client.mirrors?.() ?? [];

@@ -1,14 +1,11 @@
 // What a cycle may swap in: bundles that were kept and bundles that are new, whole. Plain values; reads and writes nothing.
-import { changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
-import type { Manifest } from '../../core/release/manifest.js';
+import { type BundleFiles, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Selection } from '../select/selection.js';
 import type { StagedBundle } from './stage-bundle.js';
 
 /** One bundle of the candidate generation: staged now, or active already. */
-export interface CandidateBundle extends PlacedBundle {
-  readonly manifest: Manifest;
-}
+export interface CandidateBundle extends PlacedBundle, BundleFiles {}
 
 /** Of a bundle, what placing it needs. */
 export interface PlacedBundle {
@@ -37,10 +34,14 @@ export function assembleCandidate(
 ): CandidateBundle[] {
   return selections.flatMap((selection): CandidateBundle[] => {
     const tree = selection.kind === 'take' ? staged.get(selection.bundle.name) : undefined;
-    if (tree !== undefined)
-      return [{ selection, treePath: tree.treePath, manifest: tree.manifest, staged: tree }];
+    if (tree !== undefined) {
+      const { treePath, manifest, stamped } = tree;
+      return [{ selection, treePath, manifest, stamped, staged: tree }];
+    }
     const old = active.get(selection.bundle.name);
-    return old === undefined ? [] : [{ selection, treePath: old.entry.treePath, manifest: old.manifest }];
+    if (old === undefined) return [];
+    const { entry, manifest, stamped } = old;
+    return [{ selection, treePath: entry.treePath, manifest, stamped }];
   });
 }
 

@@ -23,6 +23,7 @@ export interface StagedBundle {
   readonly release: ReleaseInfo;
   readonly treePath: string;
   readonly manifest: Manifest;
+  readonly stamped: ReleaseInfo['stamped'];
   readonly manifestBytes: Buffer;
   readonly archivePath: string;
   readonly target: SignedTarget;
@@ -122,6 +123,7 @@ function stagedBundle({ archive, directory }: StageOptions, proven: ProvenManife
     release: target.release,
     treePath: directory,
     manifest: proven.manifest,
+    stamped: target.release.stamped,
     manifestBytes: proven.bytes,
     archivePath: archive.path,
     target,

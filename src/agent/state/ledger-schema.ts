@@ -49,6 +49,9 @@ export const ledgerSchema: object = record({
       ...{ wanted: number, 'confirmed?': number, state: text, text, atMs: number, 'process?': text },
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': { const: 'yes' } },
+      'probed?': record({
+        ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },
+      }),
     }),
   ),
   'unreadSets?': objectOf(record({ text, sinceMs: number })),

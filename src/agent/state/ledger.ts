@@ -46,6 +46,19 @@ export interface WorkerLedger {
   readonly tries?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
+  /** What its probe said when it was asked again; of the wanted generation alone. */
+  readonly probed?: ProbeCounts;
+}
+
+export interface ProbeCounts {
+  /** Wrong answers in a row, and the last of them. */
+  readonly wrong: number;
+  readonly text?: string;
+  /** How the last try ended that gave no verdict. */
+  readonly silence?: string;
+  /** Notifications that wrong answers caused in this generation, and when the last became due. */
+  readonly notices?: number;
+  readonly noticeAtMs?: number;
 }
 
 /** Nobody could say who the workers of a group are. */

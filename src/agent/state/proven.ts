@@ -43,9 +43,9 @@ export function groupFacts(
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
         workers: own.map(([key, entry]): WorkerFacts => {
-          const { wanted, state, text, goneAtMs, tries } = entry;
+          const { wanted, state, text, goneAtMs, tries, probed } = entry;
           return {
-            ...{ state, text, goneAtMs, tries },
+            ...{ state, text, goneAtMs, tries, probed },
             worker: key.slice(name.length + 1),
             generation: wanted,
             isLost: isLost(entry, reset?.timeoutMs ?? 0, nowMs) ? 'yes' : undefined,

@@ -12,9 +12,11 @@ export function healthLine(report: StatusReport, { level, findings }: HostHealth
   return `${level.toUpperCase()}  ${text}    ${report.host}`;
 }
 
-function wellText({ generation, freshness, confirmed, workers }: StatusReport): string {
+function wellText({ generation, freshness, confirmed, workers, atMs }: StatusReport): string {
   const { ageMs } = freshness;
+  const proofs = workers.flatMap(({ provenAtMs }) => provenAtMs ?? []);
+  const proved = confirmed && proofs.length > 0 ? `, proved ${roughly(atMs - Math.min(...proofs))} ago` : '';
   const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
   const unconfirmed = confirmed ? '' : workers.length === 0 ? ', nothing to confirm' : ' (unconfirmed)';
-  return `generation ${generation} is active${unconfirmed}${proven}`;
+  return `generation ${generation} is active${unconfirmed}${proved}${proven}`;
 }

@@ -125,16 +125,16 @@ function workerLines(report: StatusReport): string[] {
       one.worker,
       one.group,
       one.confirmed === undefined ? '-' : String(one.confirmed),
-      answerText(one),
+      answerText(one, report.atMs),
     ]),
   );
 }
 
-function answerText(worker: WorkerStatus): string {
+function answerText(worker: WorkerStatus, nowMs: number): string {
   const at = clockTime(worker.atMs);
   switch (worker.state) {
     case 'confirmed':
-      return at;
+      return worker.provenAtMs === undefined ? at : `${at}, proved ${roughly(nowMs - worker.provenAtMs)} ago`;
     case 'notified':
       return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
     case 'pending':

@@ -5,6 +5,7 @@ import { nearest, unknownText } from './config-errors.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 import { boxRules, slashed } from './hook-rules.js';
+import { stampRules } from './probe-rules.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
@@ -175,6 +176,7 @@ function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
     }
     yield* whenRules(worker, uses, path);
     yield* hookRules(worker, uses, path);
+    yield* stampRules(worker, uses, path);
     yield* resetRules(worker, path, file, options);
   }
 }

@@ -141,7 +141,9 @@ const worker = key.object(
     confirm: key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
     settle: key.durationFrom(0, dayMs),
     minInterval: key.durationFrom(0, 30 * dayMs),
-    probe: key.object({ ...groupHookKeys, deadline: timeout }, ['run']),
+    probe: key.object({ ...groupHookKeys, deadline: timeout, every: key.durationFrom(30_000, dayMs) }, [
+      'run',
+    ]),
   },
   ['name', 'uses'],
 );

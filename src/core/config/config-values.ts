@@ -189,7 +189,7 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
       reset: reset && buildReset(reset, drivers),
       probe: probe && {
         ...buildJudge(probe, defaultDurations.probe),
-        ...given({ deadlineMs: milliseconds(probe.deadline) }),
+        ...given({ deadlineMs: milliseconds(probe.deadline), everyMs: milliseconds(probe.every) }),
       },
     }),
   };

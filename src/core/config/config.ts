@@ -57,6 +57,8 @@ export interface BundleConfig {
 export interface ProbeConfig extends HookConfig {
   /** For all tries together; left out: as long as they take. */
   readonly deadlineMs?: number;
+  /** Asked again so often between activations; left out: in activations alone. */
+  readonly everyMs?: number;
 }
 
 /** What is asked on the candidate before the swap: a command, or a worker of its own and a probe that asks it. */

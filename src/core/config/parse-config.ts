@@ -9,6 +9,7 @@ import { type ConfigFile, configSchema, type DriverSchema, driverSchema } from '
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
+import { unknownPlaceholders } from './probe-rules.js';
 
 /** What making a driver shows. */
 export type DriverTrial =
@@ -141,7 +142,10 @@ function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
 }
 
 function warningsOf(file: ConfigFile): Finding[] {
-  return [...uncheckedBundles(file), ...oldWords(file)];
+  const ofProbes = (file.workers ?? []).flatMap(({ probe }, index) => [
+    ...unknownPlaceholders(probe?.run ?? [], ['workers', index, 'probe', 'run']),
+  ]);
+  return [...uncheckedBundles(file), ...oldWords(file), ...ofProbes];
 }
 
 /** Words of an older configuration: a host that was set up with them must start. */

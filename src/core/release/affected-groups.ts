@@ -3,18 +3,27 @@
 import picomatch from 'picomatch';
 import type { WorkerGroupConfig } from '../config/config.js';
 import { diffManifests, type Manifest } from './manifest.js';
+import type { ReleaseInfo } from './release.js';
+import { unstamped } from './stamps.js';
 
-/** Bundles by name, with what is in each. */
-export type PolicyFiles = ReadonlyMap<string, { readonly manifest: Manifest }>;
+/** Bundles by name, with what is in each, and what its publisher stamped. */
+export type PolicyFiles = ReadonlyMap<string, BundleFiles>;
 
-/** @returns the paths in which two policies differ, as `bundle:path`. */
+export interface BundleFiles {
+  readonly manifest: Manifest;
+  readonly stamped: ReleaseInfo['stamped'] | undefined;
+}
+
+/** @returns the paths in which two policies differ, as `bundle:path`; what only a stamp changed is the same. */
 export function changedPaths(before: PolicyFiles, after: PolicyFiles): string[] {
-  const empty: Manifest = { files: [] };
   return [...new Set([...before.keys(), ...after.keys()])].flatMap((bundle) => {
-    const [old, now] = [before.get(bundle)?.manifest, after.get(bundle)?.manifest];
-    const diff = diffManifests(old ?? empty, now ?? empty);
+    const diff = diffManifests(filesOf(before.get(bundle)), filesOf(after.get(bundle)));
     return [...diff.added, ...diff.removed, ...diff.changed].map((path) => `${bundle}:${path}`);
   });
+}
+
+function filesOf(bundle: BundleFiles | undefined): Manifest {
+  return bundle === undefined ? { files: [] } : unstamped(bundle.manifest, bundle.stamped?.stamps);
 }
 
 /**

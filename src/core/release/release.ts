@@ -3,6 +3,7 @@
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
+import { encodeStamps, parseStamps, type Stamped } from './stamps.js';
 
 /** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
 export const maxAcceptedSerials = 1000;
@@ -17,6 +18,8 @@ export interface ReleaseInfo {
   /** Epoch milliseconds. */
   readonly createdAtMs: number;
   readonly manifest: { readonly digest: Digest; readonly length: number };
+  /** What the tree was before its stamps were filled in; left out where it has none. */
+  readonly stamped?: Stamped;
   /** Serials taken back by a signed act, ascending; cumulative over releases. */
   readonly withdrawn: readonly number[];
   /** The act that pointed the channel here, for people; the next release does not carry it on. */
@@ -45,6 +48,7 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     createdAt: isoTime(info.createdAtMs),
     manifest: { sha256: digestHex(info.manifest.digest), length: info.manifest.length },
     withdrawn: [...info.withdrawn],
+    ...(info.stamped === undefined ? {} : encodeStamps(info.stamped)),
     ...given({
       withdrawal: note && { serials: [...note.serials], at: isoTime(note.atMs), reason: note.reason },
     }),
@@ -77,7 +81,11 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   if (createdAtMs === undefined) return fail('createdAt');
   if (digest === undefined || !isSerial(length)) return fail('manifest');
   if (!isSerials(withdrawn)) return fail('withdrawn');
-  const release = { bundle, channel, serial, revision, createdAtMs, manifest: { digest, length }, withdrawn };
+  const plain = { bundle, channel, serial, revision, createdAtMs, manifest: { digest, length }, withdrawn };
+  const [source, stamps] = [member(writ, 'source'), member(writ, 'stamps')];
+  const stamped = parseStamps(source, stamps);
+  if (stamped === undefined && (source !== undefined || stamps !== undefined)) return fail('stamps');
+  const release = stamped === undefined ? plain : { ...plain, stamped };
   const note = member(writ, 'withdrawal');
   if (note === undefined) return release;
   const withdrawal = parseWithdrawal(note);

@@ -39,6 +39,8 @@ export interface WorkerStatus {
   readonly notificationId?: string;
   /** When that was answered; left out when it was not. */
   readonly notifiedAtMs?: number;
+  /** When it last proved what it uses, by its answer or its probe; left out where it did not. */
+  readonly provenAtMs?: number;
   /** Notifications in vain, and when the next one comes, in epoch milliseconds; left out while nothing is pending. */
   readonly tries?: number;
   readonly nextNotificationAtMs?: number;

@@ -16,7 +16,22 @@ export interface WorkerFacts {
   readonly nextNotificationAtMs?: number | undefined;
   /** `yes`: its process lives, and it was not reached for three times its time since it was to take the generation. */
   readonly isLost?: 'yes' | undefined;
+  /** What its probe said when it was asked again. */
+  readonly probed?: ProbedFacts | undefined;
 }
+
+export interface ProbedFacts {
+  /** Wrong answers in a row, and the last of them. */
+  readonly wrong: number;
+  readonly text?: string;
+  /** How the last try ended that gave no verdict. */
+  readonly silence?: string;
+  /** Notifications that wrong answers caused in this generation. */
+  readonly notices?: number;
+}
+
+/** In one generation: whoever changes it back each time is not outdone by more of them. */
+export const maxProbeNotices = 5;
 
 export interface GroupFacts {
   readonly group: string;
@@ -38,6 +53,8 @@ const judgedHere = [
   'WORKER_LOST_AFTER',
   'WORKER_UNCONFIRMED',
   'WORKERS_MISSING',
+  'PROBE_CHANGED',
+  'PROBE_SILENT',
 ] as const satisfies readonly ErrorCode[];
 const codes = [...judgedHere, 'WORKER_REFUSED'] as const satisfies readonly ErrorCode[];
 
@@ -67,7 +84,7 @@ export function isConfirmed(groups: readonly GroupFacts[]): boolean {
 
 type Rule = (group: GroupFacts) => readonly WorkerFinding[];
 
-const rules: readonly Rule[] = [unread, pending, refused, unproven, missing];
+const rules: readonly Rule[] = [unread, pending, refused, changed, silent, unproven, missing];
 
 /** @returns everything that is wrong with the workers of the groups, in their order */
 export function judgeWorkers(groups: readonly GroupFacts[]): WorkerFinding[] {
@@ -108,11 +125,40 @@ function refused(facts: GroupFacts): WorkerFinding[] {
     );
 }
 
+/** It had proved it, and its probe says that it uses something else by now. One question may be about many workers. */
+function changed(facts: GroupFacts): WorkerFinding[] {
+  const { group } = facts;
+  const doubted = living(facts).filter(({ probed }) => probed !== undefined && probed.wrong > 0);
+  return [...new Set(doubted.map(({ probed }) => probed?.text ?? group))].map((text) => {
+    const isGivenUp = doubted.some((one) => one.probed?.text === text && isNotifiedInVain(one));
+    const why = isGivenUp ? '; it was notified again and again: someone else changes it' : '';
+    const found = degraded('PROBE_CHANGED', group, `${text}${why}`, { group });
+    return isGivenUp ? { ...found, level: 'critical' } : found;
+  });
+}
+
+/** The last notification that its probe may cause is done. */
+function isNotifiedInVain({ state, probed }: WorkerFacts): boolean {
+  return state !== 'pending' && (probed?.notices ?? 0) >= maxProbeNotices;
+}
+
+/** Nobody knows: what was proved gets older. */
+function silent(facts: GroupFacts): WorkerFinding[] {
+  const { group } = facts;
+  const texts = living(facts).flatMap(({ probed }) =>
+    probed?.silence === undefined || probed.wrong > 0 ? [] : [probed.silence],
+  );
+  return [...new Set(texts)].map((text) => {
+    return { ...degraded('PROBE_SILENT', group, text, { group }), effect: 'warning' };
+  });
+}
+
 /** The next poll proves nothing: it stays so until a probe, an answer, or `confirm: accept`. */
 function unproven(facts: GroupFacts): WorkerFinding[] {
   const { group, confirm, hasProbe } = facts;
   const there = living(facts);
-  const notified = there.filter(({ state }) => state === 'notified').length;
+  // Of whom the probe says no by now is another finding.
+  const notified = there.filter(({ state, probed }) => state === 'notified' && !probed?.wrong).length;
   if (notified === 0 || confirm === 'accept') return [];
   const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, notified, there.length, hasProbe), {
     group,

@@ -12,7 +12,7 @@ import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { openNewFile } from './archive-bytes.js';
-import { changedSource, openSourceFile, readBytes, type SourceTree } from './source-tree.js';
+import { changedSource, openSourceFile, type PackedTree, readBytes } from './source-tree.js';
 
 interface PackOptions {
   /** Where the archive is written; nothing may be there. */
@@ -27,7 +27,7 @@ interface PackOptions {
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
  *   that hosts hold to (size, ratio); DISK_*
  */
-export async function packBundle(tree: SourceTree, options: PackOptions) {
+export async function packBundle(tree: PackedTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
   const { descriptor, write: writeChunk } = openNewFile(archivePath, writeOp);
   try {
@@ -56,7 +56,7 @@ export async function packBundle(tree: SourceTree, options: PackOptions) {
 
 // Quality 5 with a window of 16 MB: half of gzip's size on rule files, and it decodes faster.
 // The level and the window are part of the format's determinism: change them and every archive changes.
-function compressor(tree: SourceTree): BrotliCompress {
+function compressor(tree: PackedTree): BrotliCompress {
   return createBrotliCompress({
     params: {
       [brotli.BROTLI_PARAM_QUALITY]: 5,
@@ -72,7 +72,7 @@ const writeOp = 'repo.archive:write';
 const blockBytes = 512;
 
 /** The tar in buffers of about a megabyte: one hop to the compressor's thread each, not one a file. */
-async function* tarBlocks(tree: SourceTree): AsyncGenerator<Buffer> {
+async function* tarBlocks(tree: PackedTree): AsyncGenerator<Buffer> {
   let chunks: Buffer[] = [];
   let bytes = 0;
   for (const chunk of tarChunks(tree)) {
@@ -86,13 +86,15 @@ async function* tarBlocks(tree: SourceTree): AsyncGenerator<Buffer> {
   yield Buffer.concat(chunks, bytes);
 }
 
-function* tarChunks({ source, manifest, manifestBytes }: SourceTree): Generator<Buffer> {
+function* tarChunks({ source, manifest, manifestBytes, contents }: PackedTree): Generator<Buffer> {
   yield tarHeader(manifestName, manifestBytes.length, { executable: false });
   yield manifestBytes;
   yield padding(manifestBytes.length);
   for (const file of manifest.files) {
     yield tarHeader(file.path, file.sizeBytes, file);
-    yield* readAgain(source, file);
+    const content = contents?.get(file.path);
+    if (content === undefined) yield* readAgain(source, file);
+    else yield content;
     yield padding(file.sizeBytes);
   }
   yield Buffer.alloc(2 * blockBytes);
@@ -143,14 +145,14 @@ function padding(sizeBytes: number): Buffer {
   return Buffer.alloc(tarPaddingBytes(sizeBytes));
 }
 
-function tarBytes(tree: SourceTree): number {
+function tarBytes(tree: PackedTree): number {
   const files = [{ sizeBytes: tree.manifestBytes.length }, ...tree.manifest.files];
   const blocks = files.reduce((total, file) => total + 1 + Math.ceil(file.sizeBytes / blockBytes), 2);
   return blocks * blockBytes;
 }
 
 /** Hosts take a bundle that unpacks to more than so many times its size for a bomb. */
-function requireRatio(tree: SourceTree, archiveBytes: number, limits: ArchiveLimits): void {
+function requireRatio(tree: PackedTree, archiveBytes: number, limits: ArchiveLimits): void {
   const actual = Math.ceil(tarBytes(tree) / archiveBytes);
   if (actual <= limits.maxRatio) return;
   throw new WritError('SOURCE_REFUSED', 'SOURCE compresses too well: hosts would take it for a bomb', {

@@ -12,6 +12,12 @@ import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/re
 /** SOURCE as it was read: its manifest stands for it from here on. */
 export type SourceTree = Readonly<ReturnType<typeof readSourceTree>>;
 
+/** SOURCE as it is packed. */
+export type PackedTree = SourceTree & {
+  /** By path: what is packed in place of a file of SOURCE. */
+  readonly contents?: ReadonlyMap<string, Buffer>;
+};
+
 const maxRefusalsSaid = 20;
 
 /**

@@ -8,9 +8,11 @@ import type { ArchiveLimits } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
 import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { unstamped } from '../../core/release/stamps.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
-import { readSourceTree, type SourceTree } from '../archive/source-tree.js';
+import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
+import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import {
   findHead,
@@ -35,6 +37,8 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly withdraw?: readonly number[];
   /** The serial will be above this one, too: hosts know it from a repository that this one replaces. */
   readonly afterSerial?: number | undefined;
+  /** Paths in SOURCE of the files that are stamped. */
+  readonly stamp?: readonly string[] | undefined;
   readonly limits: ArchiveLimits;
 }
 
@@ -52,20 +56,23 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
+  const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
-  const known = sameRelease(seen, tree, options);
+  const known = sameRelease(seen, source, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before) => {
     report.begin('pack', options.source);
-    const archive = await placeArchive(writer, tree, options);
+    // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
+    const waiting = sameRelease(before, source, options);
+    const serial = waiting?.serial ?? nextSerial(before, options.bundle, options.afterSerial);
+    const packed = fillStamps(source, { ...options, serial });
+    const archive = await placeArchive(writer, packed, options);
     const live = liveReleasesOf(before).find((entry) => entry.path === path);
     const compared = await compareToHead(before, live, tree, options.limits);
-    // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
-    const waiting = sameRelease(before, tree, options);
-    const release = waiting ?? describeRelease(before, tree, options);
+    const release = waiting ?? describeRelease(before, { packed, source, serial }, options);
     const role = roleOfPath(before, path);
     let state = before;
     if (waiting === undefined) {
@@ -78,27 +85,45 @@ export async function publishBundle(given: PublishOptions) {
   });
 }
 
-/** The head of the channel if it is this very tree, and nothing more is to be withdrawn. */
+/** The head of the channel if it is this very tree with the same stamps, and nothing more is to be withdrawn. */
 function sameRelease(
   state: RepositoryState,
-  tree: SourceTree,
+  { tree, stamped }: StampSource,
   { bundle, channel, withdraw = [] }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
-  if (head === undefined || head.manifest.digest !== tree.manifestDigest) return undefined;
-  return withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
+  if (head === undefined) return undefined;
+  // By the tree before its stamps: the serial alone would make each publish another one.
+  const isSame =
+    (head.stamped?.source ?? head.manifest.digest) === tree.manifestDigest &&
+    pathsOf(head.stamped) === pathsOf(stamped);
+  return isSame && withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
 
-function describeRelease(before: RepositoryState, tree: SourceTree, options: PublishOptions): ReleaseInfo {
+function pathsOf(stamped: ReleaseInfo['stamped']): string {
+  return JSON.stringify(stamped?.stamps.map(({ path }) => path));
+}
+
+interface NewTree {
+  readonly packed: PackedTree;
+  readonly source: StampSource;
+  readonly serial: number;
+}
+
+function describeRelease(
+  before: RepositoryState,
+  { packed, source: { stamped }, serial }: NewTree,
+  options: PublishOptions,
+): ReleaseInfo {
   const { bundle, channel, revision, clock, withdraw } = options;
-  const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
-  const serial = nextSerial(before, bundle, options.afterSerial);
+  const manifest = { digest: packed.manifestDigest, length: packed.manifestBytes.length };
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
-  return { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
+  const release = { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
+  return stamped === undefined ? release : { ...release, stamped };
 }
 
-async function placeArchive(writer: RepositoryWriter, tree: SourceTree, options: PublishOptions) {
+async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
   const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
   const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
@@ -114,7 +139,8 @@ async function compareToHead(
   limits: ArchiveLimits,
 ) {
   const manifest = head && (await readManifestOf(layout, head.file, head.release, limits));
-  const difference = manifest && diffManifests(manifest, tree.manifest);
+  const difference =
+    manifest && diffManifests(unstamped(manifest, head.release.stamped?.stamps), tree.manifest);
   return { previous: head?.release, difference };
 }
 
@@ -124,18 +150,21 @@ export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   const tree = readSourceTree(options.source, options.limits);
+  const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
-  const known = sameRelease(state, tree, options);
+  const known = sameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
   const head = findHead(state, options.bundle, options.channel);
   const compared = await compareToHead(state, head, tree, options.limits);
-  const release = describeRelease(state, tree, options);
-  const archiveBytes = await packedBytes(tree, options);
+  const serial = nextSerial(state, options.bundle, options.afterSerial);
+  const packed = fillStamps(source, { ...options, serial });
+  const release = describeRelease(state, { packed, source, serial }, options);
+  const archiveBytes = await packedBytes(packed, options);
   return { kind: 'would-publish', release, tree, archiveBytes, ...compared } as const;
 }
 
 /** Packs for real: whether hosts would take the archive shows only then. */
-async function packedBytes(tree: SourceTree, { limits, durableFs }: PublishOptions): Promise<number> {
+async function packedBytes(tree: PackedTree, { limits, durableFs }: PublishOptions): Promise<number> {
   const directory = fs.mkdtempSync(join(tmpdir(), 'writ-preview-'));
   try {
     const packed = await packBundle(tree, { archivePath: join(directory, 'archive'), limits, durableFs });

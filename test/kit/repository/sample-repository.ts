@@ -43,6 +43,7 @@ export interface SamplePublishOptions {
   readonly channel?: string;
   readonly revision?: string;
   readonly withdraw?: readonly number[];
+  readonly stamp?: readonly string[];
   readonly afterSerial?: number;
   /** Another directory of keys, as one without the online keys. */
   readonly keys?: string;
@@ -138,6 +139,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         durableFs: given.durableFs ?? durableFs,
         lockWaitMs: 0,
         report: noReport,
+        stamp: given.stamp,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
         ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
       });

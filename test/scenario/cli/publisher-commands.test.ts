@@ -84,6 +84,25 @@ describe('writ init', () => {
   });
 });
 
+describe('writ publish --stamp', () => {
+  it('says what it stamped and what that was before, and warns of a release that was left without', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    const source = { 'block.rpz': 'stamp TXT "@writ.serial@"\n' };
+    writeTree(dir.join('source'), source);
+    const missing = await publish(dir, '--stamp', 'other', '--json');
+    assert.deepEqual([missing.exitCode, jsonOf(missing)['code']], [2, 'SOURCE_REFUSED']);
+    const dry = jsonOf(await publish(dir, '--stamp', 'block.rpz', '--dry-run', '--json'));
+    const done = jsonOf(await publish(dir, '--stamp', 'block.rpz', '--json'));
+    assert.deepEqual([done['outcome'], done['manifestDigest']], ['published', dry['manifestDigest']]);
+    const [stamp] = done['stamps'] as { path: string; length: number }[];
+    assert.deepEqual([stamp?.path, stamp?.length], ['block.rpz', source['block.rpz'].length]);
+    assert.notEqual(done['source'], done['manifestDigest']);
+    assert.match((await publish(dir, '--stamp', 'block.rpz')).stdout, /^NOTHING NEW/);
+    assert.match((await publish(dir)).stderr, /was --stamp left out\?/);
+  });
+});
+
 describe('writ publish', () => {
   it('publishes, says nothing new, and publishes the next serial', async () => {
     using dir = tempDir();

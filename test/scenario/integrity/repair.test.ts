@@ -231,6 +231,17 @@ describe('a repair from the kept archive', () => {
     assert.deepEqual(due.notified, ['z 2']);
   });
 
+  it('notifies whatever a probe says, and asks it for the stamp that is there already', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    const probe = { run: ['test', '{serial}', '=', '2'] as [string, ...string[]], timeoutMs: 5000 };
+    using one = await bench({ groups: { app: { driver, config: { probe } } } }, []);
+    await one.test.publish('access', files(2), { serial: 2 });
+    await one.test.pull();
+    fs.writeFileSync(join(one.host.paths.current, 'access/policy.yaml'), 'x');
+    assert.deepEqual(codes(await repair(one.host, 'no')), ['activated']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 2']);
+  });
+
   it('mends several bundles in one swap', async () => {
     using one = await bench({ bundles: [{ name: 'access' }, { name: 'zones' }] }, []);
     const { test, host, driver } = one;

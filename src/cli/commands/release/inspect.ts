@@ -144,10 +144,10 @@ function repositoryAnswer(inspected: Inspected): Answer {
         return { ...role, expires: new Date(expiresAtMs).toISOString() };
       }),
       releases: releases.map(({ path, release, file, digest, listedBy }) => {
-        const { createdAtMs, manifest, ...rest } = release;
+        const { createdAtMs, manifest, stamped = {}, ...rest } = release;
         const createdAt = new Date(createdAtMs).toISOString();
         const archive = { digest, bytes: file.length };
-        return { path, ...rest, listedBy, createdAt, manifestDigest: manifest.digest, archive };
+        return { path, ...rest, ...stamped, listedBy, createdAt, manifestDigest: manifest.digest, archive };
       }),
     },
     lines: [

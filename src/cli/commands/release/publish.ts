@@ -12,7 +12,7 @@ import {
   publishBundle,
 } from '../../../publisher/release/publish.js';
 import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
-import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { nameFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
   changeAnswer,
@@ -35,6 +35,11 @@ const flags = {
     'go on above this serial of a lost repository',
     numberFlag(1, 1e12),
   ),
+  stamp: optional(
+    '--stamp <file>',
+    'fill @writ.serial@ and @writ.source@ into this file of SOURCE; may be repeated',
+    repeatedText,
+  ),
   dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
 };
 type PublishFlags = FlagValues<typeof flags>;
@@ -43,6 +48,7 @@ export const command: CommandDefinition<PublishFlags> = {
   examples: [
     'writ publish bundles/dns-edge --repository repo --keys keys --bundle dns-edge',
     'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz',
     'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
   ],
   exitCodes: [
@@ -75,6 +81,9 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   }
   const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
+  // Its readers may wait for a stamp that nobody filled in.
+  if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
+    reporter.warn('the release before was stamped, this one is not: was --stamp left out?');
   narrateSigned({ ...result, signed: signedOf(result) }, reporter);
 }
 
@@ -123,9 +132,18 @@ function fromText(previous: ReleaseInfo | undefined): string {
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
-  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn } = release;
+  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn, stamped = {} } = release;
   const createdAt = new Date(createdAtMs).toISOString();
-  return { bundle, channel, serial, revision, createdAt, manifestDigest: manifest.digest, withdrawn };
+  return {
+    bundle,
+    channel,
+    serial,
+    revision,
+    createdAt,
+    manifestDigest: manifest.digest,
+    withdrawn,
+    ...stamped,
+  };
 }
 
 function newDetails(result: NewResult): Record<string, unknown> {
@@ -152,7 +170,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
     details: {
       serial: release.serial,
       previousSerial: previous?.serial ?? null,
-      manifestDigest: tree.manifestDigest,
+      manifestDigest: release.manifest.digest,
       archiveBytes,
       difference: difference ?? null,
     },

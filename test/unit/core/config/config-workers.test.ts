@@ -90,11 +90,11 @@ describe('how a group is told', () => {
 
   it('may be rolling, with tries and a time for all', () => {
     const { rolling, onDead, reset, probe } = group(
-      'rolling: 3, onDead: restart, reset: {signal: HUP, retry: 2, deadline: 1m}, probe: {run: [a], deadline: 5s}',
+      'rolling: 3, onDead: restart, reset: {signal: HUP, retry: 2, deadline: 1m}, probe: {run: [a], deadline: 5s, every: 30s}',
     );
     assert.deepEqual([rolling, onDead], [3, 'restart']);
     assert.deepEqual([reset?.retry, reset?.deadlineMs], [2, 60_000]);
-    assert.deepEqual([probe?.retry, probe?.deadlineMs], [undefined, 5000]);
+    assert.deepEqual([probe?.retry, probe?.deadlineMs, probe?.everyMs], [undefined, 5000, 30_000]);
   });
 
   it('may differ by what has changed', () => {
@@ -121,6 +121,7 @@ describe('how a group is told', () => {
       'reset: {signal: HUP}, when: {restart: ["dns-edge:*"]}',
       /when\/restart\/0: unknown bundle "dns-edge"/,
     ],
+    ['a probe that is asked all the time', 'probe: {run: [a], every: 29s}', /from 30 to 86400/],
     ['too long a time for a group', 'reset: {signal: HUP, deadline: 2h}', /from 0.001 to 3600/],
   ]);
 });

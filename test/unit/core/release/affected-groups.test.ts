@@ -7,6 +7,7 @@ import {
   type PolicyFiles,
 } from '../../../../src/core/release/affected-groups.js';
 import type { Manifest } from '../../../../src/core/release/manifest.js';
+import type { Stamped } from '../../../../src/core/release/stamps.js';
 
 function manifest(files: Readonly<Record<string, number>>): Manifest {
   return {
@@ -19,8 +20,8 @@ function manifest(files: Readonly<Record<string, number>>): Manifest {
   };
 }
 
-function only(bundle: string, files: Manifest): PolicyFiles {
-  return new Map([[bundle, { manifest: files }]]);
+function only(bundle: string, files: Manifest, stamped?: Stamped): PolicyFiles {
+  return new Map([[bundle, { manifest: files, stamped }]]);
 }
 
 describe('the changed paths', () => {
@@ -32,6 +33,19 @@ describe('the changed paths', () => {
       'access:gone',
       'access:other',
     ]);
+  });
+
+  it('are none for what only a stamp changed, and are those whose source is another', () => {
+    const stampedAs = (content: number): Stamped => {
+      const digest = `sha256:${String(content).repeat(64)}` as Digest;
+      return { source: digest, stamps: [{ path: 'zone', length: 1, digest }] };
+    };
+    const before = only('x', manifest({ zone: 1, same: 1 }), stampedAs(7));
+    assert.deepEqual(changedPaths(before, only('x', manifest({ zone: 2, same: 1 }), stampedAs(7))), []);
+    assert.deepEqual(changedPaths(before, only('x', manifest({ zone: 1, same: 1 }), stampedAs(8))), [
+      'x:zone',
+    ]);
+    assert.deepEqual(changedPaths(before, only('x', manifest({ zone: 2, same: 2 }))), ['x:zone', 'x:same']);
   });
 
   it('of a bundle that comes or goes are all of its paths', () => {

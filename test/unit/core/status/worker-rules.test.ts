@@ -16,6 +16,9 @@ const group = (workers: readonly WorkerFacts[], more: Partial<GroupFacts> = {}):
   return { group: 'ns', min: 1, confirm: 'warn', hasProbe: 'no', workers, ...more };
 };
 
+const doubted = (name: string): WorkerFacts =>
+  worker('notified', { worker: name, probed: { wrong: 1, text: 'ns: exit 1' } });
+
 type Said = readonly [code: string, effect: 'degraded' | 'warning', level: 'critical' | 'warning'];
 type Row = readonly [
   name: string,
@@ -62,6 +65,42 @@ const rows: readonly Row[] = [
   ['it was told, and that is accepted', [group([worker('notified')], { confirm: 'accept' })], false, []],
   ['it could not be reached', [group([worker('unreachable')])], false, [unreachable]],
   ['it has just appeared', [group([worker('pending')])], false, [unreachable]],
+  [
+    'its probe says no by now, though nobody asks for proofs',
+    [group([worker('notified', { probed: { wrong: 1, text: 'ns: exit 1' } })], { confirm: 'accept' })],
+    false,
+    [['PROBE_CHANGED', 'degraded', 'warning']],
+  ],
+  [
+    'one question was about two of them',
+    [group([doubted('a'), doubted('b')])],
+    false,
+    [['PROBE_CHANGED', 'degraded', 'warning']],
+  ],
+  [
+    'its probe says no whatever it is told',
+    [group([worker('notified', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
+    false,
+    [['PROBE_CHANGED', 'degraded', 'critical']],
+  ],
+  [
+    'its probe says no, and its last notification is on its way',
+    [group([worker('pending', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
+    false,
+    [unreachable, ['PROBE_CHANGED', 'degraded', 'warning']],
+  ],
+  [
+    'its probe gave no verdict since it proved it',
+    [group([worker('confirmed', { probed: { wrong: 0, silence: 'ns: timed out' } })])],
+    true,
+    [['PROBE_SILENT', 'warning', 'warning']],
+  ],
+  [
+    'its probe said no before it ended',
+    [group([{ ...doubted('a'), goneAtMs: 1 }, worker('confirmed')])],
+    true,
+    [['WORKERS_MISSING', 'warning', 'warning']],
+  ],
   ['it said no', [group([worker('refused')])], false, [['WORKER_REFUSED', 'degraded', 'warning']]],
   [
     'nobody can say who they are, and those that were known are no news',

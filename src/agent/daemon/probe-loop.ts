@@ -1,0 +1,142 @@
+// Asks the probes of groups with `probe.every` again between activations, each group at its own phase, as long as the agent
+// runs. Owns when; what an answer means is notify's. Never while another job runs, and never while the host is paused.
+import { once } from 'node:events';
+import { problemOf } from '../../core/cycle/problem.js';
+import { nextPollAt, phaseMs } from '../../core/cycle/schedule.js';
+import { WritError } from '../../core/errors.js';
+import { maxTimerMs } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
+import { readActive } from '../generations/generations.js';
+import type { Exclusive } from '../job/exclusive.js';
+import { newCycleId } from '../job/progress.js';
+import { recordEvent } from '../job/record.js';
+import { openStagingArea } from '../job/staging-area.js';
+import { type RepeatedProbe, repeatProbe } from '../notify/repeat-probe.js';
+import { isPaused } from '../select/pause.js';
+import type { Host, WorkerGroup } from '../state/host.js';
+
+export interface ProberOptions {
+  /** Asked before each probe: a reload may have replaced it. */
+  readonly host: () => Host;
+  readonly exclusive: Exclusive;
+  /** Something was asked, and may be known anew. */
+  readonly onAsked: () => void;
+  readonly stop: AbortSignal;
+  /** For tests: in place of every `probe.every`, which may be no shorter than 30 s. */
+  readonly everyMs?: number | undefined;
+}
+
+export interface Prober {
+  /** Asks at its times until the agent is told to end; never rejects. */
+  run(): Promise<void>;
+  /** Epoch milliseconds of the last right answer, by the keys of the workers. */
+  provenAtMs(): ReadonlyMap<string, number>;
+  /** The configuration is another one: so are the times. */
+  reloaded(): void;
+}
+
+export function createProber(options: ProberOptions): Prober {
+  const { stop, host } = options;
+  const proven = new Map<string, number>();
+  let waiting = new AbortController();
+  const ask = async (name: string): Promise<void> => {
+    const { proven: keys } = await askOne(name, options);
+    for (const key of keys) proven.set(key, host().clock.nowMs());
+    if (!stop.aborted) options.onAsked();
+  };
+  return {
+    run: async () => {
+      let times = new Map<string, number>();
+      while (!stop.aborted) {
+        waiting = new AbortController();
+        const { clock } = host();
+        times = timesOf(host(), times, options.everyMs);
+        using sooner = joinSignals(stop, waiting.signal);
+        if (times.size === 0) await once(sooner.signal, 'abort');
+        else await clock.sleep(untilFirst(times, clock.nowMs()), sooner.signal);
+        if (stop.aborted || waiting.signal.aborted) continue;
+        for (const name of dueOf(times, clock.nowMs())) {
+          times.delete(name);
+          await ask(name);
+        }
+      }
+    },
+    provenAtMs: () => proven,
+    reloaded: () => waiting.abort(),
+  };
+}
+
+/** @returns by the names of the groups: a time that is known stays, for a long job must not let one be missed for ever */
+function timesOf(
+  { config: { workers, host }, clock }: Host,
+  known: ReadonlyMap<string, number>,
+  shorterMs: number | undefined,
+): Map<string, number> {
+  const nowMs = clock.nowMs();
+  const times = new Map<string, number>();
+  for (const { name, probe } of workers) {
+    if (probe?.everyMs === undefined) continue;
+    const everyMs = shorterMs ?? probe.everyMs;
+    const next = nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${host.id}/${name}`, everyMs) });
+    // The clock may have been set back, or the interval made shorter.
+    times.set(name, Math.min(known.get(name) ?? next, next));
+  }
+  return times;
+}
+
+function untilFirst(times: ReadonlyMap<string, number>, nowMs: number): number {
+  return Math.max(0, Math.min(maxTimerMs, ...[...times.values()].map((atMs) => atMs - nowMs)));
+}
+
+function dueOf(times: ReadonlyMap<string, number>, nowMs: number): string[] {
+  return [...times].filter(([, atMs]) => atMs <= nowMs).map(([name]) => name);
+}
+
+const nothing: RepeatedProbe = { proven: [], changed: [] };
+
+function askOne(name: string, { host, exclusive, stop }: ProberOptions): Promise<RepeatedProbe> {
+  return exclusive(async () => {
+    const now = host();
+    const group = now.groups.find(({ config }) => config.name === name);
+    if (group === undefined || stop.aborted || isPaused(now)) return nothing;
+    try {
+      return await askNow(now, group, stop);
+    } catch (error) {
+      now.log.error({ err: error, group: name }, 'a probe could not be asked again');
+      return nothing;
+    }
+  });
+}
+
+async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal): Promise<RepeatedProbe> {
+  const active = readActive(host.paths);
+  if (active === undefined) return nothing;
+  const cycle = newCycleId();
+  const area = openStagingArea(host.paths, host.durable, cycle);
+  try {
+    const target = { generation: active.number, path: active.path };
+    const asked = await repeatProbe(host, group, { target, staging: area.path(), signal });
+    report(host, cycle, asked);
+    return asked;
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+/** That it is as before is no news. */
+function report(host: Host, cycle: string, { changed }: RepeatedProbe): void {
+  const texts = (doubted: 'yes' | 'no'): string[] => [
+    ...new Set(changed.filter((one) => one.doubted === doubted).map((one) => one.text)),
+  ];
+  const problems = texts('yes').map((text) => problemOf(new WritError('PROBE_CHANGED', text)));
+  if (problems.length > 0)
+    recordEvent(host, { cycle, trigger: 'pending', problems, reason: 'a repeated probe says no' });
+  const keys = changed.filter((one) => one.doubted === 'no').map((one) => one.key);
+  if (keys.length > 0)
+    recordEvent(host, {
+      cycle,
+      trigger: 'pending',
+      problems: [],
+      reason: `proved again: ${keys.join(', ')}`,
+    });
+}

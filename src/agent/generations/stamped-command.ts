@@ -1,0 +1,35 @@
+// What a probe is told of the releases that it asks about: {serial}, {source}, {serial:BUNDLE}, from the records of a
+// generation. Reads only; which generation that is, is notify's to know.
+import { stampPlaceholder } from '../../core/config/probe-rules.js';
+import { sourceName } from '../../core/release/stamps.js';
+import type { HostPaths } from '../state/paths.js';
+import { releasesNamedBy } from './generation-contents.js';
+
+type Command = readonly [string, ...string[]];
+
+export function hasStamp(run: Command): boolean {
+  return run.some((text) => new RegExp(stampPlaceholder).test(text));
+}
+
+/**
+ * @param uses bundles of the group; the first is meant where none is named
+ * @returns undefined where a bundle that it names has no release in this generation
+ */
+export function stampedCommand(
+  paths: HostPaths,
+  run: Command,
+  { generation, uses }: { readonly generation: number; readonly uses: readonly string[] },
+): Command | undefined {
+  const releases = releasesNamedBy(paths, generation);
+  let isMissing = false;
+  const fill = (text: string): string =>
+    text.replaceAll(new RegExp(stampPlaceholder, 'g'), (whole, what: string, named = uses[0]) => {
+      const release = releases.find((one) => one.bundle === named);
+      if (release === undefined) isMissing = true;
+      if (release === undefined) return whole;
+      return what === 'serial' ? String(release.serial) : sourceName(release);
+    });
+  const [program, ...args] = run;
+  const filled: Command = [fill(program), ...args.map(fill)];
+  return isMissing ? undefined : filled;
+}

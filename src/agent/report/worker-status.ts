@@ -1,0 +1,55 @@
+// The workers in a status report: what the ledger knows of each, and what the rule of the workers says of its group. Reads only.
+import { withoutUndefined } from '../../core/given.js';
+import type { GroupStatus, WorkerStatus } from '../../core/status/status.js';
+import { judgeWorkers } from '../../core/status/worker-rules.js';
+import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
+import type { Host } from '../state/host.js';
+import type { WorkerLedger } from '../state/ledger.js';
+import { groupFacts } from '../state/proven.js';
+
+const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
+
+/** @param provenAtMs when its repeated probe was last right; left out: it was not asked again */
+export function workerStatus(key: string, entry: WorkerLedger, provenAtMs = 0): WorkerStatus {
+  const {
+    process: _,
+    appeared: _appeared,
+    owed: _owed,
+    lives: _lives,
+    probed: _probed,
+    notifiedAtMs,
+    ...one
+  } = entry;
+  const isReached = reached.has(one.state);
+  return withoutUndefined<WorkerStatus>({
+    group: groupOf(key),
+    worker: workerOf(key),
+    ...one,
+    notified: isReached ? one.wanted : undefined,
+    notifiedAtMs: isReached ? notifiedAtMs : undefined,
+    // A proof from before it was doubted, or was another process, is none.
+    provenAtMs:
+      one.state === 'confirmed' && one.goneAtMs === undefined ? Math.max(one.atMs, provenAtMs) : undefined,
+    nextNotificationAtMs: nextNotificationAtMs(entry),
+    // What it last said is in the history; now it is awaited.
+    ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
+  });
+}
+
+/** Before the first policy nobody has anything to prove. */
+export function groupStatus(
+  host: Pick<Host, 'config' | 'ledger'> & { readonly clock: Pick<Host['clock'], 'nowMs'> },
+  active: object | undefined,
+): GroupStatus[] {
+  const facts = groupFacts(host.ledger.read(), host.config, host.clock.nowMs());
+  const found = active === undefined ? [] : judgeWorkers(facts);
+  return facts.map(({ group, min, workers }) => {
+    const there = workers.filter((one) => one.goneAtMs === undefined);
+    const own = found.filter((one) => one.group === group);
+    return {
+      ...{ group, min, workers: there.length },
+      confirmed: there.filter((one) => one.state === 'confirmed').length,
+      findings: own.map(({ level, code, text }) => ({ level, code, text })),
+    };
+  });
+}

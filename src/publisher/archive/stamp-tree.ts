@@ -1,0 +1,100 @@
+// Fills the stamps of a release into the files of SOURCE that the user names: its serial, and the name of the tree as it was
+// before. SOURCE itself is never written; what is packed in its place is in memory, and bounded.
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { type Digest, digestFromHex } from '../../core/names.js';
+import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
+import { maxStamps, type Stamped, sourceName } from '../../core/release/stamps.js';
+import { changedSource, openSourceFile, type PackedTree, type SourceTree } from './source-tree.js';
+
+/** A tree, and what in it is to be stamped. */
+export interface StampSource {
+  readonly tree: SourceTree;
+  /** What is signed about it; left out where nothing is stamped. */
+  readonly stamped?: Stamped;
+  /** By path, as they are in SOURCE. */
+  readonly contents: ReadonlyMap<string, Buffer>;
+}
+
+const serialMark = '@writ.serial@';
+const sourceMark = '@writ.source@';
+/** Of all stamped files together: they are in memory. */
+const maxStampedBytes = 64_000_000;
+
+/**
+ * @param paths in the bundle
+ * @throws WritError SOURCE_REFUSED for a path that SOURCE has not, a file without a placeholder, and files that are too large
+ */
+export function readStamps(tree: SourceTree, paths: readonly string[]): StampSource {
+  const names = [...new Set(paths)].sort();
+  if (names.length === 0) return { tree, contents: new Map() };
+  if (names.length > maxStamps) throw refused('too many files to stamp', maxStamps, names.length);
+  const files = names.map((path) => fileOf(tree, path));
+  const bytes = files.reduce((total, one) => total + one.sizeBytes, 0);
+  if (bytes > maxStampedBytes) throw refused('too many bytes to stamp', maxStampedBytes, bytes);
+  const contents = new Map(files.map((file) => [file.path, readMarked(tree, file)]));
+  const stamps = files.map(({ path, sizeBytes, digest }) => ({ path, length: sizeBytes, digest }));
+  return { tree, contents, stamped: { source: tree.manifestDigest, stamps } };
+}
+
+function fileOf({ source, manifest }: SourceTree, path: string): ManifestFile {
+  const file = manifest.files.find((one) => one.path === path);
+  if (file !== undefined) return file;
+  throw new WritError('SOURCE_REFUSED', `${source} has no file ${path} to stamp`, {
+    facts: { source, path },
+    hint: 'Give the path inside SOURCE, as zones/block.rpz.',
+  });
+}
+
+function readMarked({ source }: SourceTree, file: ManifestFile): Buffer {
+  const { path, sizeBytes, digest } = file;
+  const { descriptor } = openSourceFile(source, path);
+  const content = Buffer.alloc(sizeBytes);
+  try {
+    fs.readSync(descriptor, content, 0, sizeBytes, 0);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  if (digestOf(content) !== digest) throw changedSource(path);
+  if (content.includes(serialMark) || content.includes(sourceMark)) return content;
+  throw new WritError('SOURCE_REFUSED', `${path} has neither ${serialMark} nor ${sourceMark}`, {
+    facts: { path },
+    hint: 'Write one of them where its readers can see it, as in a comment or a record of its own.',
+  });
+}
+
+/** @returns the tree as it is packed for this serial. @throws WritError SOURCE_REFUSED where it grew beyond a limit */
+export function fillStamps(
+  { tree, contents: before, stamped }: StampSource,
+  { serial, limits }: { readonly serial: number; readonly limits: ArchiveLimits },
+): PackedTree {
+  if (stamped === undefined) return tree;
+  const name = sourceName({ stamped, manifest: { digest: tree.manifestDigest } });
+  const contents = new Map([...before].map(([path, content]) => [path, fill(content, serial, name)]));
+  const files = tree.manifest.files.map((file): ManifestFile => {
+    const content = contents.get(file.path);
+    if (content === undefined) return file;
+    if (content.length > limits.maxFileBytes)
+      throw refused(`bytes in ${file.path}`, limits.maxFileBytes, content.length);
+    return { ...file, sizeBytes: content.length, digest: digestOf(content) };
+  });
+  const manifestBytes = encodeManifest({ files });
+  const digest = manifestDigest(manifestBytes);
+  return { ...tree, manifest: { files }, manifestBytes, manifestDigest: digest, contents };
+}
+
+/** As bytes, whatever the encoding of the file: one character is one byte. */
+function fill(content: Buffer, serial: number, name: string): Buffer {
+  const text = content.toString('latin1');
+  return Buffer.from(text.replaceAll(serialMark, String(serial)).replaceAll(sourceMark, name), 'latin1');
+}
+
+function digestOf(content: Buffer): Digest {
+  return digestFromHex(createHash('sha256').update(content).digest('hex')) as Digest;
+}
+
+function refused(what: string, expected: number, actual: number): WritError {
+  return new WritError('SOURCE_REFUSED', what, { facts: { expected, actual } });
+}

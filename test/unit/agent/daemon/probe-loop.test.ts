@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createProber, type ProberOptions } from '../../../../src/agent/daemon/probe-loop.js';
+import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
+import { readHistory } from '../../../../src/agent/job/history.js';
+import { pause } from '../../../../src/agent/select/pause.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
+
+const second = 1000;
+
+interface Scene extends Disposable {
+  readonly test: TestHost;
+  /** What the probe of each group says from now on: an exit code. */
+  readonly says: (exitCode: number) => void;
+  /** Which groups were asked, in their order. */
+  readonly asked: () => string[];
+  /** @returns when the loop had asked, in seconds since its start, so many times */
+  readonly run: (times: number, more?: Partial<ProberOptions>) => Promise<number[]>;
+  /** When it last ran: epoch milliseconds of right answers. */
+  proven: ReadonlyMap<string, number>;
+}
+
+/** On a clock that a sleep moves. */
+async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> {
+  const dir = tempDir();
+  const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
+  says(0);
+  const probeOf = (name: string) => {
+    const script = `echo ${name} >> '${dir.join('asked')}'; exit $(cat '${dir.join('says')}')`;
+    return { run: ['sh', '-c', script] as const, timeoutMs: 5000 };
+  };
+  const groups = Object.entries(everyMs).map(([name, every]) => {
+    const probe = { ...probeOf(name), ...(every === 0 ? {} : { everyMs: every }) };
+    return [
+      name,
+      {
+        driver: scriptedDriver({ a: confirms }),
+        config: { probe: { ...probe, run: [...probe.run] as [string, ...string[]] } },
+      },
+    ] as const;
+  });
+  const test = testHost({ groups: Object.fromEntries(groups) });
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  fs.writeFileSync(dir.join('asked'), '');
+  const made: Scene = {
+    ...{ test, says, proven: new Map() },
+    asked: () => fs.readFileSync(dir.join('asked'), 'utf8').split('\n').filter(Boolean),
+    run: async (times, more = {}) => {
+      const stop = new AbortController();
+      const startMs = test.clock.nowMs();
+      const at: number[] = [];
+      const prober = createProber({
+        host: () => test.host,
+        exclusive: exclusiveAlone,
+        stop: stop.signal,
+        onAsked: () => {
+          at.push(Math.round((test.clock.nowMs() - startMs) / second));
+          if (at.length === times) stop.abort();
+        },
+        ...more,
+      });
+      made.proven = prober.provenAtMs();
+      await prober.run();
+      return at;
+    },
+    [Symbol.dispose]: () => {
+      test[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+  return made;
+}
+
+const gaps = (at: readonly number[]): number[] => at.slice(1).map((one, index) => one - (at[index] ?? 0));
+
+describe('the loop of repeated probes', () => {
+  it('asks each group at a phase of its own, and none that does not want it', async () => {
+    using app = await scene({ app: 30 * second, other: 30 * second, never: 0 });
+    const at = await app.run(6);
+    assert.deepEqual(app.asked().sort(), ['app', 'app', 'app', 'other', 'other', 'other']);
+    assert.deepEqual([at[2]! - at[0]!, at[4]! - at[2]!, at[3]! - at[1]!], [30, 30, 30]);
+    assert.notEqual(at[0], at[1]);
+    using again = await scene({ app: 30 * second });
+    assert.ok([at[0], at[1]].includes((await again.run(1))[0]), 'the same after a restart');
+  });
+
+  it('says when each worker was last proved, by the answer and not by its turn', async () => {
+    using app = await scene({ app: 30 * second });
+    await app.run(3);
+    assert.deepEqual([...app.proven], [['app/a', app.test.clock.nowMs()]]);
+    app.says(1);
+    await app.run(1);
+    assert.deepEqual([...app.proven], []);
+  });
+
+  it('asks nobody while the host is paused', async () => {
+    using app = await scene({ app: 30 * second });
+    const untilMs = app.test.clock.nowMs() + 95 * second;
+    pause(app.test.host, { by: 'anna', reason: 'work on it', untilMs });
+    await app.run(3);
+    assert.deepEqual(app.asked(), []);
+    await app.run(2);
+    assert.notDeepEqual(app.asked(), []);
+  });
+
+  it('waits for the job that runs, and misses no group for it', async () => {
+    using app = await scene({ app: 30 * second, other: 30 * second });
+    const at = await app.run(6, {
+      exclusive: async (job) => {
+        await app.test.clock.sleep(40 * second);
+        return exclusiveAlone(job);
+      },
+    });
+    assert.equal(app.asked().filter((one) => one === 'app').length, 3);
+    assert.ok(gaps(at).every((one) => one >= 40));
+  });
+
+  it('asks more often where a test says so', async () => {
+    using app = await scene({ app: 3600 * second });
+    assert.deepEqual(gaps(await app.run(4, { everyMs: second })), [1, 1, 1]);
+  });
+
+  it('notes in the history who is doubted, and who is proved again; not every answer', async () => {
+    using app = await scene({ app: 30 * second });
+    const entries = () => readHistory(app.test.host.paths, { limit: 10 });
+    const before = entries().length;
+    await app.run(2);
+    assert.equal(entries().length, before);
+    app.says(1);
+    await app.run(2);
+    assert.deepEqual(
+      [entries().length, entries()[0]?.result.problems[0]?.code],
+      [before + 1, 'PROBE_CHANGED'],
+    );
+    app.says(0);
+    await app.run(2);
+    assert.deepEqual([entries().length, entries()[0]?.reason], [before + 2, 'proved again: app/a']);
+  });
+
+  it('ends with no exception, whatever keeps it from asking', async () => {
+    using app = await scene({ app: 30 * second });
+    fs.rmSync(app.test.host.paths.staging, { recursive: true, force: true });
+    fs.writeFileSync(app.test.host.paths.staging, '');
+    assert.equal((await app.run(2)).length, 2);
+    assert.deepEqual(app.asked(), []);
+  });
+});

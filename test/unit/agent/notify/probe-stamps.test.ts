@@ -1,0 +1,130 @@
+// Which release a probe is asked about: that which its worker was last to take, through releases of which it was rightly not
+// notified.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { askProbe, commandsOf } from '../../../../src/agent/notify/probe-workers.js';
+import type { Digest } from '../../../../src/core/names.js';
+import type { Stamped } from '../../../../src/core/release/stamps.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
+
+const digestOf = (text: string): Digest =>
+  `sha256:${createHash('sha256').update(text).digest('hex')}` as Digest;
+
+interface Scene {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+  /** Publishes a release whose zone has the same source each time, and pulls it. */
+  readonly take: (serial: number, zone?: string) => Promise<void>;
+  readonly commands: (worker?: string) => string[];
+}
+
+async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
+  const driver = scriptedDriver({ a: confirms, b: confirms });
+  const test = testHost({ groups: { app: { driver, config: { when: ['zone'], ...config } } } });
+  const take = async (serial: number, zone = 'zone'): Promise<void> => {
+    const stamps = [{ path: 'zone', length: zone.length, digest: digestOf(zone) }];
+    const stamped: Stamped = { source: digestOf(`${serial} ${zone}`), stamps };
+    await test.publish('access', { zone: `${zone} ${serial}`, notes: `${serial}` }, { serial, stamped });
+    const { outcome } = await test.pull();
+    assert.equal(outcome, 'activated');
+  };
+  const commands = (worker?: string): string[] => {
+    const run = ['ask', '{serial}', '{source:access}'] as [string, ...string[]];
+    const question = { run, worker, generation: 99 };
+    return commandsOf(test.host, test.host.config.workers[0]!, question).map((one) => one.join(' '));
+  };
+  return { test, driver, take, commands };
+}
+
+const asked = (serial: number, zone = 'zone'): string =>
+  `ask ${serial} ${digestOf(`${serial} ${zone}`).slice('sha256:'.length).slice(0, 16)}`;
+
+describe('a release that differs in its stamps alone from what a group uses', () => {
+  it('does not notify the group, whose probe goes on asking for the stamp that it has', async () => {
+    const { test, driver, take, commands } = await scene();
+    using _ = test;
+    await take(1);
+    for (const serial of [2, 3, 4, 5, 6]) await take(serial);
+    assert.deepEqual(driver.notified, ['a 1', 'b 1']);
+    assert.deepEqual([commands(), commands('a')], [[asked(1)], [asked(1)]]);
+    await take(7, 'other');
+    assert.deepEqual(driver.notified.slice(2), ['a 7', 'b 7']);
+    assert.deepEqual(commands(), [asked(7, 'other')]);
+  });
+
+  it('is known after many of them: what a worker was notified of is kept', async () => {
+    const { test, take, commands } = await scene();
+    using _ = test;
+    for (let serial = 1; serial < 8; serial++) {
+      await test.clock.advance(3_600_000);
+      await take(serial);
+    }
+    assert.deepEqual(commands('b'), [asked(1)]);
+  });
+
+  it('is asked for by its own stamp from a worker that came later, and by either from a group of both', async () => {
+    const { test, driver, take, commands } = await scene();
+    using _ = test;
+    await take(1);
+    await take(2);
+    driver.workers.set('c', confirms);
+    await test.pull();
+    assert.deepEqual([commands('a'), commands('c')], [[asked(1)], [asked(2)]]);
+    assert.deepEqual(commands(), [asked(2), asked(1)]);
+    const context = {
+      groups: test.host.groups,
+      target: { generation: 2, path: test.directory },
+      staging: test.directory,
+      signal: new AbortController().signal,
+      nextNotificationId: () => '',
+    };
+    const [config] = test.host.config.workers;
+    const answers = async (script: string): Promise<string> =>
+      (await askProbe(test.host, config!, { run: ['sh', '-c', script], timeoutMs: 5000 }, context)).verdict
+        .kind;
+    assert.equal(await answers('test {serial} = 1'), 'ok');
+    assert.equal(await answers('test {serial} = 2'), 'ok');
+    assert.equal(await answers('test {serial} = 3'), 'refused');
+  });
+
+  it('restarts nobody by `when.restart` either', async () => {
+    const { test, driver, take } = await scene({ when: [], restartWhen: ['zone'] });
+    using _ = test;
+    await take(1);
+    Object.assign(driver, { restart: async () => assert.fail('restarted') });
+    driver.notified.length = 0;
+    await take(2);
+    assert.deepEqual(driver.notified, ['a 2', 'b 2'], 'for the notes, by a reset');
+  });
+});
+
+describe('the stamp of a probe', () => {
+  it('is that of the generation that workers are moved to where nobody is known yet', async () => {
+    const { test, take } = await scene();
+    using _ = test;
+    await take(1);
+    setLedger(test.host.ledger, { workers: {} });
+    const config = test.host.config.workers[0]!;
+    const commands = commandsOf(test.host, config, { run: ['ask', '{serial}'], generation: 1 });
+    assert.deepEqual(commands, [['ask', '1']]);
+  });
+
+  it('is nothing where its bundle has no release: that is no verdict on anybody', async () => {
+    const { test, take } = await scene();
+    using _ = test;
+    await take(1);
+    const context = {
+      groups: test.host.groups,
+      target: { generation: 1, path: test.directory },
+      staging: test.directory,
+      signal: new AbortController().signal,
+      nextNotificationId: () => '',
+    };
+    const probe = { run: ['true', '{serial:other}'] as [string, string], timeoutMs: 5000 };
+    const { verdict } = await askProbe(test.host, test.host.config.workers[0]!, probe, context);
+    assert.equal(verdict.kind, 'broken');
+  });
+});

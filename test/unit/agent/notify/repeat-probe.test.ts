@@ -1,0 +1,205 @@
+// A probe that is asked again between activations, on a host: whom it doubts, who is notified because of it, and what
+// never follows from it.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { readActive } from '../../../../src/agent/generations/generations.js';
+import { openStagingArea } from '../../../../src/agent/job/staging-area.js';
+import { pendingProblems } from '../../../../src/agent/notify/pending-problems.js';
+import { type RepeatedProbe, repeatProbe } from '../../../../src/agent/notify/repeat-probe.js';
+import type { Host } from '../../../../src/agent/state/host.js';
+import { isProven } from '../../../../src/agent/state/proven.js';
+import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
+import { entryOf, probe, settle, type World, world } from '../../../kit/agent/settled-world.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { confirms, refuses, type scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
+
+interface Scene extends Disposable, World {
+  /** What the probe says from now on: an exit code. */
+  readonly says: (exitCode: number) => void;
+  /** So many answers, 30 s apart; what is due is done between them. */
+  readonly ask: (times?: number, host?: Host) => Promise<RepeatedProbe>;
+  readonly refusals: string[];
+}
+
+async function scene(
+  workers: Parameters<typeof scriptedDriver>[0],
+  config: Partial<WorkerGroupConfig> = {},
+): Promise<Scene> {
+  const dir = tempDir();
+  const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
+  says(0);
+  const made = await world(workers, { ...probe(`exit $(cat '${dir.join('says')}')`), ...config });
+  const refusals: string[] = [];
+  const onRefused = async (error: Error & { code?: string }): Promise<void> =>
+    void refusals.push(`${error.code}`);
+  const ask = async (times = 1, host = made.test.host): Promise<RepeatedProbe> => {
+    let said: RepeatedProbe = { proven: [], changed: [] };
+    for (let at = 0; at < times; at++) {
+      await made.test.clock.advance(30_000);
+      said = await askOnce(host);
+      await settle(host, { who: 'whose-turn-it-is', onRefused });
+    }
+    return said;
+  };
+  const dispose = (): void => {
+    made.test[Symbol.dispose]();
+    dir[Symbol.dispose]();
+  };
+  return { ...made, says, ask, refusals, [Symbol.dispose]: dispose };
+}
+
+async function askOnce(host: Host): Promise<RepeatedProbe> {
+  const active = readActive(host.paths);
+  const [group] = host.groups;
+  assert.ok(active && group);
+  const area = openStagingArea(host.paths, host.durable, 'c-probe');
+  const target = { generation: active.number, path: active.path };
+  try {
+    return await repeatProbe(host, group, {
+      target,
+      staging: area.path(),
+      signal: new AbortController().signal,
+    });
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+const codesOf = ({ host }: TestHost): string[] => pendingProblems(host).map((one) => one.code);
+const stateOf = ({ test }: World, key = 'app/a'): string | undefined => entryOf(test, key)?.state;
+
+describe('a probe that is asked again', () => {
+  it('makes a finding of its first wrong answer: nothing is confirmed any more, and nobody is notified yet', async () => {
+    using app = await scene({ a: confirms });
+    const { test, driver } = app;
+    assert.equal(isProven(test.host), true);
+    app.says(1);
+    const { changed } = await app.ask();
+    assert.deepEqual([isProven(test.host), codesOf(test)], [false, ['PROBE_CHANGED']]);
+    assert.deepEqual(changed, [{ key: 'app/a', text: 'app: exit 1', doubted: 'yes' }]);
+    assert.deepEqual((await app.ask()).changed, [], 'the second one is no news');
+    assert.deepEqual(driver.notified, []);
+    const pull = await test.pull();
+    assert.deepEqual([pull.outcome, pull.exitCode, pull.confirmed], ['degraded', 4, false]);
+  });
+
+  it('has everybody notified after the third, who are proved by the probe and by nothing else', async () => {
+    using app = await scene({ a: confirms, b: confirms });
+    app.says(1);
+    await app.ask(3);
+    assert.deepEqual([app.driver.notified, stateOf(app)], [['a 1', 'b 1'], 'notified'], 'it says no still');
+    app.says(0);
+    const { proven, changed } = await app.ask();
+    assert.deepEqual(
+      [proven, stateOf(app), stateOf(app, 'app/b')],
+      [['app/a', 'app/b'], 'confirmed', 'confirmed'],
+    );
+    assert.deepEqual(
+      changed.map((one) => one.doubted),
+      ['no', 'no'],
+    );
+    assert.deepEqual([isProven(app.test.host), codesOf(app.test)], [true, []]);
+  });
+
+  it('that is right once a worker was notified has done with it at once', async () => {
+    using app = await scene({ a: confirms });
+    app.driver.workers.set('a', (generation) => {
+      app.says(0);
+      return confirms(generation);
+    });
+    app.says(1);
+    await app.ask(3);
+    assert.deepEqual([app.driver.notified, stateOf(app), codesOf(app.test)], [['a 1'], 'confirmed', []]);
+  });
+
+  it('never has anybody restarted, never moves the policy, and hands on no refusal', async () => {
+    using app = await scene({ a: confirms }, { restartWhen: ['**'] });
+    Object.assign(app.driver, { restart: async () => assert.fail('restarted') });
+    await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    for (const says of [refuses('no'), unreachable]) {
+      app.driver.workers.set('a', says);
+      app.says(1);
+      await app.ask(12);
+    }
+    assert.deepEqual([app.refusals, readActive(app.test.host.paths)?.number], [[], 1]);
+    assert.deepEqual(app.driver.notified.slice(0, 1), ['a 1']);
+  });
+
+  it('notifies five times in a generation, and then says that somebody else changes it', async () => {
+    using app = await scene({ a: confirms });
+    app.says(1);
+    await app.ask(60);
+    assert.equal(app.driver.notified.length, 5);
+    app.says(0);
+    await app.ask();
+    assert.deepEqual(codesOf(app.test), []);
+    app.says(1);
+    await app.ask(10, app.test.reopen());
+    assert.equal(app.driver.notified.length, 5, 'across a restart of the agent too');
+    await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    app.says(0);
+    await app.test.pull();
+    app.says(1);
+    await app.ask(3);
+    assert.deepEqual(app.driver.notified.slice(5), ['a 2', 'a 2'], 'another generation has its own five');
+  });
+
+  it('keeps its counts across a restart of the agent', async () => {
+    using app = await scene({ a: confirms });
+    app.says(1);
+    await app.ask(2);
+    const restarted = app.test.reopen();
+    await app.ask(1, restarted);
+    assert.deepEqual(app.driver.notified, ['a 1']);
+  });
+
+  it('that gives no verdict is a warning, and takes nothing from anybody', async () => {
+    using app = await scene({ a: confirms });
+    for (const exitCode of [99, 75, 40]) {
+      app.says(exitCode);
+      await app.ask(4);
+      assert.deepEqual([stateOf(app), isProven(app.test.host), codesOf(app.test)], ['confirmed', true, []]);
+      const { warnings } = await app.test.pull();
+      assert.deepEqual(
+        warnings.map((one) => one.code),
+        ['PROBE_SILENT'],
+      );
+    }
+    app.says(0);
+    await app.ask();
+    assert.deepEqual((await app.test.pull()).warnings, []);
+  });
+
+  it('asks each worker where it names one, and doubts that one alone', async () => {
+    using app = await scene({ a: confirms, b: confirms });
+    const { config } = app.test.host.groups[0]!;
+    Object.assign(config, probe('test {worker} = a'));
+    const { proven } = await app.ask(3);
+    assert.deepEqual([proven, app.driver.notified], [['app/a'], ['b 1']]);
+    assert.deepEqual([stateOf(app), stateOf(app, 'app/b')], ['confirmed', 'notified']);
+  });
+
+  it('asks about nobody where nobody is there', async () => {
+    using app = await scene({ a: confirms }, {});
+    app.says(1);
+    app.driver.workers.delete('a');
+    await settle(app.test.host);
+    assert.deepEqual(await app.ask(), { proven: [], changed: [] });
+    assert.deepEqual(codesOf(app.test), [], 'that it is gone is said by another rule');
+  });
+
+  it('of a group that nobody can notify is a finding, and stays one', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('says'), '0');
+    using test = testHost({ groups: { nft: { config: probe(`exit $(cat '${join(dir.path, 'says')}')`) } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    assert.equal(isProven(test.host), true);
+    fs.writeFileSync(dir.join('says'), '1');
+    for (let at = 0; at < 5; at++) await askOnce(test.host);
+    assert.deepEqual([codesOf(test), entryOf(test, 'nft/probe')?.state], [['PROBE_CHANGED'], 'notified']);
+  });
+});

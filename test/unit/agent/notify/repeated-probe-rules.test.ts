@@ -1,0 +1,98 @@
+// What follows from the answers of a probe that is repeated: a table of answers on the left, what becomes of the worker on
+// the right.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  afterRight,
+  afterSilence,
+  afterWrong,
+  isAskedAgain,
+  noticeGapMs,
+} from '../../../../src/agent/notify/repeated-probe-rules.js';
+import type { WorkerLedger } from '../../../../src/agent/state/ledger.js';
+
+const confirmed: WorkerLedger = { wanted: 4, confirmed: 4, state: 'confirmed', text: 'ok', atMs: 1 };
+const minuteMs = 60_000;
+
+/** `w` wrong, `r` right, `s` silent; what is due is done before the next answer, and proves nothing. */
+function play(answers: string, everyMs = 30_000, canBeNotified: 'yes' | 'no' = 'yes') {
+  let worker = confirmed;
+  const dueAtMs: number[] = [];
+  for (const [index, answer] of [...answers].entries()) {
+    const nowMs = index * everyMs;
+    if (answer === 'r') worker = afterRight(worker, nowMs);
+    else if (answer === 's') worker = afterSilence(worker, 'timed out');
+    else worker = afterWrong(worker, { text: 'exit 1', nowMs, canBeNotified });
+    if (worker.state !== 'pending') continue;
+    dueAtMs.push(nowMs);
+    if (index < answers.length - 1) worker = { ...worker, state: 'notified' };
+  }
+  return { worker, dueAtMs };
+}
+
+describe('a repeated probe', () => {
+  it('takes the proof from a worker with its first wrong answer, and leaves it otherwise', () => {
+    const { worker } = play('w');
+    assert.deepEqual(
+      [worker.state, worker.confirmed, worker.probed],
+      ['notified', 4, { wrong: 1, text: 'exit 1' }],
+    );
+  });
+
+  it('makes a worker pending with the third wrong answer in a row', () => {
+    assert.equal(play('ww').worker.state, 'notified');
+    assert.equal(play('www').worker.state, 'pending');
+    assert.equal(play('wwrww').worker.state, 'notified', 'not in a row');
+  });
+
+  it('never makes one pending whom nobody can notify', () => {
+    const { worker, dueAtMs } = play('wwwwww', 30_000, 'no');
+    assert.deepEqual([worker.state, worker.probed?.wrong, dueAtMs], ['notified', 6, []]);
+  });
+
+  it('gives no verdict by silence: a finding, which neither counts nor makes the count begin anew', () => {
+    const { worker } = play('sss');
+    assert.deepEqual([worker.state, worker.probed], ['confirmed', { wrong: 0, silence: 'timed out' }]);
+    assert.equal(play('wsws').worker.state, 'notified');
+    assert.equal(play('wswsw').worker.state, 'pending');
+  });
+
+  it('is done with by a right answer, but for the notifications of the generation', () => {
+    const { worker } = play('ws' + 'r');
+    assert.deepEqual(worker, { ...confirmed, text: 'its probe shows the generation', atMs: 60_000 });
+    assert.deepEqual(play('wwwr').worker.probed, { wrong: 0, notices: 1, noticeAtMs: 60_000 });
+    assert.deepEqual(afterRight(confirmed, 9), confirmed, 'nothing is new');
+  });
+
+  it('has a worker notified five times in a generation, later and later', () => {
+    const { dueAtMs, worker } = play('w'.repeat(200));
+    const gaps = dueAtMs.slice(1).map((atMs, index) => (atMs - (dueAtMs[index] ?? 0)) / minuteMs);
+    assert.deepEqual([dueAtMs[0], gaps], [minuteMs, [1, 2, 4, 8]]);
+    assert.equal(worker.probed?.notices, 5);
+    assert.deepEqual(play(`${'w'.repeat(200)}rwwww`).dueAtMs.length, 5, 'a right answer gives no new ones');
+    assert.deepEqual(
+      [1, 5, 7, 40].map((one) => noticeGapMs(one) / minuteMs),
+      [1, 16, 60, 60],
+    );
+  });
+
+  it('does not wait for a time that a clock noted which was set back since', () => {
+    const { worker } = play('www');
+    const notified: WorkerLedger = { ...worker, state: 'notified' };
+    const before = { text: 'exit 1', canBeNotified: 'yes', nowMs: 0 } as const;
+    assert.equal(afterWrong(notified, before).state, 'pending');
+  });
+
+  it('asks about who took the generation, or is doubted; about nobody else', () => {
+    const asked = (more: Partial<WorkerLedger>): boolean => isAskedAgain({ ...confirmed, ...more });
+    const doubted = { probed: { wrong: 1 } };
+    assert.deepEqual(
+      [asked({}), asked({ state: 'notified' }), asked({ state: 'unreachable', ...doubted })],
+      [true, true, true],
+    );
+    assert.deepEqual(
+      [asked({ goneAtMs: 5, ...doubted }), asked({ state: 'pending' }), asked({ state: 'refused' })],
+      [false, false, false],
+    );
+  });
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Digest } from '../../../../src/core/names.js';
+import {
+  encodeReleaseInfo,
+  parseReleaseInfo,
+  type ReleaseInfo,
+} from '../../../../src/core/release/release.js';
+import { maxStamps, parseStamps, sourceName, unstamped } from '../../../../src/core/release/stamps.js';
+
+const digestOf = (digit: string): Digest => `sha256:${digit.repeat(64)}` as Digest;
+const release: ReleaseInfo = {
+  bundle: 'dns-edge',
+  channel: 'stable',
+  serial: 7,
+  revision: '',
+  createdAtMs: 0,
+  manifest: { digest: digestOf('a'), length: 100 },
+  withdrawn: [],
+  stamped: { source: digestOf('b'), stamps: [{ path: 'block.rpz', length: 9, digest: digestOf('c') }] },
+};
+const row = { path: 'block.rpz', length: 9, sha256: 'c'.repeat(64) };
+
+describe('stamps', () => {
+  it('are signed beside the manifest, and read as they were written', () => {
+    const writ = encodeReleaseInfo(release);
+    assert.deepEqual([writ['source'], writ['stamps']], ['b'.repeat(64), [row]]);
+    assert.deepEqual(parseReleaseInfo({ writ }, 'x'), release);
+    const { stamped: _, ...plain } = release;
+    assert.deepEqual(parseReleaseInfo({ writ: encodeReleaseInfo(plain) }, 'x'), plain);
+    assert.equal('stamps' in encodeReleaseInfo(plain), false);
+  });
+
+  for (const [name, source, stamps] of [
+    ['a source without stamps', 'b'.repeat(64), undefined],
+    ['stamps without a source', undefined, [row]],
+    ['no stamp at all', 'b'.repeat(64), []],
+    ['a path twice', 'b'.repeat(64), [row, row]],
+    ['no path', 'b'.repeat(64), [{ ...row, path: '' }]],
+    ['a path that is too long', 'b'.repeat(64), [{ ...row, path: 'x'.repeat(4097) }]],
+    ['no digest', 'b'.repeat(64), [{ ...row, sha256: 'c' }]],
+    ['no length', 'b'.repeat(64), [{ ...row, length: 0 }]],
+    ['something else', 'b'.repeat(64), [null]],
+    [
+      'too many',
+      'b'.repeat(64),
+      Array.from({ length: maxStamps + 1 }, (_, at) => ({ ...row, path: `f${at}` })),
+    ],
+  ] as const) {
+    it(`that are ${name} make an entry malformed`, () => {
+      assert.equal(parseStamps(source, stamps), undefined);
+      const writ = { ...encodeReleaseInfo(release), source, stamps };
+      assert.throws(() => parseReleaseInfo({ writ }, 'x'), { code: 'TARGET_MALFORMED' });
+    });
+  }
+
+  it('as many as may be are read', () => {
+    const rows = Array.from({ length: maxStamps }, (_, at) => ({ ...row, path: `f${at}` }));
+    assert.equal(parseStamps('b'.repeat(64), rows)?.stamps.length, maxStamps);
+  });
+
+  it('give the manifest back that the tree had, and leave every other file as it is', () => {
+    const file = { path: 'block.rpz', sizeBytes: 12, digest: digestOf('d'), executable: true };
+    const other = { path: 'other', sizeBytes: 1, digest: digestOf('e'), executable: false };
+    assert.deepEqual(unstamped({ files: [file, other] }, release.stamped?.stamps).files, [
+      { ...file, sizeBytes: 9, digest: digestOf('c') },
+      other,
+    ]);
+  });
+
+  it('name a tree by what it was before; a tree without any by what it is', () => {
+    assert.equal(sourceName(release), 'b'.repeat(16));
+    const { stamped: _, ...plain } = release;
+    assert.equal(sourceName(plain), 'a'.repeat(16));
+  });
+});
