@@ -2,7 +2,7 @@
 // nothing, and loads nothing that speaks to a network.
 
 import { withoutUndefined } from '../../core/given.js';
-import type { HistoryEntry, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
@@ -14,6 +14,7 @@ import { loadConfig } from '../config/load-config.js';
 import { heldNow } from '../cycle/collector.js';
 import { contactIn } from '../freshness/contact-memory.js';
 import { readHistory } from '../job/history.js';
+import { listRefusals } from '../report/refusal-status.js';
 import { readStatusFile } from '../report/status-file.js';
 import { type HostView, statusReport } from '../report/status-report.js';
 import { openLedger } from '../state/ledger-file.js';
@@ -28,18 +29,8 @@ export interface OfflineOptions {
 
 /** @throws WritError CONFIG_*, STATE_DAMAGED */
 export async function readOfflineStatus(options: OfflineOptions): Promise<StatusReport> {
-  const { config } = loadConfig(options.configPath);
-  const paths = hostPaths(config);
-  const durable = createDurableFs();
-  const known = readStatusFile(paths);
-  const host = {
-    config,
-    paths,
-    clock: { nowMs: () => options.nowMs, monotonicMs: () => systemClock.monotonicMs() },
-    client: storedTrust(paths.trust, config.root),
-    ledger: openLedger(paths.ledger, durable),
-    refusals: openRefusals(paths.rejected, durable),
-  };
+  const host = hostOnDisk(options);
+  const known = readStatusFile(host.paths);
   const { last, mirrors } = known ?? {};
   const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors'>>({ last, mirrors });
   const report = statusReport(host, {
@@ -50,6 +41,25 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     problems: known?.problems ?? [],
   });
   return { ...report, ...kept };
+}
+
+/** `writ refusals` without an agent. @throws WritError CONFIG_*, STATE_DAMAGED */
+export async function readOfflineRefusals(options: OfflineOptions): Promise<RefusalsResult> {
+  return listRefusals(hostOnDisk(options));
+}
+
+function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
+  const { config } = loadConfig(configPath);
+  const paths = hostPaths(config);
+  const durable = createDurableFs();
+  return {
+    config,
+    paths,
+    clock: { nowMs: () => nowMs, monotonicMs: () => systemClock.monotonicMs() },
+    client: storedTrust(paths.trust, config.root),
+    ledger: openLedger(paths.ledger, durable),
+    refusals: openRefusals(paths.rejected, durable),
+  };
 }
 
 /** The part of a repository client that needs no repository. */

@@ -13,6 +13,7 @@ import type {
   BundleStatus,
   GroupStatus,
   HeldStatus,
+  RememberedRefusal,
   StatusReport,
   WorkerStatus,
 } from '../../core/status/status.js';
@@ -29,6 +30,7 @@ import { pauseNow, waitError } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { groupFacts, isProven } from '../state/proven.js';
+import { isRemembered, refusalMembers, rememberedRefusals } from './refusal-status.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -79,12 +81,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     held: unlessEmpty(agent.held),
     scrub: scrubOf(host, ledger),
     sandbox: sandboxOf(host),
-    refusals: host.refusals
-      .read()
-      .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
-        ...one,
-        reason: message,
-      })),
+    ...refusalMembers(facts.refusals),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
@@ -101,6 +98,7 @@ interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'trust'> {
   readonly clock: StatusReport['clock'] | undefined;
   readonly untrusted: NonNullable<StatusReport['untrusted']>;
   readonly damage: readonly Problem[];
+  readonly refusals: readonly RememberedRefusal[];
   /** One for each thing that could not be read. */
   readonly unreadable: readonly Problem[];
 }
@@ -128,6 +126,7 @@ function readFacts(host: HostView, { contact }: AgentFacts): Facts {
     }),
     trust: attempt(() => trustOf(host), []),
     damage: attempt(() => damageProblems(host), []),
+    refusals: rememberedRefusals(host, active),
   };
 }
 
@@ -152,6 +151,8 @@ const judges: readonly Judge[] = [
   // Said by the members `pause` and `waiting`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED'], judge: () => [] },
   { codes: ['SILENT_REFUSAL'], judge: ({ ledger }) => silenceProblems(ledger) },
+  // Said by the member `refusals`, for as long as the release could be tried.
+  { codes: ['REMEMBERED_REFUSAL'], judge: () => [] },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
@@ -163,7 +164,12 @@ function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[
   return distinct([
     ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
     // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
-    ...met.filter((one) => !judged.has(one.code) && !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts)),
+    ...met.filter(
+      (one) =>
+        !judged.has(one.code) &&
+        !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts) &&
+        !isRemembered(one, facts.refusals, last),
+    ),
     ...facts.unreadable,
     ...judges.flatMap(({ judge }) => judge(facts)),
   ]);

@@ -26,7 +26,7 @@ import { prepareHost } from './prepare-host.js';
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */
-  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'verify';
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'refusals' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
 }

@@ -42,6 +42,7 @@ const finalTypes: readonly string[] = [
   'resume.result',
   'pause.result',
   'verify.result',
+  'refusals.result',
   'end',
 ];
 

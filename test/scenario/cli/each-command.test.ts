@@ -45,6 +45,7 @@ const commands: readonly (readonly [name: string, rest: string, outcome: string]
   ['diff', `--server ${host}`, 'same'],
   ['pause', `--reason test ${host}`, 'paused'],
   ['resume', host, 'resumed'],
+  ['refusals', host, 'empty'],
   ['rollback', host, 'failed'],
   ['reload', host, 'failed'],
   ['doctor', host, 'warning'],

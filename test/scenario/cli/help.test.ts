@@ -49,6 +49,7 @@ const agentCommands = [
   'rollback',
   'pause',
   'resume',
+  'refusals',
   'verify',
   'config show',
 ];
