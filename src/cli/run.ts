@@ -47,6 +47,7 @@ const summaries = {
   verify: 'hold the policy on disk to what was signed, and mend it',
   reload: 'let the agent read its configuration again, and say what came of it',
   'config show': 'the configuration as the agent reads it',
+  'config check': 'refuse a configuration for what would show itself at the first release',
 } as const;
 
 /** Each is imported when it was typed: `writ status` must not load what signs. */
@@ -87,6 +88,7 @@ const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = 
   verify: () => import('./commands/host/verify.js'),
   reload: () => import('./commands/host/reload.js'),
   'config show': () => import('./commands/host/config-show.js'),
+  'config check': () => import('./commands/host/config-check.js'),
 };
 
 const commands: readonly CommandEntry[] = Object.entries(modules).map(([name, load]) => {

@@ -4,7 +4,7 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
-import { loadConfig } from '../config/load-config.js';
+import { loadForAgent } from '../config/load-config.js';
 import { openControlSocket } from '../control/control-socket.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping } from '../cycle/cycle-runner.js';
@@ -138,7 +138,7 @@ export class RunningAgent {
     observers.onReload('began');
     return runner.exclusive(async () => {
       try {
-        this.#host = await replaceHost(this.#host, loadConfig(configPath).config, this.#options);
+        this.#host = await replaceHost(this.#host, loadForAgent(configPath, log), this.#options);
       } catch (error) {
         const problem = toWritError(error);
         log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');

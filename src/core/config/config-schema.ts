@@ -138,7 +138,10 @@ const worker = key.object(
     canary: key.object({ ...askingKeys, start: key.command, probe: key.command }),
     load: key.object(groupHookKeys, ['run']),
     reset,
-    confirm: key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
+    confirm: {
+      ...key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
+      retired: ['optional'],
+    },
     settle: key.durationFrom(0, dayMs),
     minInterval: key.durationFrom(0, 30 * dayMs),
     probe: key.object({ ...groupHookKeys, deadline: timeout }, ['run']),

@@ -107,6 +107,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/commands/host': [
     'agent',
+    'config-check',
     'config-show',
     'diff',
     'doctor',
@@ -179,6 +180,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config-values',
     'hook-box',
     'parse-config',
+    'tolerated-rules',
   ],
   'core/cycle': [
     'cycle-report',

@@ -37,6 +37,7 @@ const commands: readonly (readonly [name: string, rest: string, outcome: string]
   ['root commit', `next.proposal ${places} --dry-run`, 'would-commit'],
   ['delegate', `team ${places} --paths team-*/* --key carol.pub --dry-run`, 'would-delegate'],
   ['config show', host, 'valid'],
+  ['config check', 'agent.yaml', 'valid'],
   ['pull', host, 'activated'],
   ['status', host, 'stopped'],
   ['health', host, 'warning'],

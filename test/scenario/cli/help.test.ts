@@ -52,6 +52,7 @@ const agentCommands = [
   'refusals',
   'verify',
   'config show',
+  'config check',
 ];
 
 describe('the help', () => {

@@ -81,7 +81,7 @@ describe('writ doctor', () => {
     assert.equal(run.exitCode, 2);
     const [first = ''] = run.stdout.split('\n');
     assert.match(first, /^ {2}FAIL {2}configuration/);
-    assert.ok(first.endsWith(`    Next: writ config show --config ${host.config}`), first);
+    assert.ok(first.endsWith(`    Next: writ config check --config ${host.config}`), first);
     const absent = await host.writ('doctor', '--json', '--config', host.dir.join('nowhere.yaml'));
     assert.equal(absent.exitCode, 2);
   });
