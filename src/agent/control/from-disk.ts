@@ -1,6 +1,8 @@
 // `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
 // nothing, and loads nothing that speaks to a network.
 
+import * as fs from 'node:fs';
+import { isSystemError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
@@ -10,6 +12,7 @@ import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import { describeTrust } from '../../trust/trust-report.js';
+import { agentPlaces } from '../config/config-file.js';
 import { loadConfig } from '../config/load-config.js';
 import { heldNow } from '../cycle/collector.js';
 import { contactIn } from '../freshness/contact-memory.js';
@@ -25,6 +28,37 @@ export interface OfflineOptions {
   readonly configPath: string;
   readonly version: string;
   readonly nowMs: number;
+}
+
+export interface LastWord {
+  readonly report: StatusReport;
+  /** Since it was written; less than 0 where a clock was set back. */
+  readonly ageMs: number;
+}
+
+/** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_* */
+export function readLastWord({
+  configPath,
+  nowMs,
+}: Pick<OfflineOptions, 'configPath' | 'nowMs'>): LastWord | undefined {
+  const report = readStatusFile(hostPaths(agentPlaces(configPath)));
+  return report && { report, ageMs: nowMs - report.atMs };
+}
+
+/** Whether this user can judge the host by its ledger; one that has none yet can be judged by everybody. @throws WritError CONFIG_* */
+export function mayReadState({ configPath }: Pick<OfflineOptions, 'configPath'>): boolean {
+  const { state, ledger } = hostPaths(agentPlaces(configPath));
+  return [state, ledger].every((path) => whyNot(path) !== 'EACCES');
+}
+
+function whyNot(path: string): string | undefined {
+  try {
+    fs.accessSync(path, fs.constants.R_OK);
+    return undefined;
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return error.code;
+  }
 }
 
 /** @throws WritError CONFIG_*, STATE_DAMAGED */

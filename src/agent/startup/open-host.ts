@@ -170,7 +170,7 @@ export function readCa(path: string): string {
   throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
-const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events'] as const;
+const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events', 'read'] as const;
 
 /**
  * A reload cannot move the lock or the policy from under the workers.

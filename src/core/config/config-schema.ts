@@ -234,6 +234,7 @@ export const configSchema = key.object(
       socket: key.absolutePath,
     }),
     events: key.object({ file: key.absolutePath }, ['file']),
+    read: key.object({ group: key.account('the name or number of a group'), detail: key.boolean }, ['group']),
     limits: key.object({
       archive: key.size,
       entries: key.whole(1, 10_000_000),

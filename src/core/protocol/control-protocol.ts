@@ -12,6 +12,7 @@ import { given } from '../given.js';
 import { maxSocketLineBytes } from '../limits.js';
 import type { PauseStatus, RememberedRefusal, StatusReport } from '../status/status.js';
 import type { VerifyResult } from '../status/verify-report.js';
+import type { HealthResult } from './read-protocol.js';
 import type { SocketMessage } from './socket-protocol.js';
 
 export type ControlRequest =
@@ -57,6 +58,7 @@ export type ControlAnswer =
   | PauseResult
   | Bounded<VerifyResult>
   | Bounded<RefusalsResult>
+  | Bounded<HealthResult>
   | ControlError
   | { readonly type: 'end' };
 

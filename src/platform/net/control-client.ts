@@ -43,6 +43,7 @@ const finalTypes: readonly string[] = [
   'pause.result',
   'verify.result',
   'refusals.result',
+  'health.result',
   'end',
 ];
 

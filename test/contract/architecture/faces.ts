@@ -6,6 +6,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate'],
   'agent/config': ['config-file', 'load-config'],
   'agent/control': [
+    'agent-sockets',
     'control-socket',
     'cycle-and-exit',
     'diff-policy',
@@ -66,6 +67,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'observer',
     'refusal-status',
     'service-manager',
+    'status-beat',
     'status-feed',
     'status-file',
     'status-report',
@@ -144,7 +146,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'wait-for-policy', 'watch-status'],
+  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'health-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
     'online-signer',
@@ -191,7 +193,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'schedule',
     'sync-machine',
   ],
-  'core/protocol': ['control-protocol', 'native-protocol', 'socket-protocol'],
+  'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': ['affected-groups', 'disk-space', 'entry-rules', 'manifest', 'release', 'tar-reader'],
   'core/status': [
     'doctor',
