@@ -45,15 +45,16 @@ export function refusalMembers(remembered: readonly RememberedRefusal[]): {
 
 /** A no of the last cycle that is remembered against a release is said by the member `refusals`, and not twice. */
 export function isRemembered(
-  { code }: Problem,
+  { code, message }: Problem,
   remembered: readonly RememberedRefusal[],
   last: CycleResult | undefined,
 ): boolean {
-  const refused = (last?.bundles ?? []).filter(
-    ({ outcome }) => outcome === 'rejected' || outcome === 'rolled-back',
-  );
-  return refused.some(({ bundle, toSerial }) =>
-    remembered.some((one) => one.bundle === bundle && one.serial === toSerial && one.code === code),
+  return remembered.some(
+    (one) =>
+      one.code === code &&
+      // What a check wrote follows in its memory.
+      one.reason.startsWith(message) &&
+      last?.bundles.some(({ bundle, toSerial }) => bundle === one.bundle && toSerial === one.serial) === true,
   );
 }
 

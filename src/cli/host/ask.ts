@@ -1,5 +1,6 @@
 // How commands talk to the agent: who asks, which socket, how long to wait, and how a command does without it.
 // Owns no words of any command.
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
@@ -55,8 +56,11 @@ export async function ask(question: Question): Promise<ControlAnswer> {
   } catch (error) {
     const { type } = question.request;
     if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
-    return askOn(hostPaths(places).readSocket, question).catch((second: unknown) => {
-      throw isDenied(second) || isNotRunning(second) ? error : second;
+    const { readSocket } = hostPaths(places);
+    // Where nobody listens on a socket that is there, no agent runs; without one nothing is known.
+    if (!existsSync(readSocket)) throw error;
+    return askOn(readSocket, question).catch((second: unknown) => {
+      throw isDenied(second) ? error : second;
     });
   }
 }

@@ -130,6 +130,10 @@ describe('writ health of somebody who may not look', asRoot, () => {
     assert.deepEqual([status.exitCode, jsonOf(status)['health']], [0, 'ok']);
     const pull = await host.writUnder(nobody, 'pull', '--json');
     assert.deepEqual([jsonOf(pull)['code'], pull.exitCode], ['AGENT_UNREACHABLE', 1]);
+    agent.child.kill('SIGKILL');
+    await agent.ended;
+    const gone = jsonOf(await host.writUnder(nobody, 'health', '--json'));
+    assert.deepEqual([gone['exitCode'], gone['source'], gone['agent']], [1, 'file', 'stop']);
   });
 });
 
