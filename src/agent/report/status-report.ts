@@ -148,11 +148,9 @@ const judges: readonly Judge[] = [
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
-  // Said by the members `pause` and `waiting`.
-  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED'], judge: () => [] },
+  // Said by the members `pause`, `waiting` and `refusals`.
+  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
   { codes: ['SILENT_REFUSAL'], judge: ({ ledger }) => silenceProblems(ledger) },
-  // Said by the member `refusals`, for as long as the release could be tried.
-  { codes: ['REMEMBERED_REFUSAL'], judge: () => [] },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));

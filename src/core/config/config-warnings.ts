@@ -46,7 +46,10 @@ function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVe
   });
 }
 
-const placesOfDaemons = ['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'];
+const placesOfDaemons = [
+  ...['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'].map((key) => `reset.${key}`),
+  ...['canary', 'load', 'probe'].map((hook) => `${hook}.pidFile`),
+];
 
 /** The daemon may make it when it starts; a typo looks the same. */
 function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
@@ -56,7 +59,7 @@ function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
     if (why !== undefined) yield at(path, `${why}: without it a new host trusts nobody`);
   }
   for (const place of placesOfDaemons) {
-    for (const { path, text } of textsAt(data, `workers.*.reset.${place}`)) {
+    for (const { path, text } of textsAt(data, `workers.*.${place}`)) {
       if (!text.startsWith('/')) continue;
       const why = look.directory(fixedDirectory(text));
       if (why !== undefined) yield at(path, `${why}: nobody is found there`);
