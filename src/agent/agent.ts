@@ -5,7 +5,7 @@ import { keepHeapSmall } from '../platform/process/heap.js';
 import { createLog, type LogLevel } from '../platform/telemetry/log.js';
 import { openNotifier } from '../platform/telemetry/sd-notify.js';
 import { systemClock } from '../platform/time/clock.js';
-import { loadConfig } from './config/load-config.js';
+import { loadForAgent } from './config/load-config.js';
 import type { AgentOptions } from './daemon/compose.js';
 import { RunningAgent } from './daemon/running-agent.js';
 import type { AgentObserver } from './report/observer.js';
@@ -67,8 +67,7 @@ async function untilEndIsNotified(
 
 /** Runs an agent whose surroundings are given; resolves when it has ended. */
 export async function startAgent(options: AgentOptions): Promise<void> {
-  const { config, warnings } = loadConfig(options.configPath);
-  options.log.info({ path: options.configPath, warnings }, 'configuration read');
+  const config = loadForAgent(options.configPath, options.log);
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {

@@ -43,9 +43,11 @@ const summaries = {
   rollback: 'go back to an older generation and hold what is left',
   pause: 'activate nothing until an end, or until writ resume',
   resume: 'end a pause, holds and a block',
+  refusals: 'the releases that this host refused, and how to have them forgotten',
   verify: 'hold the policy on disk to what was signed, and mend it',
   reload: 'let the agent read its configuration again, and say what came of it',
   'config show': 'the configuration as the agent reads it',
+  'config check': 'refuse a configuration for what would show itself at the first release',
 } as const;
 
 /** Each is imported when it was typed: `writ status` must not load what signs. */
@@ -82,9 +84,11 @@ const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = 
   rollback: () => import('./commands/host/rollback.js'),
   pause: () => import('./commands/host/pause.js'),
   resume: () => import('./commands/host/resume.js'),
+  refusals: () => import('./commands/host/refusals.js'),
   verify: () => import('./commands/host/verify.js'),
   reload: () => import('./commands/host/reload.js'),
   'config show': () => import('./commands/host/config-show.js'),
+  'config check': () => import('./commands/host/config-check.js'),
 };
 
 const commands: readonly CommandEntry[] = Object.entries(modules).map(([name, load]) => {

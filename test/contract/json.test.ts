@@ -47,6 +47,7 @@ describe('docs/json.md', () => {
     ['src/core/status/verify-report.ts', 'VerifyResult', 'verify.result'],
     ['src/agent/control/diff-policy.ts', 'PolicyDifference', 'diff.result'],
     ['src/core/protocol/control-protocol.ts', 'ResumeResult', 'resume.result'],
+    ['src/core/protocol/control-protocol.ts', 'RefusalsResult', 'refusals.result'],
     ['src/core/protocol/control-protocol.ts', 'PauseResult', 'pause.result'],
   ] as const) {
     it(`has the members of ${type}`, () => {

@@ -1,24 +1,34 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
-// are built in, the cron parser), and turns mistakes into one error. Never changes anything.
+// are built in, the cron parser, what lies on it), and turns mistakes into one error. Never changes anything.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { validateDetailed } from 'node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
-import { type ConfigMistake, configError } from '../../core/config/config-errors.js';
+import { type ConfigMistake, configError, mistakeLine } from '../../core/config/config-errors.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
-import { type DriverTrial, parseConfig } from '../../core/config/parse-config.js';
+import { type DriverTrial, inOrder, type ParsedConfig, parseConfig } from '../../core/config/parse-config.js';
+import type { HostLook } from '../../core/config/tolerated-rules.js';
 import { isSystemError, isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { type Logger, silentLog } from '../../platform/telemetry/log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readConfigFile } from './config-file.js';
+import { hostLook } from './host-look.js';
 
 export interface LoadedConfig {
   readonly config: AgentConfig;
+  /** What a start takes, and `writ config check` refuses. */
+  readonly tolerated: readonly ConfigMistake[];
   readonly warnings: readonly ConfigMistake[];
   /** Pointers of the keys that the file sets, as `/poll/every`; the others have their defaults. */
   readonly given: readonly string[];
+}
+
+/** Whether what it names of this host is looked for, as a start, `config check` and doctor do. */
+export interface LoadOptions {
+  readonly look?: HostLook;
 }
 
 /**
@@ -26,8 +36,33 @@ export interface LoadedConfig {
  * @throws WritError CONFIG_UNREADABLE; CONFIG_SYNTAX, CONFIG_INVALID, SOCKET_PATH_TOO_LONG with every mistake in
  * `facts.mistakes`
  */
-export function loadConfig(path: string): LoadedConfig {
-  const parsed = parseConfig(readConfigFile(path), {
+export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfig {
+  const parsed = parse(path, options);
+  if (!parsed.ok) throw configError(path, parsed.mistakes);
+  const { ok: _, ...loaded } = parsed;
+  return loaded;
+}
+
+/** As loadConfig, and what a start only warns of is a mistake here. @throws WritError as loadConfig */
+export function checkConfig(path: string, options: LoadOptions = { look: hostLook() }): LoadedConfig {
+  const parsed = parse(path, options);
+  const refused = [...(parsed.ok ? [] : parsed.mistakes), ...parsed.tolerated];
+  if (refused.length > 0) throw configError(path, inOrder(refused));
+  return loadConfig(path, options);
+}
+
+/** As loadConfig, at a start and a reload: what `writ config check` would refuse, and what is worth a look, is in the log. */
+export function loadForAgent(path: string, log: Logger, look: HostLook = hostLook()): AgentConfig {
+  const { config, tolerated, warnings } = loadConfig(path, { look });
+  const doubts = [...tolerated, ...warnings].map(mistakeLine);
+  log.info({ path, warnings }, 'configuration read');
+  if (doubts.length > 0) log.warn({ path, doubts }, 'configuration: see writ config check');
+  return config;
+}
+
+function parse(path: string, { look }: LoadOptions): ParsedConfig {
+  return parseConfig(readConfigFile(path), {
+    ...given({ look }),
     drivers: driverKinds,
     validateCron,
     tryDriver,
@@ -37,9 +72,6 @@ export function loadConfig(path: string): LoadedConfig {
       sandbox: process.getuid?.() === 0 ? 'required' : 'auto',
     },
   });
-  if (!parsed.ok) throw configError(path, parsed.mistakes);
-  const { config, warnings, given } = parsed;
-  return { config, warnings, given };
 }
 
 /** By making it as an agent would: it opens and writes nothing before it is opened. */
@@ -58,7 +90,7 @@ function tryDriver(
   };
   try {
     const driver = kind?.create(reset, inert);
-    return { kind: 'made', canRestart: driver?.restart !== undefined };
+    return { kind: 'made', canRestart: driver?.restart !== undefined, verdictClass: driver?.verdictClass };
   } catch (error) {
     if (!isWritError(error)) throw error;
     if (error.code !== 'CONFIG_INVALID' && error.code !== 'SOCKET_PATH_TOO_LONG') throw error;

@@ -1,5 +1,5 @@
-// The agent's side of the control socket (0600): reads a request a connection, streams what it answers.
-// Owns connections and their bounds; the meaning of a request, and in whose turn it is done, is its handler's.
+// The agent's side of a socket that takes requests: reads one a connection, streams what it answers. Owns connections and
+// their bounds; who may connect, the meaning of a request, and in whose turn it is done, are its opener's and its handler's.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import {
@@ -7,7 +7,6 @@ import {
   type ControlAnswer,
   type ControlRequest,
   controlError,
-  parseControlRequest,
 } from '../../core/protocol/control-protocol.js';
 import {
   createLineReader,
@@ -26,24 +25,37 @@ export interface Caller extends Watcher {
   readonly onEvent: (event: ControlAnswer) => void;
 }
 
-export type RequestOf<Type extends ControlRequest['type']> = Extract<ControlRequest, { type: Type }>;
+interface AnyRequest {
+  readonly type: string;
+}
 
 /** What the agent does for each request, and answers in the end; what a handler throws is sent as an error. */
-export type RequestHandlers = {
-  readonly [Type in ControlRequest['type']]: (
-    request: RequestOf<Type>,
+export type HandlersOf<Request extends AnyRequest> = {
+  readonly [Type in Request['type']]: (
+    request: Extract<Request, { type: Type }>,
     caller: Caller,
   ) => Promise<ControlAnswer>;
 };
 
-type Handler = (request: ControlRequest, caller: Caller) => Promise<ControlAnswer>;
+export type RequestHandlers = HandlersOf<ControlRequest>;
 
-export interface ControlSocketOptions {
+export interface RequestSocketOptions<Request extends AnyRequest> {
   readonly path: string;
+  readonly mode: number;
+  /** Group of the socket; left out: the process's own. */
+  readonly gid?: number;
+  readonly maxConnections: number;
   readonly version: string;
   readonly log: Logger;
   readonly durable: DurableFs;
-  readonly handlers: RequestHandlers;
+  /** @throws WritError MESSAGE_MALFORMED */
+  readonly parse: (message: SocketMessage) => Request;
+  readonly handlers: HandlersOf<Request>;
+}
+
+/** The same without the type of its requests. */
+interface Served extends Pick<RequestSocketOptions<never>, 'version' | 'log'> {
+  readonly answer: (message: SocketMessage, caller: Caller) => Promise<ControlAnswer>;
 }
 
 export interface ControlSocket {
@@ -51,7 +63,6 @@ export interface ControlSocket {
   close(): Promise<void>;
 }
 
-const maxConnections = 64;
 /** A client that does not read its answers is cut off before they fill the memory. */
 const maxBufferedBytes = 4_000_000;
 const requestTimeoutMs = 10_000;
@@ -59,12 +70,19 @@ const requestTimeoutMs = 10_000;
 const goodbyeMs = 1000;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
-export async function openControlSocket(options: ControlSocketOptions): Promise<ControlSocket> {
+export async function openRequestSocket<Request extends AnyRequest>(
+  options: RequestSocketOptions<Request>,
+): Promise<ControlSocket> {
   const sockets = new Set<Socket>();
+  const { path, mode, gid, durable, maxConnections, version, log, parse, handlers } = options;
+  const answer: Served['answer'] = (message, caller) => {
+    const request = parse(message);
+    type Handler = (request: Request, caller: Caller) => Promise<ControlAnswer>;
+    return (handlers[request.type as Request['type']] as Handler)(request, caller);
+  };
   const listener: UnixListener = await listenUnix({
-    path: options.path,
-    mode: 0o600,
-    durable: options.durable,
+    ...{ path, mode, durable },
+    ...(gid === undefined ? {} : { gid }),
     onConnection: (socket) => {
       if (sockets.size >= maxConnections) {
         socket.destroy();
@@ -72,7 +90,7 @@ export async function openControlSocket(options: ControlSocketOptions): Promise<
       }
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
-      serve(socket, options);
+      serve(socket, { version, log, answer });
     },
   });
   return {
@@ -88,7 +106,7 @@ export async function openControlSocket(options: ControlSocketOptions): Promise<
   };
 }
 
-function serve(socket: Socket, options: ControlSocketOptions): void {
+function serve(socket: Socket, options: Served): void {
   const reader = createLineReader();
   let greeted = false;
   let asked = false;
@@ -113,7 +131,7 @@ function serve(socket: Socket, options: ControlSocketOptions): void {
   });
 }
 
-function answer(socket: Socket, message: SocketMessage, options: ControlSocketOptions): void {
+function answer(socket: Socket, message: SocketMessage, options: Served): void {
   const send: Watcher['send'] = async (one) => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
@@ -122,10 +140,8 @@ function answer(socket: Socket, message: SocketMessage, options: ControlSocketOp
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
   const work = async (): Promise<void> => {
-    const request = parseControlRequest(message);
-    const handle = options.handlers[request.type] as Handler;
     const onEvent = (event: ControlAnswer): void => void send(event);
-    return send(await handle(request, { send, onEvent, gone: gone.signal }));
+    return send(await options.answer(message, { send, onEvent, gone: gone.signal }));
   };
   work().then(
     () => socket.end(),

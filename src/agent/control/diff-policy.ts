@@ -98,7 +98,8 @@ function readerOf(policy: Policy): ReadSide {
 }
 
 function policyOf(paths: HostPaths, generation: number): Policy {
-  const kept = listGenerations(paths);
+  // A host that never pulled has no directory of them.
+  const kept = fs.existsSync(paths.generations) ? listGenerations(paths) : [];
   if (!kept.includes(generation)) {
     throw new WritError('USAGE', `generation ${generation} is not kept on this host`, {
       facts: { generation, kept },

@@ -1,10 +1,14 @@
-// What a person tells a host to do from now on, and takes back: `writ pause` and `writ resume`, each noted in the history
-// with who and why; and the end of a pause that nobody has to take back.
-import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+// What a person tells a host to do from now on, and takes back: `writ pause`, `writ resume` and `writ refusals forget`, each
+// noted in the history with who and why; and the end of a pause that nobody has to take back.
+import { WritError } from '../../core/errors.js';
+import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { recordEvent } from '../job/record.js';
+import { listRefusals } from '../report/refusal-status.js';
 import { endPauseWhenOver, type PauseRequest, pause, resume } from '../select/pause.js';
 import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
+import { isChosen, type RefusalChoice } from '../state/refusal-rules.js';
+import { forgetChosen } from '../state/refusals.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -22,6 +26,27 @@ export function orderResume(host: Host, by: string): ResumeResult {
   if (ended !== '') recordEvent(host, { trigger: 'pause', by, reason: `ended: ${ended}`, problems: [] });
   return result;
 }
+
+/** @returns what is forgotten, as it was. @throws WritError USAGE where a release was named; STATE_DAMAGED, DISK_* */
+export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by: string }): RefusalsResult {
+  const known = listRefusals(host);
+  const refusals = known.refusals.filter((one) => isChosen(one, choice));
+  if (refusals.length === 0 && choice.bundle !== undefined) {
+    const what = `${choice.bundle}${choice.serial === undefined ? '' : ` ${choice.serial}`}`;
+    throw new WritError('USAGE', `no refusal of ${what} is remembered`, {
+      facts: { ...choice },
+      hint: '`writ refusals` lists what is.',
+    });
+  }
+  forgetChosen(host, choice);
+  const named = refusals.slice(0, maxNamed).map(({ bundle, serial }) => `${bundle} ${serial}`);
+  const more = refusals.length > maxNamed ? ` and ${refusals.length - maxNamed} more` : '';
+  const reason = `forgotten as refused: ${named.join(', ')}${more}`;
+  if (refusals.length > 0) recordEvent(host, { trigger: 'forget', by, reason, problems: [] });
+  return { ...known, refusals };
+}
+
+const maxNamed = 20;
 
 /** @returns true when something that waited for a time may be tried now: a cycle is to look at it again */
 export function isWaitOver(host: Host): boolean {

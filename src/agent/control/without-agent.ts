@@ -4,8 +4,8 @@ import type { AgentConfig } from '../../core/config/config.js';
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError } from '../../core/errors.js';
-import { withoutUndefined } from '../../core/given.js';
-import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import { given, withoutUndefined } from '../../core/given.js';
+import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { readBootId } from '../../platform/process/boot-id.js';
@@ -36,8 +36,9 @@ import { recoverHost } from '../startup/recover-host.js';
 import { type Started, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
+import type { RefusalChoice } from '../state/refusal-rules.js';
 import { type AfterCycle, runCycleAndExit } from './cycle-and-exit.js';
-import { orderPause, orderResume } from './operator-requests.js';
+import { orderForget, orderPause, orderResume } from './operator-requests.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
@@ -149,6 +150,13 @@ export function pauseAlone(
   options: Omit<AloneOptions, 'onEvent'> & { readonly reason: string; readonly untilMs?: number },
 ): Promise<PauseResult> {
   return withHost(options, 'pause', async (host) => ({ answer: orderPause(host, options) }));
+}
+
+/** `writ refusals forget` without an agent. @throws WritError as pullAlone; USAGE */
+export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoice): Promise<RefusalsResult> {
+  const { by, bundle, serial } = options;
+  const choice = given({ bundle, serial });
+  return withHost(options, 'refusals', async (host) => ({ answer: orderForget(host, { by, ...choice }) }));
 }
 
 async function withHost<T>(

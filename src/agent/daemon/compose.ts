@@ -8,7 +8,7 @@ import type { HeldStatus } from '../../core/status/status.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { RequestHandlers } from '../control/control-socket.js';
 import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
-import { isWaitOver, orderPause, orderResume } from '../control/operator-requests.js';
+import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
 import { createCollector, heldNow } from '../cycle/collector.js';
 import { afterExit } from '../cycle/combined-result-rules.js';
@@ -22,6 +22,7 @@ import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { readHistory } from '../job/history.js';
 import { type AgentObserver, allOf } from '../report/observer.js';
+import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
@@ -172,5 +173,7 @@ function handlersOf(
     verify: (request, { onEvent }) => scrubber.verify(request, onEvent),
     pause: (request) => order(() => orderPause(host(), request)),
     resume: ({ by }) => order(() => orderResume(host(), by)),
+    refusals: async () => listRefusals(host()),
+    forget: ({ type: _, ...request }) => order(() => orderForget(host(), request)),
   };
 }

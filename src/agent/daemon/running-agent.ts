@@ -4,8 +4,8 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
-import { loadConfig } from '../config/load-config.js';
-import { openControlSocket } from '../control/control-socket.js';
+import { loadForAgent } from '../config/load-config.js';
+import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -13,6 +13,7 @@ import type { Look } from '../integrity/scrub.js';
 import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
+import { beatUntilStopped } from '../report/status-beat.js';
 import { writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import { announceCurrent, closeHost, replaceHost } from '../startup/open-host.js';
@@ -45,23 +46,21 @@ export class RunningAgent {
   }
 
   async run(): Promise<void> {
-    const { log, version, onReload } = this.#options;
+    const { version, onReload } = this.#options;
     const { runner, poller, scrubber, prober, settleUntilStopped, handlers } = this.#parts;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const pull = () => pullUnlessStopping(runner, 'reload');
     const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
     try {
       await runner.exclusive(() => this.#recover());
-      const { paths, durable } = this.#host;
-      const socket = await openControlSocket({ path: paths.socket, version, log, durable, handlers });
-      log.info({ socket: paths.socket }, 'control socket open');
+      const sockets = await openAgentSockets(this.#host, { version, handlers });
       this.#enter('run');
       try {
-        await Promise.all([poller.run(runner), settleUntilStopped(), scrubber.run(), prober.run()]);
+        await Promise.all([poller.run(runner), settleUntilStopped(), scrubber.run(), prober.run(), this.#beat()]);
       } finally {
         this.#enter('shutdown');
         await runner.idle();
-        await socket.close();
+        await sockets.close();
         this.#enter('stop');
       }
     } finally {
@@ -123,6 +122,15 @@ export class RunningAgent {
     });
   }
 
+  #beat(): Promise<void> {
+    const { clock, stop } = this.#options;
+    return beatUntilStopped({
+      clock,
+      stop,
+      write: () => writeStatusFile(this.#host, this.#status(), 'beat'),
+    });
+  }
+
   #publishStatus(): void {
     const report = this.#status();
     writeStatusFile(this.#host, report);
@@ -139,7 +147,7 @@ export class RunningAgent {
     observers.onReload('began');
     return runner.exclusive(async () => {
       try {
-        this.#host = await replaceHost(this.#host, loadConfig(configPath).config, this.#options);
+        this.#host = await replaceHost(this.#host, loadForAgent(configPath, log), this.#options);
       } catch (error) {
         const problem = toWritError(error);
         log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');

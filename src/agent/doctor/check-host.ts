@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentConfig, SandboxMode } from '../../core/config/config.js';
 import { type ConfigMistake, mistakeLine } from '../../core/config/config-errors.js';
-import { isSystemError, isWritError, toWritError } from '../../core/errors.js';
+import { isSystemError, isWritError, orUndefined, toWritError } from '../../core/errors.js';
 import type { FreeSpace } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
 import type { AgentState, SandboxStatus } from '../../core/status/status.js';
@@ -14,7 +14,7 @@ import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import { silentLog } from '../../platform/telemetry/log.js';
 import type { AgentPlaces } from '../config/config-file.js';
-import { loadConfig } from '../config/load-config.js';
+import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
@@ -36,10 +36,13 @@ export function examineConfiguration(path: string): {
   readonly config?: AgentConfig;
 } {
   try {
-    const { config, warnings } = loadConfig(path);
+    const { warnings, config } = checkConfig(path);
     return { judged: judgeConfiguration({ path, warnings }), config };
   } catch (error) {
-    return { judged: judgeConfiguration({ path, warnings: [], error: toWritError(error) }) };
+    // What an agent takes is enough to look at the rest of the host.
+    const config = orUndefined(() => loadConfig(path).config);
+    const judged = judgeConfiguration({ path, warnings: [], error: toWritError(error) });
+    return config === undefined ? { judged } : { judged, config };
   }
 }
 
@@ -50,7 +53,7 @@ export interface ConfigurationFacts {
 }
 
 export function judgeConfiguration({ path, warnings, error }: ConfigurationFacts): Judged {
-  const next = 'writ config show';
+  const next = 'writ config check';
   if (error !== undefined) {
     const [head = '', first, ...more] = error.message.split('\n').map((line) => line.trim());
     const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;

@@ -1,8 +1,9 @@
-// `writ doctor` on the workers: who of each group is there and lives, and which of them answer for names. Facts are gathered
+// `writ doctor` on the workers: who of each group is there and lives, and which of them answer for names. A running agent is
+// believed: its workers are connected to it, and it has asked them already; without one each is looked at. Facts are gathered
 // and judged side by side; the judges are pure. No worker is notified of anything.
 import type { AgentConfig } from '../../core/config/config.js';
 import { toWritError } from '../../core/errors.js';
-import type { WorkerStatus } from '../../core/status/status.js';
+import type { GroupStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { listProcNames, readProcLink, readProcText } from '../../platform/process/proc-files.js';
 import { findProcess } from '../../platform/process/processes.js';
@@ -25,10 +26,17 @@ export async function workerChecks(context: DoctorContext): Promise<Checks> {
     return [['workers', () => Promise.reject(error)]];
   }
   const groups = looks.flatMap(({ facts }) => facts ?? []);
+  const known = agentReport(context);
   const resolverGroups = looks.filter((one) => one.answersNames).map(({ name }) => name);
   return [
     ['names', () => judgeNames({ ...nameFacts(config, etc), resolverGroups })],
-    ['workers', () => (groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup))],
+    [
+      'workers',
+      () => {
+        if (known?.groups !== undefined) return known.groups.flatMap((one) => judgeByAgent(one, known));
+        return groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup);
+      },
+    ],
     ...accessChecks(
       config,
       groups.map(({ group }) => group),
@@ -69,13 +77,7 @@ async function lookAtGroup(
   const common = { group: name, driver: reset.driver, min: reset.min };
   try {
     const workers = reset.driver === 'native' ? [] : await driver.members();
-    // What the agent knows of workers that connect to it.
-    const known = reportOf(context)?.workers.filter((one) => one.group === name) ?? [];
-    const names = reset.driver === 'native' ? known.map(({ worker }) => worker) : workers;
-    const members = await mapBounded(names, maxParallelNotices, async (worker) => {
-      const liveness = (await driver.liveness?.(worker)) ?? 'unknown';
-      return { worker, liveness, state: known.find((one) => one.worker === worker)?.state };
-    });
+    const members = agentReport(context) === undefined ? await membersOf(group, workers, context) : [];
     const pids = await pidsOf(group, workers);
     return {
       name,
@@ -86,6 +88,42 @@ async function lookAtGroup(
   } catch (error) {
     return { ...none, facts: { ...common, members: [], unlisted: toWritError(error).message } };
   }
+}
+
+/** What status says while an agent runs. */
+function agentReport(context: DoctorContext): StatusReport | undefined {
+  const report = reportOf(context);
+  return report === undefined || report.agent === 'stop' ? undefined : report;
+}
+
+async function membersOf(
+  { config, driver }: WorkerGroup,
+  workers: readonly string[],
+  context: DoctorContext,
+): Promise<MemberFacts[]> {
+  const known = reportOf(context)?.workers.filter((one) => one.group === config.name) ?? [];
+  // Who connects to an agent is known from its last report alone.
+  const names = config.reset?.driver === 'native' ? known.map(({ worker }) => worker) : workers;
+  return mapBounded(names, maxParallelNotices, async (worker) => {
+    const liveness = (await driver?.liveness?.(worker)) ?? 'unknown';
+    return { worker, liveness, state: known.find((one) => one.worker === worker)?.state };
+  });
+}
+
+/** @returns a finding for each that the agent has, or one that all is well */
+export function judgeByAgent(
+  { group, workers, confirmed, findings }: GroupStatus,
+  { generation }: Pick<StatusReport, 'generation'>,
+): Judged[] {
+  if (generation === undefined) return [skip(`${group}: no policy is active yet`)];
+  if (findings.length > 0)
+    return findings.slice(0, maxNamed).map(({ level, code, text }) => {
+      const [line = ''] = text.split('\n', 1);
+      return { ...(level === 'critical' ? fail : warn)(`${group}: ${line}`, 'writ status'), code };
+    });
+  if (workers === 0) return [warn(`${group}: nobody is there just now`, 'start the workers')];
+  const count = `${workers} ${workers === 1 ? 'worker' : 'workers'}`;
+  return [ok(`${group}: ${count}, ${confirmed} confirmed what is active`)];
 }
 
 /** Where the driver knows them: a worker that only connects, or listens on a socket, has none that can be believed. */

@@ -81,7 +81,7 @@ const gauges = {
   confirmed: ['1 when every worker proved the active generation.'],
   bundle_serial: ['Active serial of a bundle.', 'bundle', 'channel'],
   bundle_offered_serial: ['Serial that the server offers.', 'bundle', 'channel'],
-  refused_releases: ['Releases that are remembered as refused.'],
+  refused_releases: ['Refused releases that could be tried still.'],
   held_releases: ['Releases that a person keeps out.'],
   paused: ['1 while nothing is activated.'],
   workers: ['Workers of a group by state.', 'group', 'state'],

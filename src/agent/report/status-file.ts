@@ -1,29 +1,56 @@
-// /run/writ/status.json (0644): what everybody on the host may know, without a socket. Written only when it says
-// something new, so that a poll with nothing to do writes nothing. Hook output and workers' answers stay out.
+// /run/writ/status.json (0644; with `read` 0640, for its group): what everybody on the host may know, without a socket.
+// Written when it says something new, so that a poll with nothing to do writes nothing, and at each beat of an agent. Nothing
+// of it is flushed: it is made anew, and means nothing after a power cut. Hook output and workers' answers stay out.
 
 import { errorCodes } from '../../core/error-codes.js';
+import { orUndefined } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import type { GroupStatus, HeldStatus } from '../../core/status/status.js';
 import { statusNews } from '../../core/status/status-news.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 
 const maxStatusBytes = 1_000_000;
 
-/** Writes the public part of a report; a failure is logged, never an outcome. */
-export function writeStatusFile(host: Pick<Host, 'paths' | 'durable' | 'log'>, report: StatusReport): void {
+/**
+ * Writes the public part of a report; a failure is logged, never an outcome.
+ * @param when `beat`: whether or not it says something new
+ */
+export function writeStatusFile(
+  host: Pick<Host, 'paths' | 'durable' | 'log' | 'config'>,
+  report: StatusReport,
+  when: 'news' | 'beat' = 'news',
+): void {
   const next = publicPart(report);
   try {
-    const known = readStatusFile(host.paths);
+    const known = when === 'beat' ? undefined : readStatusFile(host.paths);
     if (known !== undefined && statusNews(known) === statusNews(next)) return;
-    host.durable.writeFile('status', host.paths.status, `${JSON.stringify(next)}\n`, 0o644);
+    host.durable.replaceFile(
+      'status',
+      host.paths.status,
+      `${JSON.stringify(next)}\n`,
+      readersOf(host.config),
+    );
   } catch (error) {
     host.log.warn({ err: error }, 'status.json could not be written');
   }
 }
 
-function publicPart(report: StatusReport): StatusReport {
+/** A group that is not known opens the file to nobody. */
+function readersOf({ read }: Pick<Host['config'], 'read'>): {
+  readonly mode: number;
+  readonly groupId?: number;
+} {
+  if (read === undefined) return { mode: 0o644 };
+  const groupId = orUndefined(() => lookUpGroup(read.group));
+  return { mode: 0o640, ...given({ groupId }) };
+}
+
+/** @returns the report without what commands and workers wrote, and people gave as reasons */
+export function publicPart(report: StatusReport): StatusReport {
   return {
     ...report,
     workers: report.workers.map((one) => ({ ...one, text: '' })),

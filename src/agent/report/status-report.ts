@@ -8,7 +8,13 @@ import { type ErrorCode, WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { staleError } from '../../core/status/freshness.js';
-import type { AgentState, BundleStatus, HeldStatus, StatusReport } from '../../core/status/status.js';
+import type {
+  AgentState,
+  BundleStatus,
+  HeldStatus,
+  RememberedRefusal,
+  StatusReport,
+} from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
@@ -21,6 +27,7 @@ import { pauseNow, waitError } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { isProven } from '../state/proven.js';
+import { isRemembered, refusalMembers, rememberedRefusals } from './refusal-status.js';
 import { groupStatus, workerStatus } from './worker-status.js';
 
 /** What only a running agent knows. */
@@ -76,12 +83,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     held: unlessEmpty(agent.held),
     scrub: scrubOf(host, ledger),
     sandbox: sandboxOf(host),
-    refusals: host.refusals
-      .read()
-      .refusals.map(({ manifestDigest: _, tries: _tries, refusedWith: _with, message, ...one }) => ({
-        ...one,
-        reason: message,
-      })),
+    ...refusalMembers(facts.refusals),
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
@@ -98,6 +100,7 @@ interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'trust'> {
   readonly clock: StatusReport['clock'] | undefined;
   readonly untrusted: NonNullable<StatusReport['untrusted']>;
   readonly damage: readonly Problem[];
+  readonly refusals: readonly RememberedRefusal[];
   /** One for each thing that could not be read. */
   readonly unreadable: readonly Problem[];
 }
@@ -125,6 +128,7 @@ function readFacts(host: HostView, { contact }: AgentFacts): Facts {
     }),
     trust: attempt(() => trustOf(host), []),
     damage: attempt(() => damageProblems(host), []),
+    refusals: rememberedRefusals(host, active),
   };
 }
 
@@ -146,8 +150,8 @@ const judges: readonly Judge[] = [
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
-  // Said by the members `pause` and `waiting`.
-  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED'], judge: () => [] },
+  // Said by the members `pause`, `waiting` and `refusals`.
+  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
   { codes: ['SILENT_REFUSAL'], judge: ({ ledger }) => silenceProblems(ledger) },
 ];
 
@@ -160,7 +164,12 @@ function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[
   return distinct([
     ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
     // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
-    ...met.filter((one) => !judged.has(one.code) && !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts)),
+    ...met.filter(
+      (one) =>
+        !judged.has(one.code) &&
+        !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts) &&
+        !isRemembered(one, facts.refusals, last),
+    ),
     ...facts.unreadable,
     ...judges.flatMap(({ judge }) => judge(facts)),
   ]);

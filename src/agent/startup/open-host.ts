@@ -26,7 +26,7 @@ import { prepareHost } from './prepare-host.js';
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */
-  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'verify';
+  readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'refusals' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
 }
@@ -170,7 +170,7 @@ export function readCa(path: string): string {
   throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
 }
 
-const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events'] as const;
+const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events', 'read'] as const;
 
 /**
  * A reload cannot move the lock or the policy from under the workers.

@@ -22,6 +22,8 @@ export interface HostPaths {
   readonly run: string;
   readonly status: string;
   readonly socket: string;
+  /** For a group that may look. */
+  readonly readSocket: string;
 }
 
 /** @returns every path of a host, from its configuration. */
@@ -44,6 +46,7 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     run,
     status: join(run, 'status.json'),
     socket,
+    readSocket: join(run, 'read.sock'),
   };
 }
 

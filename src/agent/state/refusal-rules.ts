@@ -70,6 +70,36 @@ export function forget(
   return refusals.filter((one) => one.bundle !== bundle || one.manifestDigest !== manifestDigest);
 }
 
+/** What a host would take of a bundle now. */
+export interface Offer {
+  /** Of the release that the channel of the configuration points at; `unknown` where nobody can say. */
+  readonly offered: Digest | 'none' | 'unknown';
+  /** Left out where none of the bundle is active. */
+  readonly activeSerial?: number | undefined;
+}
+
+/**
+ * A refusal is of today while its release could still be tried. A channel points at one release alone, so that a newer one
+ * there, or none, makes it history: it would otherwise warn for ever of what is mended.
+ */
+export function isStanding({ serial, manifestDigest }: Refusal, { offered, activeSerial }: Offer): boolean {
+  if (offered === 'unknown') return activeSerial === undefined || activeSerial <= serial;
+  return offered === manifestDigest;
+}
+
+/** What of the memory a person means; left out: all of it. */
+export interface RefusalChoice {
+  readonly bundle?: string;
+  readonly serial?: number;
+}
+
+export function isChosen(
+  { bundle, serial }: Pick<Refusal, 'bundle' | 'serial'>,
+  choice: RefusalChoice,
+): boolean {
+  return bundle === (choice.bundle ?? bundle) && serial === (choice.serial ?? serial);
+}
+
 /** @returns the refusals, all due at once: at boot and after a change of the configuration. */
 export function retryNow(refusals: readonly Refusal[]): readonly Refusal[] {
   return refusals.map((one) => (one.retryAtMs === 0 ? one : { ...one, retryAtMs: 0 }));

@@ -5,7 +5,7 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from './host.js';
-import { forget, remember, retryNow } from './refusal-rules.js';
+import { forget, isChosen, type Refusal, type RefusalChoice, remember, retryNow } from './refusal-rules.js';
 
 /** Adds to the results when what was refused now is tried again. */
 export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): void {
@@ -107,4 +107,13 @@ export function forgetReleases(host: Host, active: readonly NewRelease[]): void 
     known.refusals,
   );
   if (refusals.length < known.refusals.length) host.refusals.write({ ...known, refusals });
+}
+
+/** At a person's word: what was chosen is tried as if it had never been refused. @returns what was forgotten */
+export function forgetChosen(host: Pick<Host, 'refusals'>, choice: RefusalChoice): readonly Refusal[] {
+  const known = host.refusals.read();
+  const chosen = known.refusals.filter((one) => isChosen(one, choice));
+  const refusals = known.refusals.filter((one) => !chosen.includes(one));
+  if (chosen.length > 0) host.refusals.write({ ...known, refusals });
+  return chosen;
 }

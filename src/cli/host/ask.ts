@@ -1,7 +1,9 @@
 // How commands talk to the agent: who asks, which socket, how long to wait, and how a command does without it.
 // Owns no words of any command.
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
+import { hostPaths } from '../../agent/state/paths.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
@@ -43,13 +45,33 @@ export interface Question {
 }
 
 /**
+ * Asks on the control socket; who may not, and only wants to look, on the socket of those who may.
  * @returns the last message of the answer
  * @throws WritError as askAgent does; CONFIG_UNREADABLE, CONFIG_SYNTAX
  */
-export async function ask({ request, flags, context, onMessage }: Question): Promise<ControlAnswer> {
+export async function ask(question: Question): Promise<ControlAnswer> {
+  const places = agentPlaces(question.context.at(question.flags.config));
+  try {
+    return await askOn(places.socket, question);
+  } catch (error) {
+    const { type } = question.request;
+    if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
+    const { readSocket } = hostPaths(places);
+    // Where nobody listens on a socket that is there, no agent runs; without one nothing is known.
+    if (!existsSync(readSocket)) throw error;
+    return askOn(readSocket, question).catch((second: unknown) => {
+      throw isDenied(second) ? error : second;
+    });
+  }
+}
+
+async function askOn(
+  socketPath: string,
+  { request, flags, context, onMessage }: Question,
+): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
   const answers = askAgent({
-    socketPath: agentPlaces(context.at(flags.config)).socket,
+    socketPath,
     request,
     version,
     clock,
@@ -76,6 +98,11 @@ function silenceOf(type: ControlRequest['type']): number {
 /** True when no agent runs: then, and only then, a command may act alone. */
 export function isNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
+}
+
+/** True when this user may not connect: whether an agent runs there is not known. */
+export function isDenied(error: unknown): boolean {
+  return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
 
 /** What the agent's own code needs to know of a command that does without an agent. */

@@ -109,7 +109,7 @@ function activeAnswer(
     exitCode: 0,
     details: { ...answer.details, tries, pull: { outcome: last.outcome, exitCode: last.exitCode } },
     lines: [
-      `ACTIVE  generation ${generation} is verified and in use; the pull itself ended ${tryText(last)}`,
+      `ACTIVE  generation ${generation} is verified and active; the pull itself ended ${tryText(last)}`,
       ...answer.lines.map((line) => `  ${line}`),
     ],
   };

@@ -35,6 +35,9 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('untrusted', config.untrusted),
     ...(config.metrics === undefined ? [] : [row(...metricsText(config.metrics))]),
     ...(config.events === undefined ? [] : [row('events.file', config.events.file)]),
+    ...(config.read === undefined
+      ? []
+      : [row('read.group', String(config.read.group)), row('read.detail', config.read.detail)]),
     row('limits.archive', `${limits.maxArchiveBytes} B`),
     row('limits.entries', String(limits.maxEntries)),
     row('limits.file', `${limits.maxFileBytes} B`),

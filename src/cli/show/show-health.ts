@@ -1,7 +1,7 @@
 // `writ health` in one line: the level, what is wrong from the worst on, and the host. Pure.
 import type { HostHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';
-import { roughly } from './show-text.js';
+import { minuteTime, roughly } from './show-text.js';
 
 const maxShown = 5;
 
@@ -12,11 +12,12 @@ export function healthLine(report: StatusReport, { level, findings }: HostHealth
   return `${level.toUpperCase()}  ${text}    ${report.host}`;
 }
 
-function wellText({ generation, freshness, confirmed, workers, atMs }: StatusReport): string {
+function wellText({ generation, freshness, confirmed, workers, atMs, pause }: StatusReport): string {
   const { ageMs } = freshness;
   const proofs = workers.flatMap(({ provenAtMs }) => provenAtMs ?? []);
   const proved = confirmed && proofs.length > 0 ? `, proved ${roughly(atMs - Math.min(...proofs))} ago` : '';
   const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
   const unconfirmed = confirmed ? '' : workers.length === 0 ? ', nothing to confirm' : ' (unconfirmed)';
-  return `generation ${generation} is active${unconfirmed}${proved}${proven}`;
+  const paused = pause?.untilMs === undefined ? '' : `, paused until ${minuteTime(pause.untilMs)}`;
+  return `generation ${generation} is active${unconfirmed}${proved}${proven}${paused}`;
 }

@@ -1,5 +1,6 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import type {
   Bounded,
   BundleStatus,
@@ -10,7 +11,16 @@ import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
-import { clockTime, counted, indented, minuteTime, roughly, table, truncatedLines } from './show-text.js';
+import {
+  clockTime,
+  counted,
+  indented,
+  lineOf,
+  minuteTime,
+  roughly,
+  table,
+  truncatedLines,
+} from './show-text.js';
 
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): string {
@@ -28,10 +38,7 @@ export function statusWord(report: StatusReport): string {
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 
-export function showStatus(given: Bounded<StatusReport>): Block {
-  // What is remembered as refused has its own lines.
-  const problems = given.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
-  const report = { ...given, problems };
+export function showStatus(report: Bounded<StatusReport>): Block {
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -44,10 +51,7 @@ export function showStatus(given: Bounded<StatusReport>): Block {
       ...mirrorLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...untrustedLines(report),
-      ...report.refusals.flatMap((one) => [
-        `  refused   ${one.bundle} ${one.serial} [${one.code}], tried again ${retryTime(one.retryAtMs, report.atMs)}`,
-        ...indented(one.reason, '            ', 3),
-      ]),
+      ...refusalLines(report),
       ...report.holds.map(
         (one) =>
           `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
@@ -182,6 +186,22 @@ function trustText(report: StatusReport): string {
     return `${role}${role === 'root' ? ` v${version}` : ''} ${left}`;
   });
   return `${roles.join(', ')}${roles.at(-1)?.endsWith('EXPIRED') ? '' : ' left'}`;
+}
+
+function refusalLines({ refusals, olderRefusals = 0, atMs }: StatusReport): string[] {
+  return [
+    ...refusals.flatMap(({ bundle, serial, code, reason, retryAtMs }) => [
+      `  refused   ${bundle} ${serial} [${code}], tried again ${retryTime(retryAtMs, atMs)}`,
+      ...indented(reason, '            ', 3),
+      ...lineOf(hintOf(code), (hint) => `            Next: ${hint}`),
+    ]),
+    ...(olderRefusals === 0 ? [] : [`  history   ${counted(olderRefusals, 'older refusal')}: writ refusals`]),
+  ];
+}
+
+/** @returns undefined for a code of a later version */
+function hintOf(code: string): string | undefined {
+  return errorCodes[code as ErrorCode]?.hint;
 }
 
 function retryTime(retryAtMs: number, nowMs: number): string {

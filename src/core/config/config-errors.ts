@@ -59,8 +59,10 @@ export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undef
         at: 'key',
         text: 'must be a name as a-z0-9',
       };
-    case 'enum':
-      return { path, at: 'value', text: unknownText('value', String(error.data), schema.enum ?? []) };
+    case 'enum': {
+      const known = (schema.enum ?? []).filter((one) => schema.retired?.includes(one) !== true);
+      return { path, at: 'value', text: unknownText('value', String(error.data), known) };
+    }
     default:
       // ajv reports the pattern of a wrong property name once more, by its own.
       if (error.propertyName !== undefined) return undefined;

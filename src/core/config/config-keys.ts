@@ -8,6 +8,8 @@ export interface Schema extends Readonly<Partial<Record<NumberBound, number>>> {
   readonly description?: string;
   readonly pattern?: string;
   readonly enum?: readonly string[];
+  /** Words of `enum` that are taken still, and offered to nobody. */
+  readonly retired?: readonly string[];
   readonly uniqueItems?: boolean;
   readonly items?: Schema;
   readonly required?: readonly string[];

@@ -72,6 +72,8 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
   const { socket, run, state = options.defaults.state, policy } = file;
   if (typeof socket === 'string') yield* socketRule(socket, ['socket']);
   else if (typeof run === 'string') yield* socketRule(`${run}/agent.sock`, ['run']);
+  if (file['read'] !== undefined && typeof run === 'string' && typeof socket === 'string')
+    yield* socketRule(`${run}/read.sock`, ['run']);
   if (typeof state !== 'string' || typeof policy !== 'string') return;
   const [inner, outer] = [slashed(policy), slashed(state)];
   // The public side must not be, or lie in, a directory that holds private state, `policy/` alone excepted.

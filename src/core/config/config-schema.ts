@@ -138,7 +138,10 @@ const worker = key.object(
     canary: key.object({ ...askingKeys, start: key.command, probe: key.command }),
     load: key.object(groupHookKeys, ['run']),
     reset,
-    confirm: key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
+    confirm: {
+      ...key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
+      retired: ['optional'],
+    },
     settle: key.durationFrom(0, dayMs),
     minInterval: key.durationFrom(0, 30 * dayMs),
     probe: key.object({ ...groupHookKeys, deadline: timeout, every: key.durationFrom(30_000, dayMs) }, [
@@ -233,6 +236,7 @@ export const configSchema = key.object(
       socket: key.absolutePath,
     }),
     events: key.object({ file: key.absolutePath }, ['file']),
+    read: key.object({ group: key.account('the name or number of a group'), detail: key.boolean }, ['group']),
     limits: key.object({
       archive: key.size,
       entries: key.whole(1, 10_000_000),

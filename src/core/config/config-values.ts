@@ -80,7 +80,7 @@ export function buildConfig(
     scrub: buildScrub(file.scrub),
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
-    ...given({ metrics: file.metrics && buildMetrics(file.metrics), events: file.events }),
+    ...buildLookers(file),
     ...buildLimits(file.limits),
   };
 }
@@ -122,6 +122,19 @@ function buildMetrics({
   const colon = listen.lastIndexOf(':');
   const host = listen.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   return { kind: 'tcp', host, port: Number(listen.slice(colon + 1)) };
+}
+
+/** Who is told how this host is. */
+function buildLookers({
+  metrics,
+  events,
+  read,
+}: ConfigFile): Pick<AgentConfig, 'metrics' | 'events' | 'read'> {
+  return given({
+    metrics: metrics && buildMetrics(metrics),
+    events,
+    read: read && ({ group: read.group, detail: read.detail === true ? 'yes' : 'no' } as const),
+  });
 }
 
 function buildFreshness({

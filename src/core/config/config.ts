@@ -172,6 +172,12 @@ export interface AgentConfig {
     | { readonly kind: 'unix'; readonly path: string };
   /** Absolute path of the file that events are appended to; left out: no events. */
   readonly events?: { readonly file: string };
+  /** A group that may ask how this host is, and nothing else; left out: root alone. */
+  readonly read?: {
+    readonly group: string | number;
+    /** `yes`: also what commands and workers wrote. */
+    readonly detail: 'yes' | 'no';
+  };
   readonly limits: ArchiveLimits;
   readonly metadataLimits: MetadataLimits;
   readonly transport: TransportLimits;

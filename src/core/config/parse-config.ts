@@ -8,12 +8,18 @@ import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
 import { type ConfigFile, configSchema, type DriverSchema, driverSchema } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
+import { type GroupVerdicts, warningsOf } from './config-warnings.js';
 import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
-import { unknownPlaceholders } from './probe-rules.js';
+import { type HostLook, toleratedRules } from './tolerated-rules.js';
 
 /** What making a driver shows. */
 export type DriverTrial =
-  | { readonly kind: 'made'; readonly canRestart: boolean }
+  | {
+      readonly kind: 'made';
+      readonly canRestart: boolean;
+      /** What its answer is worth (workers/contract/driver.ts). */
+      readonly verdictClass?: GroupVerdicts[number] | undefined;
+    }
   /** `text`: what its schema could not say. */
   | { readonly kind: 'refused'; readonly code: ConfigCode; readonly text: string };
 
@@ -21,18 +27,26 @@ export interface ParseConfigOptions extends Omit<RuleOptions, 'defaults'> {
   readonly defaults: ConfigDefaults;
   /** Makes a driver from a `reset:` that its schema accepted, and opens nothing; left out: no driver is made. */
   readonly tryDriver?: (driver: string, reset: Group, run: string) => DriverTrial;
+  /** Left out: nothing is asked of the host. */
+  readonly look?: HostLook;
 }
 
 export type ParsedConfig =
   | {
       readonly ok: true;
       readonly config: AgentConfig;
+      /** What a start takes, and `writ config check` refuses. */
+      readonly tolerated: readonly ConfigMistake[];
       /** Nothing wrong, but worth a look. */
       readonly warnings: readonly ConfigMistake[];
       /** Pointers of the keys that the file sets; the rest are defaults. */
       readonly given: readonly string[];
     }
-  | { readonly ok: false; readonly mistakes: readonly ConfigMistake[] };
+  | {
+      readonly ok: false;
+      readonly mistakes: readonly ConfigMistake[];
+      readonly tolerated: readonly ConfigMistake[];
+    };
 
 const maxMistakes = 100;
 
@@ -43,16 +57,23 @@ const maxMistakes = 100;
  */
 export function parseConfig(text: string, options: ParseConfigOptions): ParsedConfig {
   const read = readConfigText(text);
-  if (!read.ok) return read;
+  if (!read.ok) return { ...read, tolerated: [] };
   const found = [...checkSchema(read.data, options.drivers), ...checkRules(read.data, options)];
-  const findings = [...found, ...checkDrivers(read.data, found, options)];
+  const trials = tryDrivers(read.data, found, options);
+  const findings = [...found, ...trials.flatMap(({ findings: own }) => own)];
   const mistakes = inOrder(findings.map(read.locate));
-  if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes) };
+  const tolerated = inOrder([...toleratedRules(read.data, options.look)].map(read.locate)).slice(
+    0,
+    maxMistakes,
+  );
+  if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes), tolerated };
+  const verdicts = trials.map(({ verdict }) => verdict);
   const file = read.data as ConfigFile;
   return {
     ok: true,
     config: buildConfig(file, { drivers: options.drivers, defaults: options.defaults }),
-    warnings: inOrder(warningsOf(file).map(read.locate)),
+    tolerated,
+    warnings: inOrder(warningsOf(file, verdicts, options.look).map(read.locate)),
     given: givenIn(file, []),
   };
 }
@@ -93,8 +114,8 @@ function compiledOnce(owner: object, schema: () => Schema): ValidateFunction {
     meta: false,
     validateSchema: false,
     code: { optimize: false },
-    // What a text hides from a schema is config-bounds' to judge.
-    keywords: ['bounds'],
+    // What a text hides from a schema is config-bounds' to judge; words of before are taken, and not offered.
+    keywords: ['bounds', 'retired'],
   });
   const validate = ajv.compile(schema());
   compiled.set(owner, validate);
@@ -105,20 +126,26 @@ function workersOf(data: unknown): Group[] {
   return list(group(data)['workers']).map(group);
 }
 
-/** What only the drivers themselves know; a group with another mistake is tried when that is mended. */
-function checkDrivers(data: unknown, found: readonly Finding[], options: ParseConfigOptions): Finding[] {
-  const { drivers, defaults, tryDriver } = options;
+/** What only the drivers themselves know, a group each; one with another mistake is tried when that is mended. */
+function tryDrivers(
+  data: unknown,
+  found: readonly Finding[],
+  { drivers, defaults, tryDriver }: ParseConfigOptions,
+): { readonly findings: readonly Finding[]; readonly verdict?: GroupVerdicts[number] | undefined }[] {
   const { run } = group(data);
-  return workersOf(data).flatMap((worker, index): Finding[] => {
+  return workersOf(data).map((worker, index) => {
     const [driver] = driversOf(worker['reset'], drivers);
     const isWrong = found.some(({ path }) => path[0] === 'workers' && path[1] === index);
-    if (driver === undefined || isWrong || tryDriver === undefined) return [];
+    if (driver === undefined || isWrong || tryDriver === undefined) return { findings: [] };
     const runDirectory = typeof run === 'string' ? run : defaults.run;
     const trial = tryDriver(driver.name, group(worker['reset']), runDirectory);
     const path = ['workers', index];
-    if (trial.kind === 'made') return trial.canRestart ? [] : [...restartRules(worker, driver.name, path)];
+    if (trial.kind === 'made') {
+      const findings = trial.canRestart ? [] : [...restartRules(worker, driver.name, path)];
+      return { findings, verdict: trial.verdictClass };
+    }
     const { code, text } = trial;
-    return [{ path: [...path, 'reset'], at: 'key', text, code }];
+    return { findings: [{ path: [...path, 'reset'], at: 'key', text, code }] };
   });
 }
 
@@ -136,32 +163,7 @@ function givenIn(value: unknown, path: ConfigPath): string[] {
 }
 
 /** In the order of the file, each line of text once: allErrors says some things twice. */
-function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
+export function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
   const unique = new Map(mistakes.map((one) => [`${one.pointer} ${one.text}`, one]));
   return [...unique.values()].sort((a, b) => a.line - b.line || a.column - b.column);
-}
-
-function warningsOf(file: ConfigFile): Finding[] {
-  const ofProbes = (file.workers ?? []).flatMap(({ probe }, index) => [
-    ...unknownPlaceholders(probe?.run ?? [], ['workers', index, 'probe', 'run']),
-  ]);
-  return [...uncheckedBundles(file), ...oldWords(file), ...ofProbes];
-}
-
-/** Words of an older configuration: a host that was set up with them must start. */
-function oldWords({ workers = [] }: ConfigFile): Finding[] {
-  return workers.flatMap(({ confirm }, index): Finding[] => {
-    if (confirm !== 'optional') return [];
-    const text = '`confirm: optional` is taken as `warn`: write `warn`, or `accept` to hear nothing of it';
-    return [{ path: ['workers', index, 'confirm'], at: 'value', text }];
-  });
-}
-
-function uncheckedBundles(file: ConfigFile): Finding[] {
-  const notified = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
-  return file.bundles.flatMap((bundle, index): Finding[] => {
-    if (bundle.checks?.length || !notified.has(bundle.name)) return [];
-    const text = 'has no check: a file that its workers cannot read would reach them';
-    return [{ path: ['bundles', index], at: 'value', text }];
-  });
 }

@@ -4,8 +4,9 @@ import type { ErrorCode } from '../error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
 /**
- * Who asked for the cycle. `repair`: policy on disk was not what was signed. Three are none: `stale`, policy grew too old or
- * is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended.
+ * Who asked for the cycle. `repair`: policy on disk was not what was signed. Four are none: `stale`, policy grew too old or
+ * is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
+ * had refusals forgotten.
  */
 export type Trigger =
   | 'start'
@@ -18,7 +19,8 @@ export type Trigger =
   | 'stale'
   | 'repair'
   | 'pending'
-  | 'pause';
+  | 'pause'
+  | 'forget';
 
 export interface Problem {
   readonly code: ErrorCode;

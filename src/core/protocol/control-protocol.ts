@@ -4,14 +4,15 @@
 //   pull, rollback, reload -> CycleEventLine* then one CycleResult        status -> one StatusReport
 //   watch -> a StatusReport now and at each change, then {type: 'end'} when the agent ends
 //   history        -> HistoryEntry* then {type: 'end'}            resume -> one ResumeResult, pause -> one PauseResult
-//   verify         -> CycleEventLine* of a repair, then one VerifyResult
+//   verify -> CycleEventLine* of a repair, then one VerifyResult     refusals, forget -> one RefusalsResult
 //   anything that cannot be done -> one ControlError
 import type { CycleEventLine, CycleResult, Problem, StepResult } from '../cycle/cycle-report.js';
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { maxSocketLineBytes } from '../limits.js';
-import type { PauseStatus, StatusReport } from '../status/status.js';
+import type { PauseStatus, RememberedRefusal, StatusReport } from '../status/status.js';
 import type { VerifyResult } from '../status/verify-report.js';
+import type { HealthResult } from './read-protocol.js';
 import type { SocketMessage } from './socket-protocol.js';
 
 export type ControlRequest =
@@ -37,7 +38,16 @@ export type ControlRequest =
       /** Epoch milliseconds; left out: until it is resumed. */
       readonly untilMs?: number;
     }
-  | { readonly type: 'verify'; readonly repair: boolean; readonly by: string };
+  | { readonly type: 'verify'; readonly repair: boolean; readonly by: string }
+  | { readonly type: 'refusals' }
+  | {
+      readonly type: 'forget';
+      readonly by: string;
+      /** Left out: of every bundle. */
+      readonly bundle?: string;
+      /** Left out: every one of it. */
+      readonly serial?: number;
+    };
 
 export type ControlAnswer =
   | CycleEventLine
@@ -47,6 +57,8 @@ export type ControlAnswer =
   | ResumeResult
   | PauseResult
   | Bounded<VerifyResult>
+  | Bounded<RefusalsResult>
+  | Bounded<HealthResult>
   | ControlError
   | { readonly type: 'end' };
 
@@ -72,6 +84,13 @@ export interface PauseResult {
   readonly schema: 1;
   readonly type: 'pause.result';
   readonly pause: PauseStatus;
+}
+
+export interface RefusalsResult {
+  readonly schema: 1;
+  readonly type: 'refusals.result';
+  /** The oldest first. */
+  readonly refusals: readonly RememberedRefusal[];
 }
 
 /** One line of history.jsonl: a cycle that did something, or said something new. */
@@ -112,7 +131,17 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
       return { type, force: message['force'] === true, by: text('by') };
     case 'status':
     case 'watch':
+    case 'refusals':
       return { type };
+    case 'forget':
+      return {
+        type,
+        by: text('by'),
+        ...given({
+          bundle: isGiven('bundle') ? text('bundle') : undefined,
+          serial: isGiven('serial') ? countAt(message, 'serial') : undefined,
+        }),
+      };
     case 'history': {
       const limit = countAt(message, 'limit', maxHistoryEntries);
       return { type, limit, ...given({ cycle: isGiven('cycle') ? text('cycle') : undefined }) };

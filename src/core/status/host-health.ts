@@ -23,7 +23,10 @@ export interface HostHealth {
 
 type Rule = (report: StatusReport) => readonly HealthFinding[];
 
-const rules: readonly Rule[] = [nothingActive, problems, freshness, refusals, workers, roleEnds, noAgent];
+const rules: readonly Rule[] = [
+  ...[nothingActive, problems, freshness, refusals, workers],
+  ...[paused, held, roleEnds, noAgent],
+];
 
 /** @returns the judgement; the level is that of the worst finding */
 export function judgeHealth(report: StatusReport): HostHealth {
@@ -101,6 +104,23 @@ function workers({ groups = [] }: StatusReport): HealthFinding[] {
   return groups.flatMap(({ findings }) =>
     findings.map(({ level, code, text }) => ({ level, code, text: headOf(text) })),
   );
+}
+
+/** One that ends by itself was meant so; one that nobody ends is a policy that never changes again. */
+function paused({ pause }: StatusReport): HealthFinding[] {
+  if (pause === undefined || pause.untilMs !== undefined) return [];
+  const text = `${pause.by} paused this host without an end`;
+  return [{ level: 'warning', code: 'ACTIVATION_PAUSED', text }];
+}
+
+/** A hold of what nobody offers any more keeps nothing out. */
+function held({ holds, bundles }: StatusReport): HealthFinding[] {
+  return holds.flatMap(({ bundle, serial, by }): HealthFinding[] => {
+    const waits = bundles.some((one) => one.bundle === bundle && one.server?.serial === serial);
+    if (!waits) return [];
+    const text = `${bundle} ${serial}, which the server offers, is held by ${by}`;
+    return [{ level: 'warning', code: 'RELEASE_HELD', text }];
+  });
 }
 
 const dayMs = 86_400_000;

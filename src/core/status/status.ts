@@ -73,6 +73,16 @@ export interface RefusalStatus {
   readonly retryAtMs: number;
 }
 
+/** A refusal as `writ refusals` lists it. */
+export interface RememberedRefusal extends RefusalStatus {
+  /** `standing`: its release is what the channel offers. `older`: it is not tried any more. */
+  readonly state: 'standing' | 'older';
+  /** How often it was refused. */
+  readonly tries: number;
+  /** Bundles whose releases were refused with it. */
+  readonly refusedWith: readonly string[];
+}
+
 export interface HoldStatus {
   readonly bundle: string;
   readonly serial: number;
@@ -211,7 +221,10 @@ export interface StatusReport {
   readonly scrub?: ScrubStatus;
   /** Left out where no agent has looked. */
   readonly sandbox?: SandboxStatus;
+  /** Of releases that could be tried still: the others are history. */
   readonly refusals: readonly RefusalStatus[];
+  /** How many refusals are remembered of releases that are tried no more; left out where there are none. */
+  readonly olderRefusals?: number;
   readonly holds: readonly HoldStatus[];
   /** Left out while nothing is paused. */
   readonly pause?: PauseStatus;

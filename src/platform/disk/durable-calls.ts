@@ -91,6 +91,16 @@ export function writeAndFlush(path: string, bytes: string | Uint8Array, mode: nu
   }
 }
 
+/** As writeAndFlush, without the flush. */
+export function writeNew(path: string, bytes: string | Uint8Array, options: NewFile): void {
+  const descriptor = openNewFile(path, options);
+  try {
+    fs.writeFileSync(descriptor, bytes);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
 export function appendAndFlush(path: string, text: string, mode: number): void {
   // O_NONBLOCK: a pipe in its place without a reader would hold up the process, which waits for it in open().
   const descriptor = fs.openSync(path, O_CREAT | O_APPEND | O_WRONLY | O_NOFOLLOW | O_NONBLOCK, mode);

@@ -34,6 +34,11 @@ export interface DurableFs {
   ensureDirectory(op: string, path: string, mode: number): void;
   /** Replaces a file whole: temporary name, write, flush, rename, flush directory. */
   writeFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
+  /**
+   * Replaces a file whole by one rename, and flushes nothing: for what is written again soon, and of which a power cut may
+   * leave anything.
+   */
+  replaceFile(op: string, path: string, bytes: string | Uint8Array, options: calls.NewFile): void;
   /** Creates a file that must not exist, and flushes it, or leaves none; its directory is not flushed. */
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
@@ -153,6 +158,16 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
         throw error;
       }
       flushDirectory(`${op}:flush-directory`, dirname(path));
+    },
+    replaceFile: (op, path, bytes, options) => {
+      const temporary = temporaryBeside(path);
+      try {
+        run(`${op}:write`, path, () => calls.writeNew(temporary, bytes, options));
+        rename(`${op}:rename`, temporary, path);
+      } catch (error) {
+        discardFile(`${op}:discard`, temporary);
+        throw error;
+      }
     },
     createFile: (op, path, bytes, mode) => run(op, path, () => calls.writeAndFlush(path, bytes, mode)),
     appendFile: (op, path, text, mode) => {

@@ -42,6 +42,8 @@ const finalTypes: readonly string[] = [
   'resume.result',
   'pause.result',
   'verify.result',
+  'refusals.result',
+  'health.result',
   'end',
 ];
 

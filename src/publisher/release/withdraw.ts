@@ -4,6 +4,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { digestFromHex, targetPath } from '../../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
@@ -70,7 +71,7 @@ function planWithdrawal(
     const { bundle, channel, serial } = before;
     const withdrawn = unionOf(before.withdrawn, request.serials);
     if (withdrawn.length === before.withdrawn.length) continue;
-    const choice = { state, to: request.to, head, history, withdrawn };
+    const choice = { state, to: request.to, heads, head, history, withdrawn };
     const chosen = withdrawn.includes(serial) ? chooseRelease(choice) : head;
     requireArchive(state.layout, chosen);
     const serials = [...request.serials].sort((a, b) => a - b);
@@ -119,9 +120,24 @@ function requireUsedTarget({ to, bundle }: WithdrawRequest, moves: readonly Chan
 interface Choice {
   readonly state: RepositoryState;
   readonly to: number | undefined;
+  /** Of every channel that is asked about. */
+  readonly heads: readonly ListedRelease[];
   readonly head: ListedRelease;
   readonly history: readonly ListedRelease[];
   readonly withdrawn: readonly number[];
+}
+
+/** At three in the morning the channel that hosts follow counts, and not the one that has nothing left. */
+function otherChannel({ heads, head, history, withdrawn }: Choice): string | undefined {
+  const isLeft = ({ release }: ListedRelease): boolean => !withdrawn.includes(release.serial);
+  const other = heads.find(
+    (one) =>
+      one !== head &&
+      !isLeft(one) &&
+      history.some((left) => left.release.channel === one.release.channel && isLeft(left)),
+  );
+  if (other === undefined) return undefined;
+  return `\`--channel ${other.release.channel}\` takes it back there; on ${head.release.channel} publish a good tree first.`;
 }
 
 function chooseRelease(choice: Choice): ListedRelease {
@@ -137,6 +153,7 @@ function chooseRelease(choice: Choice): ListedRelease {
       const message = `${bundle} ${channel}: no release is left that is not withdrawn and that the keys of today have signed`;
       throw new WritError('RELEASE_UNAVAILABLE', message, {
         facts: { ...facts, withdrawn: withdrawn.slice(-20) },
+        ...given({ hint: otherChannel(choice) }),
       });
     }
     requireFollowed(choice, newest.release.serial);

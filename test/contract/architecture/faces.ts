@@ -6,6 +6,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate'],
   'agent/config': ['config-file', 'load-config'],
   'agent/control': [
+    'agent-sockets',
     'control-socket',
     'cycle-and-exit',
     'diff-policy',
@@ -64,7 +65,16 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'worker-groups',
     'worker-ledger',
   ],
-  'agent/report': ['observer', 'service-manager', 'status-feed', 'status-file', 'status-report', 'watchers'],
+  'agent/report': [
+    'observer',
+    'refusal-status',
+    'service-manager',
+    'status-beat',
+    'status-feed',
+    'status-file',
+    'status-report',
+    'watchers',
+  ],
   'agent/select': [
     'accepted-releases',
     'holds-and-blocks',
@@ -101,6 +111,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/commands/host': [
     'agent',
+    'config-check',
     'config-show',
     'diff',
     'doctor',
@@ -109,6 +120,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'pause',
     'pull',
     'reload',
+    'refusals',
     'resume',
     'rollback',
     'status',
@@ -136,7 +148,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'wait-for-policy', 'watch-status'],
+  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'health-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
     'online-signer',
@@ -151,6 +163,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-config',
     'show-diff',
     'show-doctor',
+    'show-refusals',
     'show-health',
     'show-history',
     'show-proposal',
@@ -172,6 +185,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'hook-box',
     'parse-config',
     'probe-rules',
+    'tolerated-rules',
   ],
   'core/cycle': [
     'cycle-report',
@@ -182,7 +196,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'schedule',
     'sync-machine',
   ],
-  'core/protocol': ['control-protocol', 'native-protocol', 'socket-protocol'],
+  'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [
     'affected-groups',
     'disk-space',

@@ -8,6 +8,7 @@ const stepsOf: Readonly<Record<string, readonly string[]>> = {
   makeDirectory: [''],
   ensureDirectory: [''],
   writeFile: [':write', ':rename', ':discard', ':flush-directory'],
+  replaceFile: [':write', ':rename', ':discard'],
   createFile: [''],
   appendFile: ['', ':flush-directory'],
   rename: [':rename', ':flush-to', ':flush-from'],

@@ -140,4 +140,13 @@ describe('writ diff', () => {
     const { code, exitCode } = await site.json('diff', '--server');
     assert.deepEqual([exitCode, code], [2, 'METADATA_ROLLBACK']);
   });
+
+  it('says that nothing is kept on a host that never pulled', async () => {
+    using dir = tempDir();
+    const site = writSite(dir);
+    for (const args of [['1', '2'], ['1'], []]) {
+      const { code, exitCode } = await site.json('diff', ...args);
+      assert.deepEqual([exitCode, code], [2, 'USAGE'], args.join(' '));
+    }
+  });
 });

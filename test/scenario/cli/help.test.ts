@@ -49,8 +49,10 @@ const agentCommands = [
   'rollback',
   'pause',
   'resume',
+  'refusals',
   'verify',
   'config show',
+  'config check',
 ];
 
 describe('the help', () => {

@@ -49,7 +49,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, history pull rejected, status rejected, exit 3 MANIFEST_DIGEST',
     restart: '',
-    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+    next: 'ask root, ask timestamp, history pull rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
     name: 'Error in check: it says no',
@@ -57,7 +57,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull rejected, status rejected, exit 3 CHECK_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+    next: 'ask root, ask timestamp, history pull rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
     name: 'Error in check: it is no program',
@@ -81,7 +81,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull rejected, status rejected, exit 3 CANARY_FAILED',
     restart: '',
-    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
+    next: 'ask root, ask timestamp, history pull rejected, exit 3 REMEMBERED_REFUSAL',
   },
   {
     name: 'Error in canary: it is no program',

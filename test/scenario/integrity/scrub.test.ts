@@ -37,7 +37,7 @@ function spoil(site: AgentSite): void {
 /** The settle loop, the poll loop and the scrubber wait. */
 async function atRest(agent: AgentInProcess, site: AgentSite): Promise<void> {
   await agent.hasEnded(1);
-  await until(() => site.clock.sleeping() === 3);
+  await until(() => site.clock.sleeping() === 4);
 }
 
 const looks = (agent: AgentInProcess): number => agent.log.named('looked over the policy on disk').length;
@@ -61,7 +61,7 @@ describe('the timer', () => {
     await until(() => looks(agent) === 1);
     assert.equal((await agent.status()).scrub?.outcome, 'whole');
     spoil(site);
-    await until(() => site.clock.sleeping() === 3);
+    await until(() => site.clock.sleeping() === 4);
     await site.clock.advance(hourMs);
     await until(() => looks(agent) === 2);
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 1\n');
@@ -83,7 +83,7 @@ describe('the timer', () => {
     for (const count of [1, 2]) {
       await site.clock.advance(hourMs);
       await until(() => looks(agent) === count);
-      await until(() => site.clock.sleeping() === 3);
+      await until(() => site.clock.sleeping() === 4);
     }
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'VERSION 1\n');
     const report = await agent.status();
@@ -112,7 +112,7 @@ describe('the timer', () => {
     for (const [count, delayMs] of [hourMs, 60_000, 120_000].entries()) {
       await site.clock.advance(delayMs);
       await until(() => looks(agent) === count + 1);
-      await until(() => site.clock.sleeping() === 3);
+      await until(() => site.clock.sleeping() === 4);
     }
     const report = await agent.status();
     assert.deepEqual(report.scrub?.counts, { looks: 3, damaged: 3, repaired: 0, failed: 3 });
@@ -139,7 +139,7 @@ describe('the timer', () => {
     site.configure({ scrub: { every: '10m' } });
     agent.reload();
     await agent.hasEnded(2);
-    await until(() => site.clock.sleeping() === 3);
+    await until(() => site.clock.sleeping() === 4);
     await site.clock.advance(600_000);
     await until(() => looks(agent) === 1);
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 1\n');

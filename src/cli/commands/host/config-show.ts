@@ -10,7 +10,8 @@ export const command: CommandDefinition<ConfigFlags> = {
   exitCodes: ['0  the configuration is valid', '2  it is not; every mistake is named'],
   flags: configFlag,
   run: (_args, flags, { reporter, at }) => {
-    const { config, given, warnings } = loadConfig(at(flags.config));
+    const { config, given, tolerated, ...loaded } = loadConfig(at(flags.config));
+    const warnings = [...tolerated, ...loaded.warnings];
     for (const warning of warnings) reporter.warn(`${flags.config}:${mistakeLine(warning)}`);
     return Promise.resolve({
       outcome: 'valid',

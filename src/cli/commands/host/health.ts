@@ -1,12 +1,15 @@
 // `writ health`: one line and an exit code for monitoring and for the health check of a container.
 
 import { Option } from 'commander';
-import { toWritError } from '../../../core/errors.js';
+import { toWritError, type WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
-import { configFlag, readStatus } from '../../host/ask.js';
+import { configFlag } from '../../host/ask.js';
+import { type HealthReport, readHealthReport } from '../../host/health-report.js';
 import { healthLine } from '../../show/show-health.js';
+import { roughly } from '../../show/show-text.js';
 
 const failOnFlag: Flag<'warning' | 'critical'> = new Option(
   '--fail-on <level>',
@@ -17,6 +20,8 @@ const flags = { ...configFlag, failOn: failOnFlag.choices(['warning', 'critical'
 type HealthFlags = FlagValues<typeof flags>;
 
 const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
+/** Of Nagios: nobody knows. */
+const unknownExitCode = 3;
 
 export const command: CommandDefinition<HealthFlags> = {
   examples: ['writ health', 'writ health --fail-on critical --quiet'],
@@ -24,35 +29,49 @@ export const command: CommandDefinition<HealthFlags> = {
     '0  ok',
     '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
     '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale, a group gone; or no answer',
+    '3  unknown: this user may not look, or the last word of the agent is older than 3 minutes',
   ],
   flags,
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
-    const isQuiet = flags.failOn === 'critical' && answer.exitCode !== exitCodes.critical;
+    const isQuiet = flags.failOn === 'critical' && answer.exitCode === exitCodes.warning;
     return isQuiet ? { ...answer, exitCode: 0 } : answer;
   },
 };
 
 async function judge(flags: HealthFlags, context: CommandContext): Promise<Answer> {
   try {
-    const report = await readStatus(flags, context);
-    const { level, findings } = judgeHealth(report);
-    const { host, generation, agent, freshness, atMs } = report;
-    return {
-      outcome: level,
-      exitCode: exitCodes[level],
-      level,
-      details: { host, agent, generation, freshness: freshness.state, atMs, findings },
-      lines: [healthLine(report, { level, findings })],
-    };
+    const seen = await readHealthReport(flags, context);
+    if (seen.kind !== 'unknown') return answerOf(seen);
+    // Of an agent that has gone without a word the disk may know the worst.
+    const { report } = seen;
+    if (report !== undefined && judgeHealth(report).level === 'critical')
+      return answerOf({ kind: 'disk', report });
+    return unanswered('unknown', unknownExitCode, seen.why);
   } catch (error) {
     // Nobody knows how this host is: to a monitor that is as bad as it gets.
-    const { code, message, hint, facts } = toWritError(error);
-    return {
-      outcome: 'critical',
-      exitCode: exitCodes.critical,
-      details: { code, message, hint, facts },
-      lines: [`CRITICAL  ${message.split('\n', 1)[0]} [${code}]`],
-    };
+    return unanswered('critical', exitCodes.critical, toWritError(error));
   }
+}
+
+function answerOf(seen: Exclude<HealthReport, { kind: 'unknown' }>): Answer {
+  const { kind, report } = seen;
+  const { level, findings } = judgeHealth(report);
+  const { host, generation, agent, freshness, atMs, pause } = report;
+  const age = seen.kind === 'file' ? { ageMs: seen.ageMs } : {};
+  const details = { host, agent, generation, freshness: freshness.state, atMs, pause, findings };
+  const by = seen.kind === 'file' ? `, by status.json, ${roughly(seen.ageMs)} old` : '';
+  return {
+    outcome: level,
+    exitCode: exitCodes[level],
+    level,
+    details: { ...given(details), source: kind, ...age },
+    lines: [`${healthLine(report, { level, findings })}${by}`],
+  };
+}
+
+function unanswered(outcome: 'unknown' | 'critical', exitCode: number, error: WritError): Answer {
+  const { code, message, hint, facts } = error;
+  const line = `${outcome.toUpperCase()}  ${message.split('\n', 1)[0]} [${code}]`;
+  return { outcome, exitCode, details: { code, message, hint, facts }, lines: [line] };
 }

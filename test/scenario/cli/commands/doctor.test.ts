@@ -4,8 +4,10 @@ import { after, before, describe, it } from 'node:test';
 import { showFindings } from '../../../../src/cli/show/show-doctor.js';
 import type { DoctorFinding } from '../../../../src/core/status/doctor.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
+import { until } from '../../../kit/assert/until.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
+import { joinAs } from '../../../kit/workers/raw-worker.js';
 
 describe('the findings of writ doctor', () => {
   it('are one aligned line each, with what to do next, and a count', () => {
@@ -41,6 +43,25 @@ describe('writ doctor', () => {
     assert.match(run.stdout, /All is well\n$/);
   });
 
+  it('believes the agent about a worker that is connected to it, and about one that is gone', async () => {
+    using host = copyHost(installed);
+    host.configure({ workers: [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }] });
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    const worker = await joinAs(host.dir.join('run/workers/app.sock'), 'web');
+    const { id, generation } = JSON.parse(await worker.line()) as { id: number; generation: number };
+    worker.send({ type: 'ack', id, generation });
+    const status = async () => jsonOf(await host.writ('status', '--json'));
+    await until(async () => (await status())['confirmed'] === true);
+    const workersOf = async () => {
+      const findings = jsonOf(await host.writ('doctor', '--json'))['findings'] as DoctorFinding[];
+      return findings.filter(({ check }) => check === 'workers').map(({ state, text }) => `${state} ${text}`);
+    };
+    assert.deepEqual(await workersOf(), ['ok app: 1 worker, 1 confirmed what is active']);
+    worker.end();
+    await until(async () => (await workersOf())[0]?.startsWith('FAIL') === true);
+  });
+
   it('exits 1 with warnings, one object in JSON', async () => {
     using host = copyHost(installed);
     const run = await host.writ('doctor', '--json');
@@ -60,7 +81,7 @@ describe('writ doctor', () => {
     assert.equal(run.exitCode, 2);
     const [first = ''] = run.stdout.split('\n');
     assert.match(first, /^ {2}FAIL {2}configuration/);
-    assert.ok(first.endsWith(`    Next: writ config show --config ${host.config}`), first);
+    assert.ok(first.endsWith(`    Next: writ config check --config ${host.config}`), first);
     const absent = await host.writ('doctor', '--json', '--config', host.dir.join('nowhere.yaml'));
     assert.equal(absent.exitCode, 2);
   });

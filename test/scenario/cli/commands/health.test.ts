@@ -1,13 +1,14 @@
 // `writ health` as a monitor runs it: with an agent, with one that is gone, and with a host that nobody can ask.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
 import type { StatusReport } from '../../../../src/core/protocol/control-protocol.js';
-import { installHost } from '../../../kit/agent/installed-host.js';
+import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
 import { problem } from '../../../kit/cli/cycle-results.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
-import { runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
+import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
+import { startWrit } from '../../../kit/cli/writ-process.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 async function health(report: StatusReport, ...args: readonly string[]): Promise<WritRun> {
@@ -64,5 +65,102 @@ describe('writ health', () => {
     assert.equal(run.exitCode, 2);
     assert.match(run.stdout, /^CRITICAL .*\[CONFIG_UNREADABLE\]/);
     assert.equal((await runWrit(['health', '--config', config, '--fail-on', 'critical'])).exitCode, 2);
+  });
+});
+
+const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
+const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
+
+describe('writ health of somebody who may not look', asRoot, () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
+  /** With a running agent's word of this age, and its socket. */
+  const told = async (ageMs: number, more: Partial<StatusReport> = {}, mode = 0o644) => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
+    chmodSync(host.dir.join('run/agent.sock'), 0o600);
+    const report = statusReport({ atMs: Date.now() - ageMs, ...more });
+    const file = host.dir.join('run/status.json');
+    writeFileSync(file, JSON.stringify(report));
+    chmodSync(file, mode);
+    const run = await host.writUnder(nobody, 'health', '--json');
+    return [run.exitCode, jsonOf(run)['outcome'], jsonOf(run)['source']];
+  };
+
+  it('goes by status.json, which an agent writes every minute', async () => {
+    assert.deepEqual(await told(60_000, { trust: [] }), [0, 'ok', 'file']);
+    const stale = { trust: [], freshness: { state: 'stale' } } as const;
+    assert.deepEqual(await told(60_000, stale), [1, 'warning', 'file']);
+  });
+
+  it('is unknown, and neither well nor an alarm, when that is old, of a time to come, or not to be read', async () => {
+    const unknown = [3, 'unknown', undefined];
+    assert.deepEqual(await told(181_000), unknown);
+    assert.deepEqual(await told(-600_000), unknown);
+    assert.deepEqual(await told(0, {}, 0o600), unknown);
+  });
+
+  it('is unknown where no agent runs and the state is not to be read, also for a container', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    rmSync(host.dir.join('run/status.json'), { force: true });
+    for (const args of [[], ['--fail-on', 'critical']]) {
+      const run = await host.writUnder(nobody, 'health', ...args);
+      assert.equal(run.exitCode, 3, run.stdout);
+      assert.match(run.stdout, /^UNKNOWN {2}the agent does not answer .*\[AGENT_UNREACHABLE\]\n$/);
+    }
+    chmodSync(host.config, 0o600);
+    assert.equal((await host.writUnder(nobody, 'health')).exitCode, 3);
+  });
+
+  it('asks the agent itself on the socket of its group; so does status, and neither can act', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    host.configure({ read: { group: 65_534 } });
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    const run = await host.writUnder(nobody, 'health', '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['source'], jsonOf(run)['agent']], [0, 'agent', 'run']);
+    const status = await host.writUnder(nobody, 'status', '--json');
+    assert.deepEqual([status.exitCode, jsonOf(status)['health']], [0, 'ok']);
+    const pull = await host.writUnder(nobody, 'pull', '--json');
+    assert.deepEqual([jsonOf(pull)['code'], pull.exitCode], ['AGENT_UNREACHABLE', 1]);
+    agent.child.kill('SIGKILL');
+    await agent.ended;
+    const gone = jsonOf(await host.writUnder(nobody, 'health', '--json'));
+    assert.deepEqual([gone['exitCode'], gone['source'], gone['agent']], [1, 'file', 'stop']);
+  });
+});
+
+describe('writ health of a host whose agent has gone', () => {
+  /** @returns what root hears of a ledger without a fault, where the last word is of this agent, so long ago */
+  const heard = async (
+    agent: StatusReport['agent'],
+    ageMs: number,
+    spoil?: (host: InstalledHost) => void,
+  ) => {
+    using host = await installHost();
+    const file = host.dir.join('run/status.json');
+    const known = JSON.parse(readFileSync(file, 'utf8')) as StatusReport;
+    writeFileSync(file, JSON.stringify({ ...known, agent, atMs: Date.now() - ageMs }));
+    spoil?.(host);
+    const run = await host.writ('health', '--json');
+    return [run.exitCode, jsonOf(run)['outcome']];
+  };
+
+  it('without a word, is unknown after three minutes; before, and after an end in order, nothing is pulled', async () => {
+    assert.deepEqual(await heard('run', 181_000), [3, 'unknown']);
+    assert.deepEqual(await heard('run', 60_000), [1, 'warning']);
+    assert.deepEqual(await heard('stop', 3_600_000), [1, 'warning']);
+  });
+
+  it('is critical all the same where the disk knows it', async () => {
+    const emptied = (host: InstalledHost) => rmSync(host.paths.current);
+    assert.deepEqual(await heard('run', 181_000, emptied), [2, 'critical']);
   });
 });

@@ -32,7 +32,7 @@ describe('the configuration', () => {
 
   it('is a warning with its line', () => {
     const { state, text, next } = judgeConfiguration({ path, warnings: [mistake, mistake] });
-    assert.deepEqual([state, next], ['warn', 'writ config show']);
+    assert.deepEqual([state, next], ['warn', 'writ config check']);
     assert.equal(text, `${path}:3:5 /bundles/0: has no check (2 in all)`);
   });
 

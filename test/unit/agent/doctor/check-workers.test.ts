@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type GroupFacts, judgeGroup, type MemberFacts } from '../../../../src/agent/doctor/check-workers.js';
+import {
+  type GroupFacts,
+  judgeByAgent,
+  judgeGroup,
+  type MemberFacts,
+} from '../../../../src/agent/doctor/check-workers.js';
 
 const alive = (worker: string): MemberFacts => ({ worker, liveness: 'alive', state: 'confirmed' });
 const dead = (worker: string): MemberFacts => ({ worker, liveness: 'dead' });
@@ -47,4 +52,36 @@ describe('a group of workers', () => {
     const members = Array.from({ length: 40 }, (_, index) => dead(`w${index}`));
     assert.match(judgeGroup({ ...group, members }).text, /w0, w1, w2, w3, w4, \.\.\.$/);
   });
+});
+
+describe('a group of workers, as a running agent knows it', () => {
+  const group = { group: 'limits', workers: 2, confirmed: 2, min: 1, findings: [] } as const;
+  const gone = { level: 'critical', code: 'WORKERS_MISSING', text: 'group limits has no worker' } as const;
+  const slow = { level: 'warning', code: 'WORKER_UNREACHABLE', text: 'limits/w1: silent\nmore' } as const;
+  const cases: readonly (readonly [string, Parameters<typeof judgeByAgent>, string])[] = [
+    ['that is well', [group, { generation: 1 }], 'ok limits: 2 workers, 2 confirmed what is active'],
+    [
+      'that is gone',
+      [{ ...group, workers: 0, findings: [gone] }, { generation: 1 }],
+      'FAIL limits: group limits has no worker [WORKERS_MISSING]',
+    ],
+    [
+      'with a finding',
+      [{ ...group, findings: [slow] }, { generation: 1 }],
+      'warn limits: limits/w1: silent [WORKER_UNREACHABLE]',
+    ],
+    [
+      'that may be empty, and is',
+      [{ ...group, workers: 0, min: 0 }, { generation: 1 }],
+      'warn limits: nobody is there just now',
+    ],
+    ['before the first policy', [group, {}], 'skip limits: no policy is active yet'],
+  ];
+  for (const [what, given, expected] of cases)
+    it(`${what}: ${expected}`, () => {
+      const said = judgeByAgent(...given).map(({ state, text, code }) =>
+        [state, text, ...(code === undefined ? [] : [`[${code}]`])].join(' '),
+      );
+      assert.deepEqual(said, [expected]);
+    });
 });

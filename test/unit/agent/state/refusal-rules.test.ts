@@ -4,6 +4,9 @@ import fc from 'fast-check';
 import {
   findRefusal,
   forget,
+  isChosen,
+  isStanding,
+  type Offer,
   type Refusal,
   remember,
   retryDelayMs,
@@ -99,5 +102,39 @@ describe('#forget and #retryNow', () => {
     const [one] = retryNow(remember([], refusal(), hourMs));
     assert.equal(one?.retryAtMs, 0);
     assert.equal(one?.tries, 1);
+  });
+});
+
+describe('a refusal of today', () => {
+  const [known] = remember([], { ...refusal(digestA), serial: 6 }, hourMs);
+  const rows: readonly (readonly [string, Offer, boolean])[] = [
+    ['its release is what the channel points at', { offered: digestA, activeSerial: 5 }, true],
+    ['the same files under a newer serial are refused as well', { offered: digestA, activeSerial: 7 }, true],
+    ['the channel went back to it, below what is active', { offered: digestA, activeSerial: 9 }, true],
+    ['the channel points at another release', { offered: digestB, activeSerial: 5 }, false],
+    ['nothing of its bundle is offered any more', { offered: 'none', activeSerial: 5 }, false],
+    ['nobody can say, and nothing newer is active', { offered: 'unknown', activeSerial: 5 }, true],
+    ['nobody can say, and nothing is active', { offered: 'unknown' }, true],
+    ['nobody can say, and a newer serial is active', { offered: 'unknown', activeSerial: 7 }, false],
+  ];
+  for (const [name, offer, expected] of rows)
+    it(`${expected ? 'is one' : 'is history'}: ${name}`, () => {
+      assert.ok(known);
+      assert.equal(isStanding(known, offer), expected);
+    });
+
+  it('is chosen by its bundle, its serial, or without a word', () => {
+    const all = { bundle: 'dns-edge', serial: 6 };
+    const choices = [
+      {},
+      { bundle: 'dns-edge' },
+      all,
+      { bundle: 'access' },
+      { bundle: 'dns-edge', serial: 7 },
+    ];
+    assert.deepEqual(
+      choices.map((choice) => isChosen(all, choice)),
+      [true, true, true, false, false],
+    );
   });
 });

@@ -12,4 +12,10 @@ describe('the line of health', () => {
     assert.match(lineOf(statusReport({ confirmed: false, workers })), /is active \(unconfirmed\)/);
     assert.doesNotMatch(lineOf(statusReport({ confirmed: true })), /unconfirmed/);
   });
+
+  it('says a pause that ends by itself, which is no finding', () => {
+    const untilMs = Date.UTC(2026, 10, 22, 8);
+    const report = statusReport({ pause: { by: 'anna', reason: 'freeze', atMs: 1, untilMs } });
+    assert.match(healthLine(report, judgeHealth(report)), /^OK {2}.*, paused until 11-22 08:00 UTC {4}/);
+  });
 });

@@ -227,11 +227,12 @@ describe('the status of a host', () => {
     });
   }
 
-  it('names a remembered refusal once, among the refused', () => {
-    const [, report] = cases['refused-and-held'] ?? [];
-    assert.ok(report);
-    const again = { ...report, problems: [problem('REMEMBERED_REFUSAL', 'dns-edge 42 was refused')] };
-    assert.deepEqual(showStatus(again), showStatus(report));
+  it('counts refusals of releases that are tried no more in one line', () => {
+    const { lines } = showStatus(statusReport({ olderRefusals: 3 }));
+    assert.deepEqual(
+      lines.filter((line) => line.includes('refus')),
+      ['  history   3 older refusals: writ refusals'],
+    );
   });
 
   it('is active again once those were told that the last cycle missed', () => {

@@ -197,7 +197,7 @@ keep:
     [
       'confirm: yes',
       worker('    uses: [access]\n    confirm: yes\n    load: {run: [a]}'),
-      [/unknown value "yes"; known: required, warn, accept, optional/],
+      [/unknown value "yes"; known: required, warn, accept$/],
     ],
     ['a label that is no name', `${minimal}host: { labels: { "A B": c } }`, [/must be a name/]],
   ];

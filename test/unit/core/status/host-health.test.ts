@@ -53,7 +53,30 @@ const rows: readonly Row[] = [
     'ok',
     [],
   ],
-  ['a host that somebody paused', statusReport({ pause: { by: 'anna', reason: 'freeze', atMs } }), 'ok', []],
+  [
+    'a host that somebody paused until a time',
+    statusReport({ pause: { by: 'anna', reason: 'freeze', atMs, untilMs: atMs + dayMs } }),
+    'ok',
+    [],
+  ],
+  [
+    'a host that somebody paused without an end',
+    statusReport({ pause: { by: 'anna', reason: 'freeze', atMs } }),
+    'warning',
+    ['ACTIVATION_PAUSED'],
+  ],
+  [
+    'a hold of what the server offers',
+    statusReport({ holds: [{ bundle: 'access', serial: 10, by: 'anna', atMs }] }),
+    'warning',
+    ['RELEASE_HELD'],
+  ],
+  [
+    'a hold of what nobody offers any more',
+    statusReport({ holds: [{ bundle: 'access', serial: 9, by: 'anna', atMs }] }),
+    'ok',
+    [],
+  ],
   [
     'a cycle that failed for its own sake',
     statusReport({

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { promoteRelease } from '../../../../src/publisher/release/promote.js';
 import {
   previewWithdrawal,
   type WithdrawRequest,
@@ -122,6 +123,20 @@ describe('withdrawRelease', () => {
     const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2]));
     assert.equal(error.facts['serial'], 1);
     assert.deepEqual(directoryState(`${repository.directory}/metadata`), before);
+  });
+
+  it('names the channel on which it can be done, where another one has nothing left', async () => {
+    using dir = tempDir();
+    const repository = await withReleases(dir, 1);
+    const options = changeOptions(repository);
+    await repository.publish({ file: 'two' }, { channel: 'staging' });
+    await promoteRelease({ bundle, from: 'staging', to: 'stable' }, options);
+    const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2]));
+    assert.match(error.hint, /^`--channel stable` takes it back there; on staging publish/);
+    const named = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2], { channel: 'staging' }));
+    assert.match(named.hint, /^Publish a good tree first/);
+    assert.equal((await withdraw(repository, [2], { channel: 'stable' })).kind, 'live');
+    assert.equal(head(repository)?.serial, 1);
   });
 
   it('takes the release back on every channel, or on the one that is named', async () => {

@@ -1,0 +1,44 @@
+// What a configuration names of its host, looked for as the agent would find it: programs, files, directories. Reads no file
+// and runs nothing; what this user may not see passes for being there.
+import { accessSync, constants, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { HostLook } from '../../core/config/tolerated-rules.js';
+import { isSystemError } from '../../core/errors.js';
+import { defaultPath } from '../../platform/process/run-command.js';
+
+/** @param path where programs are found that have no directory, with colons between */
+export function hostLook(path: string = defaultPath): HostLook {
+  return {
+    program: (name) => {
+      if (name.startsWith('/')) return whyNotRun(name);
+      const places = path.split(':').map((directory) => join(directory, name));
+      return places.some((place) => whyNotRun(place) === undefined)
+        ? undefined
+        : `the program ${name} is in none of ${path}`;
+    },
+    file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
+    directory: (directory) => (isThere(directory) ? undefined : `there is no directory ${directory}`),
+  };
+}
+
+function whyNotRun(program: string): string | undefined {
+  const stat = seen(() => statSync(program, { throwIfNoEntry: false }));
+  if (stat === 'unseen') return undefined;
+  if (stat === undefined) return `there is no program ${program}`;
+  const mayRun = stat.isFile() && seen(() => accessSync(program, constants.X_OK)) !== 'unseen';
+  return mayRun ? undefined : `${program} is no program that can be run`;
+}
+
+function isThere(path: string): boolean {
+  return seen(() => statSync(path, { throwIfNoEntry: false })) !== undefined;
+}
+
+/** @returns what the look gives; `unseen` where this user may not */
+function seen<T>(look: () => T): T | 'unseen' {
+  try {
+    return look();
+  } catch (error) {
+    if (isSystemError(error)) return 'unseen';
+    throw error;
+  }
+}

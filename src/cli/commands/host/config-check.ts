@@ -1,0 +1,25 @@
+// `writ config check`: every mistake of a configuration at once, also those that a start takes: placeholders that nobody fills
+// in, programs and files that are not on this host. Changes nothing.
+import { checkConfig } from '../../../agent/config/load-config.js';
+import { mistakeLine } from '../../../core/config/config-errors.js';
+import type { CommandDefinition } from '../../console/command.js';
+import { type ConfigFlags, configFlag } from '../../host/ask.js';
+import { counted } from '../../show/show-text.js';
+
+export const command: CommandDefinition<ConfigFlags> = {
+  examples: ['writ config check', 'writ config check agent.yaml'],
+  exitCodes: ['0  no mistake; warnings are named', '2  mistakes; each is named with its line and column'],
+  args: [['[file]', 'a configuration; left out: that of --config']],
+  flags: configFlag,
+  run: ([named], flags, { reporter, at }) => {
+    const file = named ?? flags.config;
+    const { warnings } = checkConfig(at(file));
+    for (const warning of warnings) reporter.warn(`${file}:${mistakeLine(warning)}`);
+    const also = warnings.length === 0 ? '' : `, ${counted(warnings.length, 'warning')}`;
+    return Promise.resolve({
+      outcome: 'valid',
+      details: { file, warnings },
+      lines: [`VALID ${file}: no mistake${also}`],
+    });
+  },
+};

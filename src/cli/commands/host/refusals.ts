@@ -1,0 +1,71 @@
+// `writ refusals`: what this host remembers as refused; with `forget` it is tried again as if it had never been.
+import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
+import type { RefusalsResult } from '../../../core/protocol/control-protocol.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional } from '../../console/flags.js';
+import { agentDoors } from '../../host/agent-doors.js';
+import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
+import { showForgotten, showRefusals } from '../../show/show-refusals.js';
+
+const flags = {
+  ...configFlag,
+  bundle: optional('--bundle <name>', 'forget: those of this bundle alone', nameFlag),
+  serial: optional(
+    '--serial <number>',
+    'forget: this release of the bundle alone',
+    numberFlag(1, Number.MAX_SAFE_INTEGER),
+  ),
+};
+type RefusalsFlags = FlagValues<typeof flags>;
+
+export const command: CommandDefinition<RefusalsFlags> = {
+  examples: ['writ refusals', 'writ refusals forget --bundle dns-edge --serial 42'],
+  exitCodes: [
+    '0  listed; forgotten, or nothing to forget',
+    '1  failed',
+    '2  usage or configuration, or no such refusal',
+    '7  busy',
+  ],
+  args: [['[forget]', 'forget what is remembered: all of it, or what the flags name']],
+  flags,
+  run: async ([verb], flags, context) => {
+    if (verb === 'forget') return withConfig(await forget(flags, context), flags);
+    if (verb !== undefined)
+      throw new WritError('USAGE', `writ refusals knows no ${verb}`, { hint: 'writ refusals forget' });
+    if (flags.bundle !== undefined || flags.serial !== undefined)
+      throw new WritError('USAGE', '--bundle and --serial say what to forget', {
+        hint: 'writ refusals forget --bundle B --serial N',
+      });
+    return withConfig(await list(flags, context), flags);
+  },
+};
+
+async function list(flags: RefusalsFlags, context: CommandContext): Promise<Answer> {
+  const question = { request: { type: 'refusals' }, flags, context } as const;
+  const result = await askOrAct(question, only('refusals.result'), async (options) =>
+    (await agentDoors.fromDisk()).readOfflineRefusals(options),
+  );
+  const outcome = result.refusals.length === 0 ? 'empty' : 'found';
+  return { outcome, details: membersOf(result), ...showRefusals(result, context.clock.nowMs()) };
+}
+
+async function forget(flags: RefusalsFlags, context: CommandContext): Promise<Answer> {
+  const { bundle, serial } = flags;
+  if (serial !== undefined && bundle === undefined)
+    throw new WritError('USAGE', '--serial needs --bundle: every bundle counts its own', {
+      hint: `writ refusals forget --bundle B --serial ${serial}`,
+    });
+  const choice = given({ bundle, serial });
+  const request = { type: 'forget', by: whoAsks(context.env), ...choice } as const;
+  const result = await askOrAct({ request, flags, context }, only('refusals.result'), async (options) =>
+    (await agentDoors.withoutAgent()).forgetAlone({ ...options, ...choice }),
+  );
+  const outcome = result.refusals.length === 0 ? 'unchanged' : 'forgotten';
+  return { outcome, details: membersOf(result), ...showForgotten(result) };
+}
+
+function membersOf({ schema: _, type: _type, ...members }: RefusalsResult): Answer['details'] {
+  return members;
+}

@@ -1,0 +1,75 @@
+// What is worth a look in a configuration and no mistake: bundles that nothing examines, daemons that are known to say yes to
+// what they cannot read, directories that a daemon has still to make. Pure; what lies on the host is asked of whoever can look.
+import type { ConfigFile } from './config-schema.js';
+import { at, type Finding, group } from './findings.js';
+import { type HostLook, textsAt } from './tolerated-rules.js';
+
+/** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
+export type GroupVerdicts = readonly ('true' | 'early' | 'silent' | undefined)[];
+
+export function warningsOf(
+  file: ConfigFile,
+  verdicts: GroupVerdicts,
+  look: HostLook | undefined,
+): readonly Finding[] {
+  return [
+    ...uncheckedBundles(file),
+    ...unprovenGroups(file, verdicts),
+    ...(look === undefined ? [] : missingPlaces(file, look)),
+  ];
+}
+
+function uncheckedBundles(file: ConfigFile): Finding[] {
+  const notified = new Set((file.workers ?? []).flatMap((worker) => worker.uses));
+  return file.bundles.flatMap((bundle, index): Finding[] => {
+    if (bundle.checks?.length || !notified.has(bundle.name)) return [];
+    const text = 'has no check: a file that its workers cannot read would reach them';
+    return [at(['bundles', index], text)];
+  });
+}
+
+const lies = {
+  early: 'says yes before it has read a policy',
+  silent: 'says nothing, whether it could read a policy or not',
+} as const;
+
+/** Such a daemon serves an empty or an old policy, and passes for well. */
+function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVerdicts): Finding[] {
+  const unchecked = new Set(bundles.filter(({ checks = [] }) => checks.length === 0).map(({ name }) => name));
+  return workers.flatMap(({ name, uses, probe, load }, index): Finding[] => {
+    const verdict = verdicts[index];
+    const bare = uses.filter((bundle) => unchecked.has(bundle));
+    if (verdict === undefined || verdict === 'true' || bare.length === 0) return [];
+    if (probe !== undefined || load !== undefined) return [];
+    const add = `add a \`probe\` that asks it, or a check to ${bare.join(', ')}`;
+    return [at(['workers', index], `group ${name}: its daemon ${lies[verdict]}; ${add}`)];
+  });
+}
+
+const placesOfDaemons = [
+  ...['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'].map((key) => `reset.${key}`),
+  ...['canary', 'load', 'probe'].map((hook) => `${hook}.pidFile`),
+];
+
+/** The daemon may make it when it starts; a typo looks the same. */
+function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
+  const data = group(file);
+  for (const { path, text } of textsAt(data, 'root')) {
+    const why = look.file(text);
+    if (why !== undefined) yield at(path, `${why}: without it a new host trusts nobody`);
+  }
+  for (const place of placesOfDaemons) {
+    for (const { path, text } of textsAt(data, `workers.*.${place}`)) {
+      if (!text.startsWith('/')) continue;
+      const why = look.directory(fixedDirectory(text));
+      if (why !== undefined) yield at(path, `${why}: nobody is found there`);
+    }
+  }
+}
+
+/** @returns the directory of a path, without its parts from the first glob or placeholder on */
+function fixedDirectory(path: string): string {
+  const parts = path.split('/').slice(0, -1);
+  const open = parts.findIndex((part) => /[*?[{]/.test(part));
+  return (open === -1 ? parts : parts.slice(0, open)).join('/') || '/';
+}

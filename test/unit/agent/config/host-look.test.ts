@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { hostLook } from '../../../../src/agent/config/host-look.js';
+import { checkConfig, loadConfig } from '../../../../src/agent/config/load-config.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+describe('a look for what a configuration names', () => {
+  it('finds a program by its name in the places of an agent, and by its path', () => {
+    using dir = tempDir();
+    const [program, text] = [dir.join('ask'), dir.join('text')];
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+    writeFileSync(text, '');
+    chmodSync(text, 0o644);
+    mkdirSync(dir.join('sub'));
+    const look = hostLook(`/nowhere:${dir.path}`);
+    for (const known of ['ask', program]) assert.equal(look.program(known), undefined);
+    for (const unknown of ['other', 'text', 'sub', text, dir.path, dir.join('other')])
+      assert.match(look.program(unknown) ?? '', new RegExp(unknown), unknown);
+  });
+
+  it('finds files and directories', () => {
+    using dir = tempDir();
+    const look = hostLook();
+    assert.deepEqual([look.file(dir.path), look.directory(dir.path)], [undefined, undefined]);
+    assert.match(look.file(dir.join('a')) ?? '', /there is no .*a$/);
+    assert.match(look.directory(dir.join('a')) ?? '', /there is no directory/);
+  });
+});
+
+describe('#checkConfig', () => {
+  it('refuses at once what a start takes and what it does not, in the order of the file', () => {
+    using dir = tempDir();
+    const path = dir.join('agent.yaml');
+    const head =
+      'repository: https://a/\nbundles:\n  - name: a\n    checks: [{ name: c, run: [no-such-program, "{candiate}"] }]\n';
+    writeFileSync(path, head);
+    assert.equal(loadConfig(path).tolerated.length, 1, 'nothing of the host is looked for');
+    const { facts } = throwsCode('CONFIG_INVALID', () => checkConfig(path));
+    const places = (given: unknown) =>
+      (given as { line: number; pointer: string }[]).map(({ line, pointer }) => [line, pointer]);
+    const run = '/bundles/0/checks/0/run';
+    assert.deepEqual(places(facts['mistakes']), [
+      [4, `${run}/0`],
+      [4, `${run}/1`],
+    ]);
+    writeFileSync(path, `${head}polll: 5\n`);
+    assert.equal(places(throwsCode('CONFIG_INVALID', () => checkConfig(path)).facts['mistakes']).length, 3);
+    assert.equal(places(throwsCode('CONFIG_INVALID', () => loadConfig(path)).facts['mistakes']).length, 1);
+  });
+});

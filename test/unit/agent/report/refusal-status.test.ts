@@ -1,0 +1,115 @@
+// What becomes of a refusal when its release is tried no more: history, and no problem of today; and how a person has one
+// forgotten. What is remembered while it stands is remembered-refusals'.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { orderForget } from '../../../../src/agent/control/operator-requests.js';
+import { readHistory } from '../../../../src/agent/job/history.js';
+import { listRefusals } from '../../../../src/agent/report/refusal-status.js';
+import { statusReport } from '../../../../src/agent/report/status-report.js';
+import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import type { StatusReport } from '../../../../src/core/status/status.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+
+const good = { 'policy.yaml': 'good' };
+const bad = { 'policy.yaml': 'bad' };
+
+/** Serial 1 is active, and 2 was refused by its check. */
+async function refusedHost(): Promise<{ readonly test: TestHost; readonly last: CycleResult }> {
+  const run = ['grep', '-q', 'good', '{bundle}/policy.yaml'] as const;
+  const checks = [{ kind: 'run', name: 'judge', run, timeoutMs: 20_000 }] as const;
+  const test = testHost({ bundles: [{ name: 'access', checks }] });
+  await test.publish('access', good, { serial: 1 });
+  await test.pull();
+  await test.publish('access', bad, { serial: 2 });
+  return { test, last: await test.pull() };
+}
+
+function statusOf({ host }: TestHost, last: CycleResult): StatusReport {
+  const contact = { contact: { verifiedAtMs: host.clock.nowMs() } };
+  return statusReport(host, { version: '0.1.0', state: 'run', contact, problems: [], last });
+}
+
+function healthOf(report: StatusReport): string {
+  return judgeHealth({ ...report, trust: [] })
+    .findings.map(({ code }) => code)
+    .join();
+}
+
+describe('a refusal', () => {
+  it('is said once, as a refusal and not as a problem too', async () => {
+    const { test, last } = await refusedHost();
+    using _ = test;
+    assert.deepEqual(
+      last.problems.map(({ code }) => code),
+      ['CHECK_FAILED'],
+    );
+    const report = statusOf(test, last);
+    assert.deepEqual(
+      [report.problems, report.refusals.map(({ serial, code }) => [serial, code])],
+      [[], [[2, 'CHECK_FAILED']]],
+    );
+    assert.equal(healthOf(report), 'REMEMBERED_REFUSAL');
+    const again = statusOf(test, await test.pull());
+    assert.deepEqual([again.problems, healthOf(again)], [[], 'REMEMBERED_REFUSAL']);
+  });
+
+  it('is history when a newer serial is active: no problem, no finding, a count', async () => {
+    const { test } = await refusedHost();
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': 'good again' }, { serial: 3 });
+    const report = statusOf(test, await test.pull());
+    assert.deepEqual([report.bundles[0]?.serial, report.refusals, report.olderRefusals], [3, [], 1]);
+    assert.deepEqual([report.problems, healthOf(report)], [[], '']);
+    assert.deepEqual(
+      listRefusals(test.host).refusals.map(({ serial, state, tries }) => [serial, state, tries]),
+      [[2, 'older', 1]],
+    );
+  });
+
+  it('is history when the server has taken its release back', async () => {
+    const { test } = await refusedHost();
+    using _ = test;
+    await test.publish('access', good, { serial: 1 });
+    const report = statusOf(test, await test.pull());
+    assert.deepEqual([report.bundles[0]?.serial, report.refusals, report.olderRefusals], [1, [], 1]);
+    assert.equal(healthOf(report), '');
+  });
+});
+
+describe('a refusal that a person has forgotten', () => {
+  const anna = { by: 'anna' };
+
+  it('is tried again at the next pull, and in the history with who asked', async () => {
+    const { test } = await refusedHost();
+    using _ = test;
+    const { refusals } = orderForget(test.host, { ...anna, bundle: 'access', serial: 2 });
+    assert.deepEqual(
+      refusals.map(({ serial, state }) => [serial, state]),
+      [[2, 'standing']],
+    );
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+    const [entry] = readHistory(test.host.paths, { limit: 1 });
+    assert.deepEqual(
+      [entry?.by, entry?.result.trigger, entry?.reason],
+      ['anna', 'forget', 'forgotten as refused: access 2'],
+    );
+    const { problems } = await test.pull();
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      ['CHECK_FAILED'],
+      'its check was asked anew',
+    );
+  });
+
+  it('must be one: a name that nothing is remembered of is a mistake, an empty memory is none', async () => {
+    const { test } = await refusedHost();
+    using _ = test;
+    for (const choice of [{ bundle: 'dns-edge' }, { bundle: 'access', serial: 3 }])
+      throwsCode('USAGE', () => orderForget(test.host, { ...anna, ...choice }));
+    assert.equal(orderForget(test.host, anna).refusals.length, 1);
+    assert.deepEqual(orderForget(test.host, anna).refusals, []);
+    assert.equal(readHistory(test.host.paths, { limit: 9 }).filter(({ by }) => by !== undefined).length, 1);
+  });
+});

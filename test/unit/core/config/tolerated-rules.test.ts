@@ -1,0 +1,184 @@
+// What a start takes and `writ config check` refuses, and what both only warn of.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { mistakeLine } from '../../../../src/core/config/config-errors.js';
+import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
+import type { HostLook } from '../../../../src/core/config/tolerated-rules.js';
+
+const absent: HostLook = {
+  program: (name) => (name.includes('gone') ? `no program ${name}` : undefined),
+  file: (path) => (path.includes('gone') ? `no file ${path}` : undefined),
+  directory: (path) => (path.includes('gone') ? `no directory ${path}` : undefined),
+};
+
+interface Given {
+  readonly checks?: string;
+  readonly worker?: string;
+  readonly top?: string;
+  readonly verdictClass?: 'true' | 'early' | 'silent';
+}
+
+function parse({ checks = '{ name: c, run: [c] }', worker, top = '', verdictClass }: Given): ParsedConfig {
+  const text = `repository: https://a/
+${top}
+bundles: [{ name: access, checks: [${checks}] }]
+workers: [{ name: app, uses: [access], ${worker ?? 'reset: { signal: HUP }'} }]
+`;
+  const properties = {
+    ...{ signal: { enum: ['HUP'] }, pidFile: { type: 'string' }, authorizationFile: { type: 'string' } },
+    members: { type: 'object' },
+  };
+  return parseConfig(text, {
+    drivers: [
+      { name: 'signal', properties, required: [] },
+      { name: 'kresd', properties: { kresd: { type: 'string' } }, required: [] },
+      { name: 'run', properties: { run: { type: 'array' }, restart: { type: 'object' } }, required: [] },
+    ],
+    validateCron: () => undefined,
+    tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass }),
+    look: absent,
+    defaults: { root: '/root.json', state: '/s', run: '/r', hostId: 'host-1' },
+  });
+}
+
+function tolerated(given: Given): string[] {
+  const parsed = parse(given);
+  assert.ok(parsed.ok, JSON.stringify(parsed));
+  return parsed.tolerated.map(mistakeLine);
+}
+
+describe('a placeholder', () => {
+  const ask = (run: string) => `{ name: c, run: ${run} }`;
+  const hook = (key: string, run: string) => `reset: { signal: HUP }, ${key}: { run: ${run} }`;
+  const refused: readonly (readonly [string, Given, RegExp])[] = [
+    [
+      'mistyped',
+      { checks: ask('[c, "{candiate}"]') },
+      /^3:\d+ \/bundles\/0\/checks\/0\/run\/1: unknown placeholder "candiate"; did you mean "candidate"\?$/,
+    ],
+    [
+      'of the candidate behind the swap',
+      { worker: hook('load', '[l, "{candidate}/x"]') },
+      /placeholder "candidate"/,
+    ],
+    ['of a worker in a loader', { worker: hook('load', '[l, "{worker}"]') }, /placeholder "worker"/],
+    ['in a canary', { worker: hook('canary', '[l, "{generation}"]') }, /placeholder "generation"/],
+    [
+      'of the command for stale policy',
+      { top: 'maxStale: 1d\nonStale: { run: [s, "{state}"] }' },
+      /\/onStale\/run\/1: unknown placeholder "state"/,
+    ],
+  ];
+  for (const [what, given, said] of refused)
+    it(`${what} is named with its place`, () => {
+      const found = tolerated(given);
+      assert.equal(found.length, 1, found.join('\n'));
+      assert.match(found[0] ?? '', said);
+    });
+
+  it('that is one, or none of ours, is left alone', () => {
+    const all = '"{candidate}", "{current}", "{bundle}", "{scratch}"';
+    const others = ['"$', '{name}", "{}", "{ print }", "{A}"'].join('');
+    assert.deepEqual(tolerated({ checks: ask(`[c, ${all}, ${others}]`) }), []);
+    const probe = '[p, "{current}", "{bundle}", "{worker}", "{serial}", "{serial:access}", "{source}"]';
+    assert.deepEqual(tolerated({ worker: hook('probe', probe) }), []);
+  });
+});
+
+describe('a program or a file that is not on the host', () => {
+  const cases: readonly (readonly [string, Given, string])[] = [
+    ['of a check', { checks: '{ name: c, run: [gone] }' }, '/bundles/0/checks/0/run/0: no program gone'],
+    ['of a loader', { worker: 'load: { run: [/opt/gone] }' }, '/workers/0/load/run/0: no program /opt/gone'],
+    ['of a driver', { worker: 'reset: { run: [gone] }' }, '/workers/0/reset/run/0: no program gone'],
+    [
+      'of a restart',
+      { worker: 'reset: { run: [a], restart: { run: [gone] } }' },
+      '/workers/0/reset/restart/run/0: no program gone',
+    ],
+    [
+      'of a secret',
+      { worker: 'reset: { signal: HUP, authorizationFile: /gone }' },
+      '/workers/0/reset/authorizationFile: no file /gone',
+    ],
+    [
+      'of a bind',
+      { checks: '{ name: c, run: [a], binds: [/srv/gone] }' },
+      '/bundles/0/checks/0/binds/0: no file /srv/gone',
+    ],
+    [
+      'of a schema',
+      { checks: '{ name: c, parse: ["*"], schema: /gone.json }' },
+      '/bundles/0/checks/0/schema: no file /gone.json',
+    ],
+    [
+      'among installed arguments',
+      { checks: '{ name: c, run: [a, /etc/gone.conf] }' },
+      '/bundles/0/checks/0/run/1: no file /etc/gone.conf',
+    ],
+  ];
+  for (const [what, given, said] of cases)
+    it(`${what} is named`, () => {
+      assert.deepEqual(
+        tolerated(given).map((line) => line.replace(/^\d+:\d+ /, '')),
+        [said],
+      );
+    });
+
+  it('is not looked for where it can only be known later: placeholders, outputs, files of the bundle', () => {
+    const run = '[c, "{bundle}/gone", /run/gone.out, "{scratch}/gone"]';
+    assert.deepEqual(tolerated({ checks: `{ name: c, run: ${run} }` }), []);
+    assert.deepEqual(tolerated({ checks: '{ name: c, parse: ["*"], schema: "bundle:gone.json" }' }), []);
+  });
+
+  it('is told beside the mistakes that keep an agent from starting', () => {
+    const parsed = parse({ checks: '{ name: c, run: [gone] }', top: 'polll: {}' });
+    assert.ok(!parsed.ok);
+    assert.deepEqual([parsed.mistakes.length, parsed.tolerated.length], [1, 1]);
+  });
+});
+
+describe('the old word of `confirm`', () => {
+  it('is taken by a start, refused by a check, and offered to nobody', () => {
+    const [line] = tolerated({ worker: 'reset: { signal: HUP }, confirm: optional' });
+    assert.match(line ?? '', /\/workers\/0\/confirm: `optional` is taken as `warn`/);
+    const parsed = parse({ worker: 'reset: { signal: HUP }, confirm: optoinal' });
+    assert.ok(!parsed.ok);
+    assert.match(parsed.mistakes[0]?.text ?? '', /known: required, warn, accept$/);
+  });
+});
+
+describe('the warnings of a configuration', () => {
+  const unchecked = { checks: '' };
+  const warnings = (given: Given) => {
+    const parsed = parse(given);
+    assert.ok(parsed.ok, JSON.stringify(parsed));
+    return parsed.warnings.map(({ pointer, text }) => `${pointer} ${text}`);
+  };
+  const ofGroup = (given: Given) => warnings(given).filter((one) => one.startsWith('/workers'));
+
+  it('name a group whose daemon is known to lie, and what to add', () => {
+    assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'early' }), [
+      '/workers/0 group app: its daemon says yes before it has read a policy; add a `probe` that asks it, or a check to access',
+    ]);
+    assert.match(ofGroup({ ...unchecked, verdictClass: 'silent' })[0] ?? '', /says nothing/);
+  });
+
+  it('leave a group alone that answers truly, has a probe, or whose bundles are checked', () => {
+    const worker = 'reset: { signal: HUP }, probe: { run: [ask] }';
+    assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'true' }), []);
+    assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'silent', worker }), []);
+    assert.deepEqual(ofGroup({ verdictClass: 'silent' }), []);
+  });
+
+  it('name places that a daemon has still to make, up to their first glob', () => {
+    const pidFile = (path: string) => warnings({ worker: `reset: { signal: HUP, pidFile: "${path}" }` });
+    assert.deepEqual(pidFile('/run/gone/a.pid'), [
+      '/workers/0/reset/pidFile no directory /run/gone: nobody is found there',
+    ]);
+    assert.deepEqual(pidFile('/run/gone*/a.pid'), []);
+    assert.deepEqual(warnings({ worker: 'reset: { kresd: "/run/gone/control/*" }' }), [
+      '/workers/0/reset/kresd no directory /run/gone/control: nobody is found there',
+    ]);
+    assert.match(warnings({ top: 'root: /gone.json' })[0] ?? '', /^\/root no file \/gone\.json: /);
+  });
+});
