@@ -56,7 +56,13 @@ export class RunningAgent {
       const sockets = await openAgentSockets(this.#host, { version, handlers });
       this.#enter('run');
       try {
-        await Promise.all([poller.run(runner), settleUntilStopped(), scrubber.run(), prober.run(), this.#beat()]);
+        await Promise.all([
+          poller.run(runner),
+          settleUntilStopped(),
+          scrubber.run(),
+          prober.run(),
+          this.#beat(),
+        ]);
       } finally {
         this.#enter('shutdown');
         await runner.idle();

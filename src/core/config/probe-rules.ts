@@ -5,8 +5,6 @@ import { at, type ConfigPath, type Finding, type Group, group, list } from './fi
 /** `{serial}` and `{source}`, alone or of a named bundle; groups: which, and the bundle. */
 export const stampPlaceholder = '\\{(serial|source)(?::([^{}]*))?\\}';
 
-const known: ReadonlySet<string> = new Set(['candidate', 'current', 'bundle', 'scratch', 'worker']);
-
 /** @returns what would never be filled in, or from a bundle that nobody knows */
 export function* stampRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
   for (const [index, argument] of list(group(worker['probe'])['run']).entries()) {
@@ -17,17 +15,6 @@ export function* stampRules(worker: Group, uses: readonly string[], path: Config
         yield at(place, `${whole} needs a bundle, as {${what}:${uses[0]}}: \`uses\` has several`);
       if (bundle !== undefined && !uses.includes(bundle))
         yield at(place, `${whole} names a bundle that is not in \`uses\``);
-    }
-  }
-}
-
-/** A file that was accepted before must start: what may be a word of another language is a warning. */
-export function* unknownPlaceholders(run: readonly string[], path: ConfigPath): Generator<Finding> {
-  for (const [index, argument] of run.entries()) {
-    for (const [whole, word = ''] of argument.matchAll(/(?<!\$)\{([a-z]+)\}/g)) {
-      if (known.has(word) || new RegExp(stampPlaceholder).test(whole)) continue;
-      const text = `${whole} is no placeholder of a probe, and is handed on as it is`;
-      yield { path: [...path, index], at: 'value', text };
     }
   }
 }

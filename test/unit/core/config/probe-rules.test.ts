@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { mistakes, parse } from './parsed-text.js';
+import { mistakes } from './parsed-text.js';
 
 const text = (uses: string, run: string): string => `repository: https://policy.example.net/
 bundles: [{name: a, checks: [{name: c, run: ["true"]}]}, {name: b, checks: [{name: c, run: ["true"]}]}]
@@ -24,15 +24,4 @@ describe('the placeholders of a probe', () => {
       assert.match(found[0] ?? '', said);
     });
   }
-
-  it('that nobody fills in are warned of, and keep no host from its start', () => {
-    const parsed = parse(
-      text('[a]', '[ask, "{generation}", "{worker}", "{current}", "a{1,2}", "\\u0024{name}"]'),
-    );
-    assert.ok(parsed.ok);
-    assert.deepEqual(
-      parsed.warnings.map(({ pointer }) => pointer),
-      ['/workers/0/probe/run/1'],
-    );
-  });
 });
