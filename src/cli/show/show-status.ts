@@ -22,6 +22,9 @@ import {
   truncatedLines,
 } from './show-text.js';
 
+/** What stands beside an active policy until it is mended: a pull ends with 4 for the same. */
+const degradedCodes: ReadonlySet<ErrorCode> = new Set([...standingWorkerCodes, 'SILENT_REFUSAL']);
+
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
@@ -34,7 +37,7 @@ export function statusWord(report: StatusReport): string {
   // Who was missed by the last cycle may have been notified since.
   const isMended = report.problems.length === 0;
   const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
-  if (missed || report.problems.some(({ code }) => standingWorkerCodes.has(code))) return 'degraded';
+  if (missed || report.problems.some(({ code }) => degradedCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 

@@ -242,6 +242,11 @@ describe('the status of a host', () => {
     assert.equal(statusWord(statusReport({ last, problems })), 'degraded');
   });
 
+  it('is degraded where a release that met silence is left out, as the pull says', () => {
+    const problems = [problem('SILENT_REFUSAL', 'dns-edge 43 was taken back 3 times')];
+    assert.equal(statusWord(statusReport({ problems })), 'degraded');
+  });
+
   it('says how many entries had no room in the answer', () => {
     const { lines } = showStatus({ ...statusReport(), truncated: { workers: 120 } });
     assert.equal(lines.at(-1), '  (120 more workers are not shown)');
