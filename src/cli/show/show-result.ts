@@ -49,7 +49,18 @@ function showUnchanged(result: CycleResult): Block {
   const { generation, confirmed, problems } = result;
   const isPlain = generation === undefined || confirmed || hasNobodyToAsk(result);
   const word = isPlain ? 'UNCHANGED' : 'UNCHANGED (unconfirmed)';
-  return { lines: [`${word} ${activeText(result)}`, ...problems.map(problemLine)] };
+  return { lines: [`${word} ${activeText(result)}`, ...notifiedNow(result), ...problems.map(problemLine)] };
+}
+
+const maxNamesOfWorkers = 5;
+
+/** Nothing new came, and workers that were pending had their turn: whoever asked wants to know whom that reached. */
+function notifiedNow({ workers }: CycleResult): string[] {
+  const reached = workers.filter((one) => one.state !== 'unreachable');
+  if (reached.length === 0) return [];
+  const names = reached.slice(0, maxNamesOfWorkers).map((one) => `${one.group}/${one.worker} (${one.state})`);
+  const more = reached.length > names.length ? `, and ${reached.length - names.length} more` : '';
+  return [`  pending workers had their turn: ${names.join(', ')}${more}`];
 }
 
 function showActivated(result: CycleResult): Block {
@@ -163,6 +174,7 @@ function showStopped(result: CycleResult, word: string, next: string): Block {
       ...factLines(problem),
       ...others.map(problemLine),
       `  ${staysText(result)}.`,
+      ...(result.changed ? [] : notifiedNow(result)),
       ...(problem === undefined ? [] : [`  hint: ${problem.hint}`]),
     ],
     next,

@@ -58,7 +58,7 @@ type PrivatePlace = readonly [path: unknown, why: string];
 function privatePlaces(file: Group, defaults: DefaultPlaces): PrivatePlace[] {
   const { state = defaults.state, run = defaults.run, policy, socket } = file;
   return [
-    [state, 'the state directory'],
+    [state, 'the state directory, whose files are for the agent alone'],
     [policy, 'the policy directory, which is shown as it will be'],
     [socket ?? (typeof run === 'string' ? `${run}/agent.sock` : undefined), 'the control socket'],
   ];

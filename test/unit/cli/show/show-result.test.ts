@@ -27,6 +27,11 @@ const cases: Readonly<Record<string, CycleResult>> = {
     confirmed: false,
     warnings: [problem('WORKER_UNCONFIRMED', '1 of 1 workers of group ns proved nothing')],
   }),
+  'unchanged-notified': cycleResult('unchanged', {
+    bundles: [bundleResult('unchanged', { fromSerial: 42 })],
+    generation: 18,
+    workers: [worker('kresd@1', 'confirmed', '0'), worker('kresd@2', 'unreachable', 'down')],
+  }),
   'unchanged-empty': (() => {
     const { generation: _none, fromGeneration: _before, ...rest } = cycleResult('unchanged', { bundles: [] });
     return rest;
