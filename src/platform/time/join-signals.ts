@@ -1,5 +1,6 @@
 // Several signals as one, for a while. AbortSignal.any on a signal that lives as long as the agent keeps a trace of each
 // of its uses there (Node 20): a worker that is notified for months would fill the memory.
+import { setMaxListeners } from 'node:events';
 
 export interface JoinedSignals extends Disposable {
   /** Aborts with the reason of the first of them that does. */
@@ -17,6 +18,8 @@ export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): J
     letGo();
     joined.abort(this.reason);
   }
+  // Sixteen watchers wait for the end of one agent: each lets go again, so that their number is no leak.
+  setMaxListeners(0, ...given);
   for (const one of given) one.addEventListener('abort', end);
   const first = given.find((one) => one.aborted);
   if (first !== undefined) end.call(first);

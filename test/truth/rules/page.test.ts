@@ -135,6 +135,13 @@ describe('complaints', () => {
     }
   });
 
+  it('are none where Writ says more than is recorded, and it is true', () => {
+    const cell: Cell = { daemon: 'bind', case: 'good', verdict: '=', text: 'why' };
+    for (const before of ['=(u)', 'BETTER', 'WORSE'] as const)
+      assert.deepEqual(complaints([cell], new Map([['bind:good', before]])), []);
+    assert.equal(complaints([cell], new Map([['bind:good', '-']])).length, 1);
+  });
+
   it('name what differs from the page, what is not on it, and what could not be played', () => {
     assert.deepEqual(of('=(u)'), ['bind:good: =(u), docs/truth.md says =. why']);
     assert.deepEqual(of('?'), ['bind:good: why']);

@@ -20,6 +20,18 @@ describe('joined signals', () => {
     assert.deepEqual([joined.signal.aborted, joined.signal.reason], [true, 'before']);
   });
 
+  it('may be many on one signal, without a word of a leak', async () => {
+    const warned: string[] = [];
+    const listen = (warning: Error): void => void warned.push(warning.name);
+    process.on('warning', listen);
+    const long = new AbortController();
+    const joined = Array.from({ length: 20 }, () => joinSignals(long.signal));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listen);
+    for (const one of joined) one[Symbol.dispose]();
+    assert.deepEqual(warned, []);
+  });
+
   it('leave nothing on a signal that lives on, neither disposed of nor aborted', () => {
     const long = new AbortController();
     const traces = (): unknown[] => {
