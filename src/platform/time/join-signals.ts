@@ -19,8 +19,10 @@ export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): J
     joined.abort(this.reason);
   }
   // Sixteen watchers wait for the end of one agent: each lets go again, so that their number is no leak.
-  setMaxListeners(0, ...given);
-  for (const one of given) one.addEventListener('abort', end);
+  for (const one of given) {
+    setMaxListeners(0, one);
+    one.addEventListener('abort', end);
+  }
   const first = given.find((one) => one.aborted);
   if (first !== undefined) end.call(first);
   return { signal: joined.signal, [Symbol.dispose]: letGo };
