@@ -47,8 +47,9 @@ describe('an unbounded pace', () => {
     const other = setInterval(() => {
       turns += 1;
     }, 0);
-    const endMs = performance.now() + 50;
-    while (performance.now() < endMs) await pace.spent(8_000_000);
+    // As long as a busy machine may need; who never lets go never gets a turn.
+    const endMs = performance.now() + 5000;
+    while (turns === 0 && performance.now() < endMs) await pace.spent(8_000_000);
     clearInterval(other);
     assert.ok(turns > 0);
   });
