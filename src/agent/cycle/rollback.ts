@@ -5,7 +5,7 @@ import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
 import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseTarget, type Wish } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { runJob } from '../job/job.js';
@@ -37,7 +37,8 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const from = active?.generation.number;
     record.fromGeneration = from;
     const force = request.force === true ? 'yes' : 'no';
-    const wish = { force, ...(generation === undefined ? {} : { generation }) } as const;
+    // Who names none wants one that worked: what was refused behind its swap was active for a moment, too.
+    const wish: Wish = generation === undefined ? { force, refused: 'skipped' } : { force, generation };
     const target = await chooseTarget(host, active, wish);
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });

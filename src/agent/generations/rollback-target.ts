@@ -13,7 +13,7 @@ export interface Wish {
   readonly generation?: number;
   /** `yes`: also one with a withdrawn release; never one that does not verify. */
   readonly force: 'yes' | 'no';
-  /** `skipped`: never one with a release that is remembered as refused. */
+  /** `skipped`: never one with a release that is remembered as refused, or that was met with silence. */
   readonly refused?: 'skipped';
 }
 
@@ -33,7 +33,7 @@ export async function chooseTarget(
     try {
       const target = await requireSuitable(host, active, { number, force });
       if (refused === undefined || !isRefused(host, target)) return target;
-      first ??= noPrevious(host, number);
+      first ??= holdsRefused(number);
     } catch (error) {
       if (!isWritError(error)) throw error;
       first ??= error;
@@ -53,9 +53,20 @@ function candidatesOf(host: Host, active: ActivePolicy | undefined): number[] {
 
 function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
   const { refusals } = host.refusals.read();
-  return refusals.some(
+  const silent = Object.entries(host.ledger.read().waiting ?? {}).flatMap(
+    ([bundle, { manifestDigest, vain }]) =>
+      vain?.code === 'SILENT_REFUSAL' ? [{ bundle, manifestDigest }] : [],
+  );
+  return [...refusals, ...silent].some(
     ({ bundle, manifestDigest }) => bundles.get(bundle)?.record.release.manifest.digest === manifestDigest,
   );
+}
+
+function holdsRefused(number: number): WritError {
+  return new WritError('NO_PREVIOUS', `generation ${number} holds a release that was refused`, {
+    facts: { wanted: number },
+    hint: `Name another one of \`writ history\`, or insist: \`writ rollback ${number}\`.`,
+  });
 }
 
 async function requireSuitable(

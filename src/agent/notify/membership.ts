@@ -154,7 +154,8 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   const isSame = (entry.process ?? process) === process;
   // Who is dead has no name, and has made nothing of anything.
   const isReplaced = look.mayReplace && isNamed(process) && isReplacedByNotice(entry, nowMs);
-  if (!isSame && !isReplaced) return renewed('is another process than before');
+  if (!isSame && !isReplaced)
+    return renewed(isNamed(process) ? 'is another process than before' : 'has no process any more');
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
   return { ...known, process };
 }

@@ -5,7 +5,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../../workers/contract/answer.js';
-import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
+import type { Answer, Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
 import { livenessOf } from './dead-workers.js';
@@ -199,7 +199,11 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   const isDown = liveness === 'dead' || (done === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
   if (done === 'restart') return { result, lost: 'yes' };
-  return liveness === 'alive' ? { result: { ...result, lives: 'yes' } } : { result };
+  return { result: { ...result, ...livesIn(liveness) } };
+}
+
+function livesIn(liveness: Liveness): Pick<WorkerResult, 'lives'> {
+  return liveness === 'unknown' ? {} : { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
 const retryMs = 500;

@@ -12,6 +12,7 @@ import { createTarReader, type TarReader } from '../../core/release/tar-reader.j
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { VerifiedArchive } from './fetch-archive.js';
+import { proveStamps } from './prove-stamps.js';
 import { createTreeWriter, type TreeOptions } from './stage-tree.js';
 import { createBundleVisitor, type ProvenManifest } from './verify-entries.js';
 
@@ -47,7 +48,7 @@ export interface StageOptions {
 /**
  * Unpacks, checks every file against the manifest and the manifest against the signed digest.
  * @throws WritError ARCHIVE_MALFORMED, ENTRY_REFUSED, ARCHIVE_LIMIT, MANIFEST_DIGEST, MANIFEST_MALFORMED,
- *   MANIFEST_MISMATCH; INTERRUPTED; DISK_*
+ *   MANIFEST_MISMATCH, also for stamps that are not true; INTERRUPTED; DISK_*
  */
 export async function stageBundle(options: StageOptions): Promise<StagedBundle> {
   const { archive, directory, limits } = options;
@@ -61,7 +62,9 @@ export async function stageBundle(options: StageOptions): Promise<StagedBundle> 
   try {
     const visitor = createBundleVisitor({ release, archiveBytes: archive.target.length, limits, tree });
     await readArchive(options, createTarReader(visitor, { maxPaxBytes: limits.maxPathBytes + paxOverhead }));
-    return stagedBundle(options, visitor.finish());
+    const proven = visitor.finish();
+    proveStamps(release, proven.manifest, directory);
+    return stagedBundle(options, proven);
   } catch (error) {
     const told = stageError(tree.explain(error), options);
     tree.abandon();

@@ -48,7 +48,7 @@ export const ledgerSchema: object = record({
     record({
       ...{ wanted: number, 'confirmed?': number, state: text, text, atMs: number, 'process?': text },
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
-      ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': { const: 'yes' } },
+      ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
       'probed?': record({
         ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },
       }),

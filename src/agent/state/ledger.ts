@@ -40,8 +40,8 @@ export interface WorkerLedger {
   /** Id of the last notification, and when it ended. */
   readonly notificationId?: string;
   readonly notifiedAtMs?: number;
-  /** Its process was seen alive though it could not be reached. */
-  readonly lives?: 'yes';
+  /** Whether its process was seen alive when it could not be reached. */
+  readonly lives?: 'yes' | 'no';
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

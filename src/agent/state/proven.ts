@@ -49,11 +49,16 @@ export function groupFacts(
             worker: key.slice(name.length + 1),
             generation: wanted,
             isLost: isLost(entry, reset?.timeoutMs ?? 0, nowMs) ? 'yes' : undefined,
+            isDead: isDead(entry) ? 'yes' : undefined,
           };
         }),
       },
     ];
   });
+}
+
+function isDead({ state, lives, confirmed }: WorkerLedger): boolean {
+  return state === 'unreachable' && lives === 'no' && confirmed !== undefined;
 }
 
 /** So many times the time for an answer: who is only slow has answered by then. */

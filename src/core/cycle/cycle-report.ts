@@ -59,8 +59,8 @@ export interface WorkerResult {
   readonly notificationId?: string;
   /** The process that was notified, where its driver can tell one from another. */
   readonly process?: string;
-  /** Beside `unreachable`: its process was seen alive behind the notification. */
-  readonly lives?: 'yes';
+  /** Beside `unreachable`: whether its process was seen alive behind the notification. */
+  readonly lives?: 'yes' | 'no';
 }
 
 export interface CycleResult {

@@ -16,6 +16,8 @@ export interface WorkerFacts {
   readonly nextNotificationAtMs?: number | undefined;
   /** `yes`: its process lives, and it was not reached for three times its time since it was to take the generation. */
   readonly isLost?: 'yes' | undefined;
+  /** `yes`: it proved a generation once, and its process is dead. */
+  readonly isDead?: 'yes' | undefined;
   /** What its probe said when it was asked again. */
   readonly probed?: ProbedFacts | undefined;
 }
@@ -104,12 +106,14 @@ function unread({ group, unread: set }: GroupFacts): WorkerFinding[] {
 /** It could not be notified of what it is to use, or has just appeared. */
 function pending(facts: GroupFacts): WorkerFinding[] {
   const { group } = facts;
+  // All of it was up, and is dead: as bad as one that nobody lists any more, whatever was published since.
+  const level = living(facts).every(({ isDead }) => isDead === 'yes') ? 'critical' : 'warning';
   return living(facts)
     .filter(({ state }) => state === 'unreachable' || state === 'pending')
     .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost }) => {
       const facts = { group, worker, generation, tries, nextNotificationAtMs };
       if (isLost !== 'yes')
-        return degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts);
+        return { ...degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts), level };
       const lost = `${group}/${worker} lives, and answers nobody since generation ${generation}: ${text}`;
       return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
     });

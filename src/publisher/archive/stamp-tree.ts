@@ -6,7 +6,14 @@ import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex } from '../../core/names.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
-import { maxStamps, type Stamped, sourceName } from '../../core/release/stamps.js';
+import {
+  findMarks,
+  maxStampPlaces,
+  maxStamps,
+  type Stamped,
+  sourceName,
+  stampMarks,
+} from '../../core/release/stamps.js';
 import { changedSource, openSourceFile, type PackedTree, type SourceTree } from './source-tree.js';
 
 /** A tree, and what in it is to be stamped. */
@@ -18,8 +25,6 @@ export interface StampSource {
   readonly contents: ReadonlyMap<string, Buffer>;
 }
 
-const serialMark = '@writ.serial@';
-const sourceMark = '@writ.source@';
 /** Of all stamped files together: they are in memory. */
 const maxStampedBytes = 64_000_000;
 
@@ -35,7 +40,11 @@ export function readStamps(tree: SourceTree, paths: readonly string[]): StampSou
   const bytes = files.reduce((total, one) => total + one.sizeBytes, 0);
   if (bytes > maxStampedBytes) throw refused('too many bytes to stamp', maxStampedBytes, bytes);
   const contents = new Map(files.map((file) => [file.path, readMarked(tree, file)]));
-  const stamps = files.map(({ path, sizeBytes, digest }) => ({ path, length: sizeBytes, digest }));
+  const stamps = files.map(({ path, sizeBytes, digest }) => {
+    const at = findMarks(contents.get(path) ?? Buffer.alloc(0));
+    if (at === undefined) throw refused(`placeholders in ${path}`, maxStampPlaces, maxStampPlaces + 1);
+    return { path, length: sizeBytes, digest, at };
+  });
   return { tree, contents, stamped: { source: tree.manifestDigest, stamps } };
 }
 
@@ -58,8 +67,8 @@ function readMarked({ source }: SourceTree, file: ManifestFile): Buffer {
     fs.closeSync(descriptor);
   }
   if (digestOf(content) !== digest) throw changedSource(path);
-  if (content.includes(serialMark) || content.includes(sourceMark)) return content;
-  throw new WritError('SOURCE_REFUSED', `${path} has neither ${serialMark} nor ${sourceMark}`, {
+  if (content.includes(stampMarks.serial) || content.includes(stampMarks.source)) return content;
+  throw new WritError('SOURCE_REFUSED', `${path} has neither ${stampMarks.serial} nor ${stampMarks.source}`, {
     facts: { path },
     hint: 'Write one of them where its readers can see it, as in a comment or a record of its own.',
   });
@@ -88,7 +97,10 @@ export function fillStamps(
 /** As bytes, whatever the encoding of the file: one character is one byte. */
 function fill(content: Buffer, serial: number, name: string): Buffer {
   const text = content.toString('latin1');
-  return Buffer.from(text.replaceAll(serialMark, String(serial)).replaceAll(sourceMark, name), 'latin1');
+  return Buffer.from(
+    text.replaceAll(stampMarks.serial, String(serial)).replaceAll(stampMarks.source, name),
+    'latin1',
+  );
 }
 
 function digestOf(content: Buffer): Digest {

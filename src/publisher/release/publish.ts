@@ -88,20 +88,15 @@ export async function publishBundle(given: PublishOptions) {
 /** The head of the channel if it is this very tree with the same stamps, and nothing more is to be withdrawn. */
 function sameRelease(
   state: RepositoryState,
-  { tree, stamped }: StampSource,
-  { bundle, channel, withdraw = [] }: PublishOptions,
+  source: StampSource,
+  { bundle, channel, limits, withdraw = [] }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
-  // By the tree before its stamps: the serial alone would make each publish another one.
-  const isSame =
-    (head.stamped?.source ?? head.manifest.digest) === tree.manifestDigest &&
-    pathsOf(head.stamped) === pathsOf(stamped);
+  // Packed as the head was: what it says of its own source is no proof of what is in it.
+  const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
+  const isSame = manifestDigest === head.manifest.digest;
   return isSame && withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
-}
-
-function pathsOf(stamped: ReleaseInfo['stamped']): string {
-  return JSON.stringify(stamped?.stamps.map(({ path }) => path));
 }
 
 interface NewTree {

@@ -7,6 +7,7 @@ import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { resume } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
@@ -37,6 +38,25 @@ describe('a rollback', () => {
     assert.deepEqual([result.fromGeneration, result.generation], [2, 1]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
     assert.deepEqual(driver.notified, ['a 1', 'a 2', 'a 1']);
+  });
+
+  it('passes over a generation that workers refused, and says which where there is no other', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    const publish = (serial: number) => test.publish('access', { 'policy.yaml': `v${serial}` }, { serial });
+    await publish(1);
+    await test.pull();
+    driver.workers.set('a', (generation) => (generation === 2 ? refuses('bad')() : confirms(generation)));
+    await publish(2);
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    await publish(3);
+    await test.pull();
+    setLedger(test.host.ledger, { previous: 2 });
+    const back = await goBack(test);
+    assert.deepEqual([back.outcome, back.generation], ['activated', 1]);
+    assert.equal((await goBack(test, 2)).outcome, 'rolled-back', 'who names it may have it tried');
+    const none = await goBack(test);
+    assert.deepEqual([none.problems[0]?.code, none.exitCode, none.generation], ['NO_PREVIOUS', 2, 1]);
   });
 
   it('holds the release it left: no poll brings it back, a newer one comes', async () => {

@@ -12,13 +12,15 @@ const timeoutMs = 10_000;
 /** Generation 2 is active, and its worker could not be reached. */
 async function scene(liveness: Liveness): Promise<TestHost> {
   const driver = scriptedDriver({ a: confirms });
-  driver.liveness = async () => liveness;
+  let now: Liveness = 'alive';
+  driver.liveness = async () => now;
   const reset = { driver: 'scripted', options: {}, timeoutMs, min: 1 };
   const test = testHost({ groups: { ns: { driver, config: { reset } } } });
   const publish = (serial: number) => test.publish('access', { 'policy.yaml': `v${serial}` }, { serial });
   await publish(1);
   await test.pull();
   driver.workers.set('a', unreachable);
+  now = liveness;
   await publish(2);
   await test.pull();
   return test;
@@ -41,11 +43,23 @@ describe('a worker that lives and cannot be reached since a release', () => {
     assert.deepEqual([pull.exitCode, pull.problems[0]?.code], [4, 'WORKER_LOST_AFTER']);
   });
 
-  for (const liveness of ['dead', 'unknown'] as const) {
-    it(`is only away where it is ${liveness}`, async () => {
-      using test = await scene(liveness);
-      await test.clock.advance(10 * timeoutMs);
-      assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
-    });
-  }
+  it('is only away where nobody can see whether it lives', async () => {
+    using test = await scene('unknown');
+    await test.clock.advance(10 * timeoutMs);
+    assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
+  });
+
+  it('is critical at once where it is dead, and all of its group with it: nobody serves', async () => {
+    using test = await scene('dead');
+    assert.deepEqual(levels(test), ['critical WORKER_UNREACHABLE']);
+  });
+
+  it('is no alarm where a worker that never was up is dead', async () => {
+    const driver = scriptedDriver({ a: unreachable });
+    driver.liveness = async () => 'dead';
+    using test = testHost({ groups: { ns: { driver } } });
+    await test.publish('access', { 'policy.yaml': 'v1' }, { serial: 1 });
+    await test.pull();
+    assert.deepEqual(levels(test), ['warning WORKER_UNREACHABLE']);
+  });
 });

@@ -27,7 +27,9 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '130  interrupted; the agent goes on',
   ],
   onSignal: 'drain',
-  args: [['[generation]', 'number of a kept generation; left out: the previous one']],
+  args: [
+    ['[generation]', 'number of a kept generation; left out: the newest one before that nobody refused'],
+  ],
   flags,
   run: async ([text], flags, context) => {
     const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });

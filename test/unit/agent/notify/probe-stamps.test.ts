@@ -1,17 +1,12 @@
 // Which release a probe is asked about: that which its worker was last to take, through releases of which it was rightly not
 // notified.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { askProbe, commandsOf } from '../../../../src/agent/notify/probe-workers.js';
-import type { Digest } from '../../../../src/core/names.js';
-import type { Stamped } from '../../../../src/core/release/stamps.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { stampedFiles } from '../../../kit/sources/stamped-files.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
-
-const digestOf = (text: string): Digest =>
-  `sha256:${createHash('sha256').update(text).digest('hex')}` as Digest;
 
 interface Scene {
   readonly test: TestHost;
@@ -25,9 +20,8 @@ async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
   const driver = scriptedDriver({ a: confirms, b: confirms });
   const test = testHost({ groups: { app: { driver, config: { when: ['zone'], ...config } } } });
   const take = async (serial: number, zone = 'zone'): Promise<void> => {
-    const stamps = [{ path: 'zone', length: zone.length, digest: digestOf(zone) }];
-    const stamped: Stamped = { source: digestOf(`${serial} ${zone}`), stamps };
-    await test.publish('access', { zone: `${zone} ${serial}`, notes: `${serial}` }, { serial, stamped });
+    const { files, stamped } = stampedFiles(sourceOf(serial, zone), serial);
+    await test.publish('access', files, { serial, stamped });
     const { outcome } = await test.pull();
     assert.equal(outcome, 'activated');
   };
@@ -39,8 +33,16 @@ async function scene(config: Record<string, unknown> = {}): Promise<Scene> {
   return { test, driver, take, commands };
 }
 
-const asked = (serial: number, zone = 'zone'): string =>
-  `ask ${serial} ${digestOf(`${serial} ${zone}`).slice('sha256:'.length).slice(0, 16)}`;
+/** The notes are another text each time, so that the source is another one too. */
+const sourceOf = (serial: number, zone: string) => ({
+  zone: `${zone} @writ.serial@ @writ.source@`,
+  notes: `note ${serial}`,
+});
+
+const asked = (serial: number, zone = 'zone'): string => {
+  const { stamped } = stampedFiles(sourceOf(serial, zone), serial);
+  return `ask ${serial} ${stamped.source.slice('sha256:'.length).slice(0, 16)}`;
+};
 
 describe('a release that differs in its stamps alone from what a group uses', () => {
   it('does not notify the group, whose probe goes on asking for the stamp that it has', async () => {

@@ -38,7 +38,7 @@ describe('the changed paths', () => {
   it('are none for what only a stamp changed, and are those whose source is another', () => {
     const stampedAs = (content: number): Stamped => {
       const digest = `sha256:${String(content).repeat(64)}` as Digest;
-      return { source: digest, stamps: [{ path: 'zone', length: 1, digest }] };
+      return { source: digest, stamps: [{ path: 'zone', length: 1, digest, at: [] }] };
     };
     const before = only('x', manifest({ zone: 1, same: 1 }), stampedAs(7));
     assert.deepEqual(changedPaths(before, only('x', manifest({ zone: 2, same: 1 }), stampedAs(7))), []);

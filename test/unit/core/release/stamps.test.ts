@@ -17,9 +17,20 @@ const release: ReleaseInfo = {
   createdAtMs: 0,
   manifest: { digest: digestOf('a'), length: 100 },
   withdrawn: [],
-  stamped: { source: digestOf('b'), stamps: [{ path: 'block.rpz', length: 9, digest: digestOf('c') }] },
+  stamped: {
+    source: digestOf('b'),
+    stamps: [
+      {
+        ...{ path: 'block.rpz', length: 9, digest: digestOf('c') },
+        at: [
+          { offset: 3, mark: 'source' },
+          { offset: 40, mark: 'serial' },
+        ],
+      },
+    ],
+  },
 };
-const row = { path: 'block.rpz', length: 9, sha256: 'c'.repeat(64) };
+const row = { path: 'block.rpz', length: 9, sha256: 'c'.repeat(64), serials: [40], sources: [3] };
 
 describe('stamps', () => {
   it('are signed beside the manifest, and read as they were written', () => {
@@ -40,6 +51,16 @@ describe('stamps', () => {
     ['a path that is too long', 'b'.repeat(64), [{ ...row, path: 'x'.repeat(4097) }]],
     ['no digest', 'b'.repeat(64), [{ ...row, sha256: 'c' }]],
     ['no length', 'b'.repeat(64), [{ ...row, length: 0 }]],
+    ['no places', 'b'.repeat(64), [{ ...row, serials: [], sources: [] }]],
+    ['places that are no list', 'b'.repeat(64), [{ ...row, serials: 40 }]],
+    ['a place that is no number', 'b'.repeat(64), [{ ...row, serials: ['40'] }]],
+    ['a place before the file', 'b'.repeat(64), [{ ...row, serials: [-1] }]],
+    ['one place twice', 'b'.repeat(64), [{ ...row, serials: [3] }]],
+    [
+      'too many places',
+      'b'.repeat(64),
+      [{ ...row, serials: Array.from({ length: 1001 }, (_, at) => 50 + at) }],
+    ],
     ['something else', 'b'.repeat(64), [null]],
     [
       'too many',

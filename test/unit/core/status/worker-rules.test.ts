@@ -64,6 +64,24 @@ const rows: readonly Row[] = [
   ],
   ['it was told, and that is accepted', [group([worker('notified')], { confirm: 'accept' })], false, []],
   ['it could not be reached', [group([worker('unreachable')])], false, [unreachable]],
+  [
+    'its process is dead, and so is the whole group',
+    [group([worker('unreachable', { isDead: 'yes' })])],
+    false,
+    [['WORKER_UNREACHABLE', 'degraded', 'critical']],
+  ],
+  [
+    'one of two is dead',
+    [group([worker('unreachable', { isDead: 'yes' }), worker('confirmed')])],
+    false,
+    [unreachable],
+  ],
+  [
+    'it lives, and answers nobody since a release',
+    [group([worker('unreachable', { isLost: 'yes' })])],
+    false,
+    [['WORKER_LOST_AFTER', 'degraded', 'critical']],
+  ],
   ['it has just appeared', [group([worker('pending')])], false, [unreachable]],
   [
     'its probe says no by now, though nobody asks for proofs',

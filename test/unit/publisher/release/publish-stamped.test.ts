@@ -50,7 +50,12 @@ describe('a publish with stamps', () => {
     assert.equal(release.stamped.source, read.manifestDigest);
     assert.notEqual(release.manifest.digest, read.manifestDigest);
     const { sizeBytes: length, digest } = before;
-    assert.deepEqual(release.stamped.stamps, [{ path: 'block.rpz', length, digest }]);
+    const at = [
+      { offset: 11, mark: 'serial' },
+      { offset: 25, mark: 'source' },
+      { offset: 51, mark: 'serial' },
+    ];
+    assert.deepEqual(release.stamped.stamps, [{ path: 'block.rpz', length, digest, at }]);
     assert.deepEqual(unstamped(read.manifest, release.stamped.stamps), read.manifest);
   });
 

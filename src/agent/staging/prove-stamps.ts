@@ -1,0 +1,42 @@
+// Proves what a release says of its stamps: each stamped file becomes the one of before again, and the source is the digest of
+// that tree. What is not so would let whoever signs it pass a new policy for an old one, by every check of a change. Reads only.
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { digestFromHex } from '../../core/names.js';
+import { encodeManifest, type Manifest, manifestDigest } from '../../core/release/manifest.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { type Stamp, sourceName, unfilled, unstamped } from '../../core/release/stamps.js';
+import { readSmallFile } from '../../platform/read-file.js';
+
+/** As the publisher's bound. */
+const maxStampedBytes = 64_000_000;
+
+/**
+ * @param tree directory with the files of the manifest, all of them verified
+ * @throws WritError MANIFEST_MISMATCH for a row that is not so, or a source that is another one
+ */
+export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: string): void {
+  const { stamped, bundle, serial } = release;
+  if (stamped === undefined) return;
+  const malformed = (what: string): WritError =>
+    new WritError('MANIFEST_MISMATCH', `${bundle} ${serial}: its stamps are not true: ${what}`, {
+      facts: { bundle, serial },
+    });
+  const values = { serial: String(serial), source: sourceName(release) };
+  for (const stamp of stamped.stamps) {
+    const file = manifest.files.find(({ path }) => path === stamp.path);
+    if (file === undefined) throw malformed(`there is no file ${stamp.path}`);
+    if (!isTrue(join(tree, stamp.path), stamp, values))
+      throw malformed(`${stamp.path} was another file before`);
+  }
+  const digest = manifestDigest(encodeManifest(unstamped(manifest, stamped.stamps)));
+  if (digest !== stamped.source) throw malformed('the source is that of another tree');
+}
+
+function isTrue(path: string, stamp: Stamp, values: Parameters<typeof unfilled>[2]): boolean {
+  const read = readSmallFile(path, { maxBytes: maxStampedBytes });
+  const before = read.kind === 'read' ? unfilled(read.bytes, stamp.at, values) : undefined;
+  if (before === undefined || before.length !== stamp.length) return false;
+  return digestFromHex(createHash('sha256').update(before).digest('hex')) === stamp.digest;
+}
