@@ -8,8 +8,7 @@ const cases = ['good', 'refused', 'dead before', 'absent', 'hung', 'slow', 'half
 const names = daemons.flatMap((daemon) => cases.map((one) => `${daemon}:${one}`));
 const always = ['good', 'dead before'];
 const slow = ['killed', 'emptied'];
-const pick = (given: readonly string[], commit = 'c1') =>
-  choose(names, { given, always, slow, commit });
+const pick = (given: readonly string[], commit = 'c1') => choose(names, { given, always, slow, commit });
 
 describe('the cells of a run', () => {
   it('are all with --all; the page is written then, and where that was asked for', () => {

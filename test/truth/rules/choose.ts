@@ -37,7 +37,9 @@ export function choose(names: readonly string[], { given, always, slow, commit }
     const cells = names.filter((name) => wanted.some((one) => fits(name, one)));
     return { cells, record: given.includes('--record') ? 'yes' : 'no' };
   }
-  const share = names.filter((name) => !always.includes(caseOf(name)) && turnOf(name, commit) % shareOf === 0);
+  const share = names.filter(
+    (name) => !always.includes(caseOf(name)) && turnOf(name, commit) % shareOf === 0,
+  );
   const slowOnes = share
     .filter((name) => slow.includes(caseOf(name)))
     .sort((a, b) => turnOf(a, commit) - turnOf(b, commit));

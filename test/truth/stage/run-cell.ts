@@ -47,7 +47,10 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
       ...(under === undefined ? {} : { under }),
     });
     const pause = (ms: number): Promise<void> => setTimeout(ms);
-    const looks = await one.play({ ...{ daemon, stage, instance, host, pause }, repeat: readRepeat(here.agent) });
+    const looks = await one.play({
+      ...{ daemon, stage, instance, host, pause },
+      repeat: readRepeat(here.agent),
+    });
     const verdict = worstOf(looks.map(judged));
     return { ...cell, verdict, text: looks.map((look) => tell(look, dir)).join('; ') };
   } finally {
