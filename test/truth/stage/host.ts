@@ -99,7 +99,9 @@ export function truthHost({ dir, stock, agent, without, under = [] }: HostOption
     },
     agent: async () => {
       const agent = startWrit(['agent', '--config', config], {}, { under });
-      process.once('exit', () => agent.child.kill('SIGKILL'));
+      const end = (): void => void agent.child.kill('SIGKILL');
+      process.once('exit', end);
+      agent.child.once('exit', () => process.removeListener('exit', end));
       await agent.waitForStderr(/"state":"run"/);
       return agent;
     },
