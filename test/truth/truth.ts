@@ -5,11 +5,11 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../../src/platform/process/run-command.js';
 import { projectRoot } from '../kit/sources/source-files.js';
-import { always, cases } from './cases/cases.js';
+import { always, cases, slow } from './cases/cases.js';
 import { daemons } from './daemons/all.js';
 import type { Daemon } from './parts/daemon.js';
 import { killAll } from './parts/processes.js';
-import { choose } from './rules/choose.js';
+import { caseOf, choose } from './rules/choose.js';
 import {
   type Cell,
   cellName,
@@ -30,7 +30,6 @@ const page = join(projectRoot, 'docs/truth.md');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const given = process.argv.slice(2);
-const waiting = cases.filter((one) => one.waitsFor !== undefined).map(({ name }) => name);
 if (given.includes('--packages')) say(packages().join('\n'));
 else {
   process.on('exit', killAll);
@@ -46,7 +45,7 @@ function packages(): readonly string[] {
 async function run(): Promise<number> {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
   const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
-  const { cells: wanted, record } = choose(names, { given, always, never: waiting, commit });
+  const { cells: wanted, record } = choose(names, { given, always, slow, commit });
   const missing = daemons.filter(
     (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
   );
@@ -77,7 +76,9 @@ async function playAll(names: readonly string[], before: Recorded | undefined): 
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
   const played = new Map<string, Cell>();
-  const left = [...names];
+  // The slow ones first: the others fill the time that those wait.
+  const isSlow = (name: string): boolean => slow.includes(caseOf(name));
+  const left = [...names.filter(isSlow), ...names.filter((name) => !isSlow(name))];
   const work = async (): Promise<void> => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
       played.set(name, await play(name, stock));

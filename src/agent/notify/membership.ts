@@ -84,8 +84,10 @@ async function readLiving(
   return withoutDead(group, members, ({ worker, process }) => {
     const entry = known[workerKey(group.config.name, worker)];
     if (entry === undefined || entry.goneAtMs !== undefined) return true;
-    // Who is another process by now is notified, and shows itself so.
-    return doubt === 'the-answered' && hasAnswered(entry) && (entry.process ?? process) === process;
+    // Who is another process by now is notified, and shows itself so; who has no name any more may be dead.
+    const isOther = (entry.process ?? process) !== process;
+    if (isOther && !isNamed(process)) return hasAnswered(entry);
+    return doubt === 'the-answered' && hasAnswered(entry) && !isOther;
   });
 }
 

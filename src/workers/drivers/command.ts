@@ -70,7 +70,7 @@ function createDriver(options: CommandOptions): Driver {
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },
     restart: restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached })),
-    ...(daemon && { liveness: daemon.liveness, pid: daemon.pid }),
+    ...daemon,
   };
 }
 

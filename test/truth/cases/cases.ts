@@ -1,6 +1,8 @@
 // The cases: what happens to a daemon and to its policy, and when both sides are asked. Owns the order of events; what a
 // daemon is, and how Writ's word is judged, is others'.
 import type { Daemon, Instance, Stage, Tree } from '../parts/daemon.js';
+import { wordOf } from '../rules/judge.js';
+import type { Repeat } from '../rules/recipe.js';
 import type { Answers, AskOptions, Judge, TruthHost } from '../stage/host.js';
 
 export interface Look {
@@ -16,6 +18,7 @@ export interface Scene {
   readonly stage: Stage;
   readonly instance: Instance;
   readonly host: TruthHost;
+  readonly repeat: Repeat;
   /** Resolves after so many milliseconds of the real daemon's time. */
   readonly pause: (ms: number) => Promise<void>;
 }
@@ -28,8 +31,6 @@ export interface Case {
   readonly without: readonly Judge[];
   /** Why this case cannot be played with this daemon. */
   readonly never?: (daemon: Daemon, agent: string) => string | undefined;
-  /** What Writ lacks yet to see this: until then no run of CI is held to it. */
-  readonly waitsFor?: string;
   readonly play: (scene: Scene) => Promise<readonly Look[]>;
 }
 
@@ -42,7 +43,7 @@ function tree({ daemon, stage }: Scene, kind: Kind, version: string): Tree {
 }
 
 async function publish(scene: Scene, version: string, kind: Kind = 'good'): Promise<void> {
-  await scene.host.publish(version, tree(scene, kind, version));
+  await scene.host.publish(version, tree(scene, kind, version), scene.daemon.stamps);
 }
 
 interface LookOptions extends AskOptions {
@@ -59,29 +60,39 @@ async function look(
   return { what, release, answers, served: await instance.ask() };
 }
 
-/** So long its word may be better than the truth; how much later it is found is said all the same. */
-const foundWithinMs = 60_000;
-const maxHeardMs = 100_000;
+interface Patience {
+  /** So long its word may be better than the truth. */
+  readonly inTimeMs: number;
+  /** How much later it is found is said all the same. */
+  readonly maxMs: number;
+}
+
+/** Of what an agent sees by itself, without a probe. */
+const usual: Patience = { inTimeMs: 60_000, maxMs: 100_000 };
 const lookEveryMs = 1000;
 
 /**
- * Asks a host whose agent runs until it says that all is confirmed, or no more, and then the daemon.
+ * Asks a host whose agent runs until it says that all is confirmed, or that something is wrong, and then the daemon.
  * @returns what it said when the time was over, or before
  */
-async function heard({ host, instance, pause }: Scene, what: string, confirmed: 'yes' | 'no'): Promise<Look> {
+async function heard(
+  { host, instance, pause }: Scene,
+  what: string,
+  word: 'confirmed' | 'trouble',
+  { inTimeMs, maxMs }: Patience = usual,
+): Promise<Look> {
   const begunMs = Date.now();
   const tookMs = (): number => Date.now() - begunMs;
   let inTime = await host.hear();
   let now = inTime;
-  while (now.confirmed !== (confirmed === 'yes') && tookMs() < maxHeardMs) {
+  while (wordOf(now) !== word && tookMs() < maxMs) {
     await pause(lookEveryMs);
     now = await host.hear();
-    if (tookMs() <= foundWithinMs) inTime = now;
+    if (tookMs() <= inTimeMs) inTime = now;
   }
   const afterMs = tookMs();
-  const late =
-    now.confirmed === (confirmed === 'yes') ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
-  const found = afterMs <= foundWithinMs ? 'said in time' : late;
+  const late = wordOf(now) === word ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
+  const found = afterMs <= inTimeMs ? 'said in time' : late;
   return { what: `${what} (${found})`, release: 'good', answers: inTime, served: await instance.ask() };
 }
 
@@ -265,27 +276,36 @@ export const cases: readonly Case[] = [
     play: async (scene) => {
       await settle(scene);
       await using _agent = await scene.host.agent();
-      await heard(scene, 'running', 'yes');
+      await heard(scene, 'running', 'confirmed');
       await scene.instance.kill();
-      const dead = await heard(scene, 'while it is dead', 'no');
+      const dead = await heard(scene, 'while it is dead', 'trouble');
       await scene.instance.start();
-      return [dead, await heard(scene, 'after it came back', 'yes')];
+      return [dead, await heard(scene, 'after it came back', 'confirmed')];
     },
   },
   {
     name: 'emptied',
-    what: 'somebody removes what the daemon uses; nothing is published (only a probe that is repeated can see it)',
-    waitsFor: 'probe.every',
+    what: 'an agent runs; somebody removes what the daemon uses, nothing is published; asked until Writ says so, `probe.every` and 30 s at most, and until a notification has restored it',
     without: [],
     never: ({ empty }) => (typeof empty === 'function' ? undefined : empty.never),
     play: async (scene) => {
-      const { daemon, instance } = scene;
+      const { daemon, instance, repeat } = scene;
       await settle(scene);
+      await using _agent = await scene.host.agent();
+      await heard(scene, 'running', 'confirmed');
       if (typeof daemon.empty === 'function') await daemon.empty(instance);
-      return [await look(scene, 'next pull')];
+      const inTimeMs = repeat.everyMs + 30_000;
+      const seen = await heard(scene, 'emptied', 'trouble', { inTimeMs, maxMs: inTimeMs + 30_000 });
+      if (repeat.restores === 'no' || wordOf(seen.answers) !== 'trouble') return [seen];
+      // Three wrong answers, the notification, and one that is right.
+      const maxMs = 4 * repeat.everyMs + 60_000;
+      return [seen, await heard(scene, 'notified again', 'confirmed', { inTimeMs: maxMs, maxMs })];
     },
   },
 ];
 
 /** Those that every run of CI plays with every daemon. */
 export const always: readonly string[] = ['good', 'refused', 'dead before', 'absent'];
+
+/** Those that wait for the agent, a minute and more. */
+export const slow: readonly string[] = ['killed', 'emptied'];

@@ -7,7 +7,7 @@ import { life, together, told } from '../parts/processes.js';
 function protocols(version: string, between = ''): string {
   const number = version.slice(1);
   const one = (name: string, net: string): string =>
-    `protocol static ${name} { ipv4; route ${net}.${number}/32 blackhole; }\n`;
+    `protocol static ${name} { description "policy @writ.serial@"; ipv4; route ${net}.${number}/32 blackhole; }\n`;
   return `${one('policy_one', '192.0.2')}${between}${one('policy_two', '198.51.100')}`;
 }
 
@@ -17,6 +17,7 @@ export const bird: Daemon = {
   programs: ['bird', 'birdc'],
   process: 'daemon',
   starts: 'after-policy',
+  stamps: ['policy.conf'],
   good: (version) => ({ 'policy.conf': protocols(version) }),
   bad: (version) => ({ 'policy.conf': protocols(version).replaceAll('route', 'ruote') }),
   half: (version) => ({ 'policy.conf': protocols(version, 'protocol bgp peer { local as 65000; }\n') }),
@@ -36,10 +37,12 @@ export const bird: Daemon = {
         ['/var/lib/writ/policy', policy],
         ['/etc/bird/bird.conf', config],
         ['/run/bird/bird.ctl', socket],
+        ['/run/bird]', `${dir}]`],
+        ['birdc -r', `birdc -r -s ${socket}`],
       ],
       prepare: (own) => writeFileSync(config, `router id 127.0.0.1;\nprotocol device {}\n${own}`),
       ...life({
-        argv: ['bird', '-f', '-c', config, '-s', socket, '-P', join(dir, 'bird.pid')],
+        argv: ['bird', '-f', '-u', 'bird', '-g', 'bird', '-c', config, '-s', socket],
         log: join(dir, 'log'),
         isUp: async () => existsSync(socket) && (await control('show', 'status')) !== undefined,
       }),

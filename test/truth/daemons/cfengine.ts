@@ -9,7 +9,7 @@ function policy({ dir }: Stage, version: string, lastFile = `${dir}/last`): stri
     `    "${path}" create => "true", edit_defaults => whole, edit_line => says("${version}");\n`;
   return `body common control { bundlesequence => { "main" }; }
 body edit_defaults whole { empty_file_before_editing => "true"; }
-bundle edit_line says(word) { insert_lines: "$(word)"; }
+bundle edit_line says(word) { insert_lines: "$(word)"; "policy @writ.serial@"; }
 bundle agent main
 {
   files:
@@ -22,6 +22,7 @@ export const cfengine: Daemon = {
   packages: ['cfengine3'],
   programs: ['cf-agent', 'cf-promises'],
   process: 'none',
+  stamps: ['promises.cf'],
   good: (version, stage) => ({ 'promises.cf': policy(stage, version) }),
   bad: (version, stage) => ({ 'promises.cf': `${policy(stage, version)}bundle agent {\n` }),
   // Promises that fail: no file can be there.
@@ -30,9 +31,12 @@ export const cfengine: Daemon = {
   open: ({ dir }) => {
     const files = [join(dir, 'first'), join(dir, 'last')];
     const says = (path: string): string | undefined =>
-      existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined;
+      existsSync(path) ? readFileSync(path, 'utf8').split('\n')[0] : undefined;
     return {
-      places: [['/var/lib/cfengine3', join(dir, 'work')]],
+      places: [
+        ['/var/lib/cfengine3', join(dir, 'work')],
+        ['/var/lib/site', dir],
+      ],
       prepare: () => {
         mkdirSync(join(dir, 'work/bin'), { recursive: true });
         // It looks for its own programs there, as Debian's package has them.

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { life, told } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
 
 function jail({ dir }: Stage, version: string, regex = '^refused <HOST>$'): string {
   return `[site]
@@ -12,6 +11,7 @@ backend = polling
 logpath = ${dir}/app.log
 maxretry = ${version.slice(1)}
 failregex = ${regex}
+ignoreregex = ^stamp @writ.serial@$
 action =
 `;
 }
@@ -21,9 +21,10 @@ export const fail2ban: Daemon = {
   packages: ['fail2ban'],
   programs: ['fail2ban-server', 'fail2ban-client'],
   process: 'daemon',
-  good: (version, stage) => stamped(version, { 'site.conf': jail(stage, version) }),
-  bad: (version, stage) => stamped(version, { 'site.conf': `nonsense\n${jail(stage, version)}` }),
-  half: (version, stage) => stamped(version, { 'site.conf': jail(stage, version, '^refused (<HOST>$') }),
+  stamps: ['site.conf'],
+  good: (version, stage) => ({ 'site.conf': jail(stage, version) }),
+  bad: (version, stage) => ({ 'site.conf': `nonsense\n${jail(stage, version)}` }),
+  half: (version, stage) => ({ 'site.conf': jail(stage, version, '^refused (<HOST>$') }),
   empty: async (instance) => {
     await instance.control?.('stop', 'site');
   },

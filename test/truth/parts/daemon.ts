@@ -29,6 +29,8 @@ export interface Daemon {
   readonly bad: (version: string, stage: Stage) => Tree;
   /** One of which the daemon, asked without a check, may take a part. */
   readonly half: ((version: string, stage: Stage) => Tree) | Never;
+  /** Files of a release in which the publisher fills in a stamp. */
+  readonly stamps?: readonly string[];
   /** `none`: a program that ends by itself; it cannot be dead, stopped or absent. */
   readonly process: 'daemon' | 'none';
   /** `after-policy`: it does not start without one. Left out: it starts at any time. */

@@ -4,11 +4,11 @@ import { describe, it } from 'node:test';
 import { choose } from './choose.js';
 
 const daemons = ['bind', 'nginx', 'nft', 'pdns-recursor'];
-const cases = ['good', 'refused', 'dead before', 'absent', 'hung', 'slow', 'half'];
+const cases = ['good', 'refused', 'dead before', 'absent', 'hung', 'slow', 'half', 'killed', 'emptied'];
 const names = daemons.flatMap((daemon) => cases.map((one) => `${daemon}:${one}`));
 const always = ['good', 'dead before'];
-const pick = (given: readonly string[], commit = 'c1') =>
-  choose(names, { given, always, never: ['half'], commit });
+const slow = ['killed', 'emptied'];
+const pick = (given: readonly string[], commit = 'c1') => choose(names, { given, always, slow, commit });
 
 describe('the cells of a run', () => {
   it('are all with --all; the page is written then, and where that was asked for', () => {
@@ -49,12 +49,23 @@ describe('the cells of a run', () => {
     assert.deepEqual(pick([], 'same'), pick([], 'same'));
     const commits = Array.from({ length: 200 }, (_, at) => `commit ${at}`);
     const runs = commits.map((commit) => pick([], commit).cells);
-    const playable = names.filter((name) => !name.endsWith(':half'));
-    assert.deepEqual([...new Set(runs.flat())].sort(), [...playable].sort());
+    assert.deepEqual([...new Set(runs.flat())].sort(), [...names].sort());
     const fixed = daemons.length * always.length;
     const shares = runs.map((cells) => cells.length - fixed);
     const mean = shares.reduce((sum, one) => sum + one, 0) / shares.length;
     assert.ok(mean > 0.5 && mean < 4, `${mean} of ${names.length - fixed}`);
+  });
+
+  it('have at most two in the share that wait for minutes, each of them in its turn', () => {
+    const many = Array.from({ length: 60 }, (_, at) => slow.map((one) => `daemon${at}:${one}`)).flat();
+    const runs = Array.from({ length: 300 }, (_, at) =>
+      choose([...many, 'daemon0:hung'], { given: [], always, slow, commit: `commit ${at}` }).cells.filter(
+        (name) => name !== 'daemon0:hung',
+      ),
+    );
+    assert.equal(Math.max(...runs.map((cells) => cells.length)), 2);
+    assert.deepEqual([...new Set(runs.flat())].sort(), [...many].sort());
+    assert.equal(choose(many, { given: [':killed'], always, slow, commit: 'c' }).cells.length, 60);
   });
 
   it('keep the order of the page', () => {

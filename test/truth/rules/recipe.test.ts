@@ -1,7 +1,7 @@
 // A page of docs/daemons read as what it is: the configuration that is tried.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { placed, readRecipe } from './recipe.js';
+import { placed, readRecipe, readRepeat } from './recipe.js';
 
 const page = `# Daemon
 
@@ -35,6 +35,21 @@ describe('a recipe', () => {
 
   it('is not ended by three ticks inside of a line', () => {
     assert.equal(readRecipe('```yaml\na: "```"\n```\n').agent, 'a: "```"\n');
+  });
+});
+
+describe('what is repeated of a recipe', () => {
+  const repeatOf = (group: string) => readRepeat(`workers:\n  - name: d\n${group}`);
+
+  it('is the probe of its group, where that has an interval', () => {
+    assert.equal(repeatOf('    probe: { run: [ask], every: 1m }\n').everyMs, 60_000);
+    assert.equal(repeatOf('    probe: { run: [ask] }\n').everyMs, 0);
+    assert.equal(repeatOf('    reset: { signal: HUP }\n').everyMs, 0);
+  });
+
+  it('restores where the group can be notified, and nothing where it has a loader alone', () => {
+    assert.equal(repeatOf('    reset: { signal: HUP }\n').restores, 'yes');
+    assert.equal(repeatOf('    load: { run: [cf-agent] }\n').restores, 'no');
   });
 });
 

@@ -1,6 +1,9 @@
 // Reads a page of docs/daemons: the part of agent.yaml and the daemon's own lines that it tells people to write. What is
 // tried is what stands there, with only its places exchanged. Pure.
 
+import { parseDocument } from 'yaml';
+import { durationMs } from '../../../src/core/names.js';
+
 export interface Recipe {
   /** The first block of YAML: `bundles` and `workers`. */
   readonly agent: string;
@@ -15,6 +18,25 @@ export function readRecipe(page: string): Recipe {
   const agent = blockOf(page, 'yaml');
   if (agent === undefined) throw new Error('the page has no block of yaml');
   return { agent, own: blockOf(page, 'conf') ?? '' };
+}
+
+/** What becomes of somebody else's change of what its worker uses. */
+export interface Repeat {
+  /** So often its probe is asked again; 0: it is not, or there is none. */
+  readonly everyMs: number;
+  /** `no`: it cannot be notified, so that only another release mends it. */
+  readonly restores: 'yes' | 'no';
+}
+
+/** @param agent of a recipe, with one group of workers */
+export function readRepeat(agent: string): Repeat {
+  const own = parseDocument(agent).toJS() as { workers: { probe?: { every?: string }; reset?: object }[] };
+  const [group] = own.workers;
+  const every = group?.probe?.every;
+  return {
+    everyMs: every === undefined ? 0 : durationMs(every),
+    restores: group?.reset === undefined ? 'no' : 'yes',
+  };
 }
 
 function blockOf(page: string, language: string): string | undefined {

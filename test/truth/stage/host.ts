@@ -44,7 +44,8 @@ export interface AskOptions {
 }
 
 export interface TruthHost {
-  publish(version: string, tree: Tree): Promise<void>;
+  /** @param stamps files of the tree that have a placeholder */
+  publish(version: string, tree: Tree, stamps?: readonly string[]): Promise<void>;
   /** Runs one command that may move the policy, then asks status and health. */
   ask(command: 'pull' | 'rollback', options?: AskOptions): Promise<Answers>;
   /** Starts `writ agent`, until it is disposed of. */
@@ -82,10 +83,11 @@ export function truthHost({ dir, stock, agent, without, under = [] }: HostOption
     return read({ moved, status: status.said, health: health.said, last });
   };
   return {
-    publish: async (version, tree) => {
+    publish: async (version, tree, stamps = []) => {
       const source = writeTree(join(dir, 'published', version), tree);
       const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
-      const { exitCode, said } = await called(['publish', source, ...to]);
+      const stamped = stamps.flatMap((path) => ['--stamp', path]);
+      const { exitCode, said } = await called(['publish', source, ...to, ...stamped]);
       if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
       last = Number(said['serial']);
     },
@@ -97,7 +99,9 @@ export function truthHost({ dir, stock, agent, without, under = [] }: HostOption
     },
     agent: async () => {
       const agent = startWrit(['agent', '--config', config], {}, { under });
-      process.once('exit', () => agent.child.kill('SIGKILL'));
+      const end = (): void => void agent.child.kill('SIGKILL');
+      process.once('exit', end);
+      agent.child.once('exit', () => process.removeListener('exit', end));
       await agent.waitForStderr(/"state":"run"/);
       return agent;
     },

@@ -7,7 +7,7 @@ import type { Case, Look } from '../cases/cases.js';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { judge, type Verdict, wordOf, worstOf } from '../rules/judge.js';
 import type { Cell } from '../rules/page.js';
-import { placed, readRecipe } from '../rules/recipe.js';
+import { placed, readRecipe, readRepeat } from '../rules/recipe.js';
 import { makeStock, truthHost } from './host.js';
 
 export interface RunOptions {
@@ -46,7 +46,11 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
       ...{ dir: hostDir, stock: options.stock, agent: here.agent, without: one.without },
       ...(under === undefined ? {} : { under }),
     });
-    const looks = await one.play({ daemon, stage, instance, host, pause: (ms) => setTimeout(ms) });
+    const pause = (ms: number): Promise<void> => setTimeout(ms);
+    const looks = await one.play({
+      ...{ daemon, stage, instance, host, pause },
+      repeat: readRepeat(here.agent),
+    });
     const verdict = worstOf(looks.map(judged));
     return { ...cell, verdict, text: looks.map((look) => tell(look, dir)).join('; ') };
   } finally {

@@ -42,6 +42,18 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
 
+  it('is not up as soon as its driver sees no process of it any more, and is told nothing', async () => {
+    const { test, driver } = await world();
+    using _ = test;
+    driver.processes.set('b', 'first');
+    await apart(test);
+    driver.notified.length = 0;
+    driver.processes.delete('b');
+    driver.dead.add('b');
+    await apart(test);
+    assert.deepEqual([driver.notified, entryOf(test, 'app/b')?.goneAtMs], [[], test.clock.nowMs()]);
+  });
+
   it('is missed where so many must be there', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ reset });

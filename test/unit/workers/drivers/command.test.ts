@@ -142,6 +142,17 @@ describe('the command driver', () => {
     assert.equal((await ask()).kind, 'refused');
   });
 
+  it('tells a daemon that was restarted from the one before by its pid file, and has no name for a dead one', async () => {
+    using dir = tempDir();
+    const pidFile = dir.join('pid');
+    const driver = command.create({ run: ['true'], pidFile }, driverContext());
+    writeFileSync(pidFile, `${process.pid}\n`);
+    assert.match((await driver.identity?.('true')) ?? '', new RegExp(`^${process.pid}@\\d+$`));
+    rmSync(pidFile);
+    assert.equal(await driver.identity?.('true'), undefined);
+    assert.equal(driverOf(['true']).identity, undefined);
+  });
+
   it('finds the pid file of each worker of a set', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('a.pid'), `${process.pid}\n`);
