@@ -68,6 +68,8 @@ const maxBufferedBytes = 4_000_000;
 const requestTimeoutMs = 10_000;
 /** For the last answer to be read when the agent ends. */
 const goodbyeMs = 1000;
+/** Nor is nobody who has its answer: a busy reader has time for it, and no more. */
+const lingerMs = 5000;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
 export async function openRequestSocket<Request extends AnyRequest>(
@@ -144,7 +146,7 @@ function answer(socket: Socket, message: SocketMessage, options: Served): void {
     return send(await options.answer(message, { send, onEvent, gone: gone.signal }));
   };
   work().then(
-    () => socket.end(),
+    () => goodbye(socket),
     (error: unknown) => {
       options.log.warn({ err: error }, 'a request on the control socket failed');
       refuse(socket, error);
@@ -153,7 +155,15 @@ function answer(socket: Socket, message: SocketMessage, options: Served): void {
 }
 
 function refuse(socket: Socket, error: unknown): void {
-  if (!socket.destroyed) socket.end(encodeLine(controlError(toWritError(error))));
+  if (socket.writableEnded) socket.destroy();
+  else goodbye(socket, encodeLine(controlError(toWritError(error))));
+}
+
+/** Who was answered and does not hang up would keep the place of somebody else. */
+function goodbye(socket: Socket, line = ''): void {
+  if (socket.destroyed) return;
+  closeWhenIdle(socket, lingerMs);
+  socket.end(line);
 }
 
 /** Resolves when what was written has been read, or nobody is there to read it. */
