@@ -68,7 +68,7 @@ const maxBufferedBytes = 4_000_000;
 const requestTimeoutMs = 10_000;
 /** For the last answer to be read when the agent ends. */
 const goodbyeMs = 1000;
-/** Nor is nobody who has its answer: a busy reader has time for it, and no more. */
+/** For an answer to be read: a busy reader has that long, and then its place is somebody else's. */
 const lingerMs = 5000;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED */
