@@ -152,12 +152,13 @@ function showRolledBack(result: CycleResult): Block {
   const now = result.changed ? activeText(result) : back;
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
+  // Nobody has said no, and nothing is remembered: its problem says when it is tried again.
+  const isRemembered = refused.length > 0 && !hasProblem(result, 'SILENT_REFUSAL');
   return {
     lines: [
       `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
       ...said.flatMap((one) => indented(problemText(one, maxOutputLines), '  ', maxDetailLines)),
-      ...(refused.length === 0 ? [] : [`  ${offered(refused)} is remembered as refused.`]),
-      ...retryText(refused),
+      ...(isRemembered ? [`  ${offered(refused)} is remembered as refused.`, ...retryText(refused)] : []),
     ],
     next: `writ history --cycle ${result.cycle}`,
   };

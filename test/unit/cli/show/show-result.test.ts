@@ -32,6 +32,9 @@ const cases: Readonly<Record<string, CycleResult>> = {
     generation: 18,
     workers: [worker('kresd@1', 'confirmed', '0'), worker('kresd@2', 'unreachable', 'down')],
   }),
+  'rolled-back-silent': cycleResult('rolled-back', {
+    problems: [problem('SILENT_REFUSAL', 'web/nginx: 2 of its 2 children still serve as before')],
+  }),
   'unchanged-empty': (() => {
     const { generation: _none, fromGeneration: _before, ...rest } = cycleResult('unchanged', { bundles: [] });
     return rest;
