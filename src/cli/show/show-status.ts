@@ -63,6 +63,7 @@ export function showStatus(report: Bounded<StatusReport>): Block {
       ...pauseLines(report),
       ...heldLines(report),
       ...problemLines(report),
+      ...warningLines(report),
       ...truncatedLines(report),
     ],
     ...(report.problems.length === 0 ? nextStep(report) : {}),
@@ -209,6 +210,14 @@ function hintOf(code: string): string | undefined {
 
 function retryTime(retryAtMs: number, nowMs: number): string {
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
+}
+
+/** What health warns of and no pull ends with: a probe that gave no verdict, workers that proved nothing. */
+function warningLines({ groups = [], problems }: StatusReport): string[] {
+  const known = new Set(problems.map(({ code }) => code));
+  return groups.flatMap(({ findings }) =>
+    findings.filter(({ code }) => !known.has(code)).map(({ code, text }) => `  warning   ${text} [${code}]`),
+  );
 }
 
 function untrustedLines({ untrusted = [] }: StatusReport): string[] {

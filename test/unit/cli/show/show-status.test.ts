@@ -227,6 +227,13 @@ describe('the status of a host', () => {
     });
   }
 
+  it('names what health warns of beside its problems', () => {
+    const finding = { level: 'warning', code: 'PROBE_SILENT', text: 'dns: its probe timed out' } as const;
+    const counts = { group: 'dns', workers: 1, confirmed: 1, min: 1 };
+    const { lines } = showStatus(statusReport({ groups: [{ ...counts, findings: [finding] }] }));
+    assert.ok(lines.includes('  warning   dns: its probe timed out [PROBE_SILENT]'));
+  });
+
   it('counts refusals of releases that are tried no more in one line', () => {
     const { lines } = showStatus(statusReport({ olderRefusals: 3 }));
     assert.deepEqual(
