@@ -78,6 +78,11 @@ export function isTreeWhole({ tree, manifest }: ExaminedBundle): boolean {
   return tree.length === 0 && manifest !== undefined;
 }
 
+/** True for a damaged generation of which this host has all that its releases are made anew from. */
+export function isMendable({ links, bundles }: ExaminedGeneration): boolean {
+  return links.length === 0 && bundles.every((one) => isTreeWhole(one) || one.kept.length === 0);
+}
+
 /** @returns everything that is wrong with it */
 export function damageIn({ links, bundles }: ExaminedGeneration): DamageFound[] {
   return [...links, ...bundles.flatMap(({ tree, kept }) => [...tree, ...kept])];

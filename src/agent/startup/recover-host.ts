@@ -4,12 +4,13 @@
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { digestsOf } from '../activation/commit-ledger.js';
-import { type ExaminedGeneration, examineGeneration, isUsable } from '../generations/examine.js';
+import { type ExaminedGeneration, examineGeneration, isMendable, isUsable } from '../generations/examine.js';
 import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
 import { activeGenerationNumber, listGenerations } from '../generations/generations.js';
 import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { withBlock, withCrashes } from '../select/holds-and-blocks.js';
+import { repairNow } from '../select/pause.js';
 import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, readJournal, writeJournal } from '../state/journal.js';
@@ -19,7 +20,6 @@ import {
   planRecovery,
   type RecoveryPlan,
   rebuildJournal,
-  type WayBack,
 } from '../state/recovery-rules.js';
 import { forgetReleases } from '../state/refusals.js';
 import { keepBroken } from '../state/state-file.js';
@@ -49,7 +49,7 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     return undefined;
   }
   const candidate = candidateOf(host, journal);
-  const facts = await factsFor(host, journal, createWholeCheck(host, options));
+  const facts = await factsFor(host, journal, createLook(host, options));
   const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
   host.log.info({ plan, journal, facts }, 'recovery');
   return perform(host, plan, { ...options, journal, candidate, back: facts.back });
@@ -81,12 +81,12 @@ function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
   return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
 }
 
-async function factsFor(host: Host, journal: Journal, isWhole: IsWhole): Promise<DiskFacts> {
+async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<DiskFacts> {
   const current = activeGenerationNumber(host.paths);
   return {
     ...(current === undefined ? {} : { current }),
-    isWhole: await isWhole(journal.to),
-    back: await findWayBack(host, journal, isWhole),
+    isWhole: await look.isWhole(journal.to),
+    ...(await findWayBack(host, journal, look)),
     isCommitted: host.ledger.read().committedCycle === journal.cycle,
   };
 }
@@ -138,30 +138,47 @@ function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boo
 /** Generations that a recovery has read in full: a start that looks again need not read them twice. */
 export type Examined = Map<number, ExaminedGeneration>;
 
-type IsWhole = (generation: number) => Promise<boolean>;
+interface Wholeness {
+  readonly isWhole: (generation: number) => Promise<boolean>;
+  /** The copies that are kept make the same releases anew, without a network. */
+  readonly isMendable: (generation: number) => Promise<boolean>;
+}
 
-/** @returns a check that remembers: a start asks about one generation more than once */
-function createWholeCheck(host: Host, { signal, examined }: RecoveryOptions): IsWhole {
+/** @returns a look that remembers: a start asks about one generation more than once */
+function createLook(host: Host, { signal, examined }: RecoveryOptions): Wholeness {
   const known = examined ?? new Map();
-  return async (generation) => {
+  const look = async (generation: number): Promise<ExaminedGeneration> => {
     const options = { contents: 'digests', pace: unboundedPace(signal) } as const;
     const found = known.get(generation) ?? (await examineGeneration(host, generation, options));
     known.set(generation, found);
-    return isUsable(found);
+    return found;
+  };
+  return {
+    isWhole: async (generation) => isUsable(await look(generation)),
+    isMendable: async (generation) => isMendable(await look(generation)),
   };
 }
 
 /**
- * Where an undo puts the link: the generation before the swap when it is whole, else the last known good one, else the
- * newest that is whole and that a rollback could go to, else the one that the swap brought.
+ * Where an undo puts the link: the generation before the swap when it is whole, or when this start can make it anew (an
+ * older one would take an acknowledged release back); else the last known good one, else the newest that is whole and
+ * that a rollback could go to, else the one that the swap brought. A repair that did not come to its end is not tried
+ * again here: it may be what crashes.
  */
-async function findWayBack(host: Host, journal: Journal, isWhole: IsWhole): Promise<WayBack> {
-  if (journal.from === undefined) return 'nothing';
-  if (await isWhole(journal.from)) return journal.from;
+async function findWayBack(
+  host: Host,
+  journal: Journal,
+  { isWhole, isMendable }: Wholeness,
+): Promise<Pick<DiskFacts, 'back' | 'isBackDamaged'>> {
+  const { from, to, kind } = journal;
+  if (from === undefined) return { back: 'nothing' };
+  if (await isWhole(from)) return { back: from };
+  const mayMend = kind !== 'repair' && repairNow(host) === 'yes';
+  if (mayMend && (await isMendable(from))) return { back: from, isBackDamaged: true };
   for (const number of othersOf(host, journal)) {
-    if ((await isWhole(number)) && (await isSuitable(host, number))) return number;
+    if ((await isWhole(number)) && (await isSuitable(host, number))) return { back: number };
   }
-  return (await isWhole(journal.to)) ? journal.to : 'lost';
+  return { back: (await isWhole(to)) ? to : 'lost' };
 }
 
 function othersOf(host: Host, { from, to }: Journal): number[] {

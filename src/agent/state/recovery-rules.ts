@@ -16,7 +16,10 @@ export interface Journal {
   readonly kind: 'update' | 'rollback' | 'repair';
 }
 
-/** Where the way back leads: a whole generation, `nothing` before a first activation, `lost` when none is whole. */
+/**
+ * Where the way back leads: a generation that is whole or that the same start mends, `nothing` before a first activation,
+ * `lost` when there is none.
+ */
 export type WayBack = number | 'nothing' | 'lost';
 
 export interface DiskFacts {
@@ -25,6 +28,8 @@ export interface DiskFacts {
   /** Every file of the journal's new generation is there as it was signed. */
   readonly isWhole: boolean;
   readonly back: WayBack;
+  /** The way back leads to a damaged generation that the same start makes anew: nobody is notified of it as it is. */
+  readonly isBackDamaged?: boolean;
   /** The ledger says that this very move reached its commit. */
   readonly isCommitted: boolean;
 }
@@ -67,7 +72,8 @@ export function planRecovery(journal: Journal | undefined, facts: DiskFacts, cra
   const block = isMove(journal) && crashes + 1 >= maxCrashes ? 'yes' : 'no';
   if (facts.back === 'lost') return { action: 'stay', block };
   // `back` with the link at its end: the undo had reached the link, the workers may not know it yet.
-  return { action: 'undo', to: facts.back, block, notify: crashes >= maxCrashes ? 'no' : 'yes' };
+  const notify = crashes >= maxCrashes || facts.isBackDamaged === true ? 'no' : 'yes';
+  return { action: 'undo', to: facts.back, block, notify };
 }
 
 /** Nothing new is on trial where only the notifying of what is active is pending: a block would hit the policy in use. */

@@ -7,6 +7,7 @@ import { pointCurrentAt } from '../../../src/agent/generations/generations.js';
 import { recoverHost } from '../../../src/agent/startup/recover-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { writeJournal } from '../../../src/agent/state/journal.js';
+import { type HostPaths, parseTreeName } from '../../../src/agent/state/paths.js';
 import type { Journal } from '../../../src/agent/state/recovery-rules.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
@@ -69,8 +70,18 @@ export function crashCount(
 
 /** Somebody edits the tree of a generation. */
 export function spoil({ host: { paths } }: TestHost, generation: number): void {
-  const [tree] = fs
-    .readdirSync(join(paths.bundles, 'access'))
-    .filter((name) => name.endsWith(`.${generation}`));
-  fs.writeFileSync(join(paths.bundles, 'access', tree!, 'policy.yaml'), 'VERSION: 9\n');
+  fs.writeFileSync(join(paths.bundles, 'access', treeOf(paths, generation), 'policy.yaml'), 'VERSION: 9\n');
+}
+
+/** Somebody edits the tree of a generation, and its archive is gone: this host cannot make it anew. */
+export function ruin(test: TestHost, generation: number): void {
+  const { paths } = test.host;
+  const release = parseTreeName(treeOf(paths, generation))!.release;
+  const kept = join(paths.archives, 'access', release);
+  for (const name of fs.readdirSync(kept)) if (name.startsWith('archive')) fs.rmSync(join(kept, name));
+  spoil(test, generation);
+}
+
+function treeOf(paths: HostPaths, generation: number): string {
+  return fs.readdirSync(join(paths.bundles, 'access')).find((name) => name.endsWith(`.${generation}`))!;
 }

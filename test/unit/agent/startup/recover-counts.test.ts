@@ -7,7 +7,7 @@ import { activeGenerationNumber } from '../../../../src/agent/generations/genera
 import { writeJournal } from '../../../../src/agent/state/journal.js';
 import type { Refusal } from '../../../../src/agent/state/refusal-rules.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
-import { codes, crashCount, crashed, policy, recover, spoil } from '../../../kit/host/crashed-host.js';
+import { codes, crashCount, crashed, policy, recover, ruin } from '../../../kit/host/crashed-host.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms } from '../../../kit/workers/scripted-driver.js';
 
@@ -98,7 +98,7 @@ describe('a way back past a generation that is not whole', () => {
     setLedger(host.ledger, { ...crashCount(test, 1), lastKnownGood: 3 });
     const base = { writ: 1, cycle: 'c-0', startedAtMs: 0, kind: 'update', direction: 'forward' } as const;
     writeJournal(paths, durable, { ...base, from: 2, to: 3 });
-    spoil(test, 2);
+    ruin(test, 2);
     assert.deepEqual(codes(await recover(test.reopen())), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
     assert.equal(activeGenerationNumber(paths), 1);
   });

@@ -14,7 +14,7 @@ import {
   journalOf,
   policy,
   recover,
-  spoil,
+  ruin,
 } from '../../../kit/host/crashed-host.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -149,7 +149,7 @@ describe('recovery', () => {
     await test.publish('access', policy(3), { serial: 3 });
     await test.pull();
     journalOf(test, { from: 2, to: 3 });
-    spoil(test, 2);
+    ruin(test, 2);
     const { ledger } = test.host;
     setLedger(ledger, { ...crashCount(test, 1), lastKnownGood: 1 });
     const again = test.reopen();
@@ -160,7 +160,7 @@ describe('recovery', () => {
   it('stays at the new generation, and tells of it, when it alone is whole', async () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
-    spoil(test, 1);
+    ruin(test, 1);
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED', 'STATE_DAMAGED']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [2, ['a 2']]);
     assert.equal(host.ledger.read().lastKnownGood, 2);
@@ -170,8 +170,8 @@ describe('recovery', () => {
   it('leaves the link and says what to do when nothing is whole', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
-    spoil(test, 1);
-    spoil(test, 2);
+    ruin(test, 1);
+    ruin(test, 2);
     const result = await recover(host);
     assert.deepEqual(codes(result), ['failed', 'STATE_DAMAGED']);
     assert.match(String(result?.problems[0]?.hint), /writ pull --force/);
