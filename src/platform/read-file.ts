@@ -22,16 +22,35 @@ export type ReadVerdict =
     };
 
 /** @returns the content of the file, whole, or why not; never throws an error of the system */
-export function readSmallFile(path: string, { maxBytes, links = 'followed' }: ReadOptions): ReadVerdict {
+export function readSmallFile(path: string, options: ReadOptions): ReadVerdict {
+  const { maxBytes } = options;
+  return readRegular(path, options, (descriptor) => {
+    const bytes = readUpTo(descriptor, maxBytes + 1, null);
+    if (bytes.length <= maxBytes) return { kind: 'read', bytes };
+    return { kind: 'refused', because: 'too-long', why: `it is longer than ${maxBytes} bytes` };
+  });
+}
+
+/** @returns the last `maxBytes` of the file, or all of a shorter one, or why not; for logs, of which the end is news */
+export function readFileEnd(path: string, options: ReadOptions): ReadVerdict {
+  const { maxBytes } = options;
+  return readRegular(path, options, (descriptor, { size }) => {
+    return { kind: 'read', bytes: readUpTo(descriptor, maxBytes, Math.max(0, size - maxBytes)) };
+  });
+}
+
+function readRegular(
+  path: string,
+  { links = 'followed' }: ReadOptions,
+  read: (descriptor: number, stats: fs.Stats) => ReadVerdict,
+): ReadVerdict {
   const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
   try {
     const flags = O_RDONLY | O_NONBLOCK | (links === 'refused' ? O_NOFOLLOW : 0);
     const descriptor = fs.openSync(path, flags);
     try {
-      if (!fs.fstatSync(descriptor).isFile()) return notRegular;
-      const bytes = readUpTo(descriptor, maxBytes + 1);
-      if (bytes.length <= maxBytes) return { kind: 'read', bytes };
-      return { kind: 'refused', because: 'too-long', why: `it is longer than ${maxBytes} bytes` };
+      const stats = fs.fstatSync(descriptor);
+      return stats.isFile() ? read(descriptor, stats) : notRegular;
     } finally {
       fs.closeSync(descriptor);
     }
@@ -39,19 +58,30 @@ export function readSmallFile(path: string, { maxBytes, links = 'followed' }: Re
     if (!isSystemError(cause)) throw cause;
     const { code = 'unknown error' } = cause;
     if (code === 'ENOENT' || code === 'ENOTDIR') return { kind: 'absent', why: code };
+    // A socket; a link to itself.
+    if (code === 'ENXIO' || (code === 'ELOOP' && links === 'followed')) return notRegular;
     return { kind: 'refused', because: 'system', why: code, cause };
   }
 }
 
 const notRegular: ReadVerdict = { kind: 'refused', because: 'not-regular', why: 'it is no regular file' };
 
-/** The size is not believed: a file may grow while it is read. */
-function readUpTo(descriptor: number, maxBytes: number): Buffer {
+/**
+ * The size is not believed: a file may grow while it is read.
+ * @param from position of the first byte; null from where the descriptor is
+ */
+function readUpTo(descriptor: number, maxBytes: number, from: number | null): Buffer {
   const chunks: Buffer[] = [];
   let left = maxBytes;
   while (left > 0) {
     const chunk = Buffer.allocUnsafe(Math.min(left, 65_536));
-    const count = fs.readSync(descriptor, chunk, 0, chunk.length, null);
+    const count = fs.readSync(
+      descriptor,
+      chunk,
+      0,
+      chunk.length,
+      from === null ? null : from + maxBytes - left,
+    );
     if (count === 0) break;
     chunks.push(chunk.subarray(0, count));
     left -= count;

@@ -1,10 +1,11 @@
 // history.jsonl: one line a cycle that did something or said something new, oldest first, rotated at 10 MB.
 // Owns the file; never part of a decision: a host whose history is gone works as before.
 import * as fs from 'node:fs';
-import { isSystemError } from '../../core/errors.js';
 import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-protocol.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { readFileEnd } from '../../platform/read-file.js';
 import type { HostPaths } from '../state/paths.js';
+import { keepBroken } from '../state/set-aside.js';
 
 const maxHistoryBytes = 10_000_000;
 const maxEntryBytes = 60_000;
@@ -12,24 +13,28 @@ const maxEntryBytes = 60_000;
 /** Appends one entry, cut to a bound. */
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): void {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
-  const size = fs.statSync(paths.history, { throwIfNoEntry: false })?.size ?? 0;
+  const found = fs.lstatSync(paths.history, { throwIfNoEntry: false });
+  // A FIFO, a directory, a link: nothing that a line is added to.
+  if (found?.isFile() === false) keepBroken(durable, paths.history);
+  const size = found?.isFile() ? found.size : 0;
   const isFull = size + Buffer.byteLength(line) > maxHistoryBytes;
-  if (isFull) durable.rename('history.rotate', paths.history, `${paths.history}.1`);
+  if (isFull) rotate(paths, durable);
   // A crash can leave half a line: the next entry must not become its other half.
-  const begin = !isFull && size > 0 && lastByte(paths.history, size) !== newline ? '\n' : '';
+  const begin = !isFull && size > 0 && lastByte(paths.history) !== newline ? '\n' : '';
   durable.appendFile('history.append', paths.history, `${begin}${line}`, 0o600);
+}
+
+function rotate({ history }: HostPaths, durable: DurableFs): void {
+  const older = `${history}.1`;
+  if (fs.lstatSync(older, { throwIfNoEntry: false })?.isDirectory() === true) keepBroken(durable, older);
+  durable.rename('history.rotate', history, older);
 }
 
 const newline = 0x0a;
 
-function lastByte(path: string, size: number): number | undefined {
-  const byte = Buffer.alloc(1);
-  const descriptor = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
-  try {
-    return fs.readSync(descriptor, byte, 0, 1, size - 1) === 1 ? byte[0] : undefined;
-  } finally {
-    fs.closeSync(descriptor);
-  }
+function lastByte(path: string): number | undefined {
+  const verdict = readFileEnd(path, { maxBytes: 1 });
+  return verdict.kind === 'read' ? verdict.bytes[0] : undefined;
 }
 
 /**
@@ -60,13 +65,13 @@ function isOf({ result, recovers }: HistoryEntry, cycle: string): boolean {
   return result.cycle === cycle || recovers === cycle;
 }
 
+/** What somebody put in its place is no history, and a giant is read from its end. @throws WritError DISK_* */
 function readLines(path: string): string[] {
-  try {
-    return fs.readFileSync(path, 'utf8').split('\n');
-  } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return [];
-    throw error;
-  }
+  const verdict = readFileEnd(path, { maxBytes: maxHistoryBytes + maxEntryBytes });
+  if (verdict.kind === 'read') return verdict.bytes.toString('utf8').split('\n');
+  if (verdict.kind === 'refused' && verdict.because === 'system')
+    throw diskError(verdict.cause, { op: 'history:read', path });
+  return [];
 }
 
 /** A crash can leave half a line at the end. */

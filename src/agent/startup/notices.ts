@@ -6,7 +6,7 @@ import { WritError } from '../../core/errors.js';
 import { recordEvent } from '../job/record.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
-import { brokenPath } from '../state/state-file.js';
+import { brokenPath } from '../state/set-aside.js';
 
 const changeNotices = ledgerSection('notices');
 

@@ -23,6 +23,7 @@ import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
 import { prepareHost } from './prepare-host.js';
+import { isNewHost } from './rebuild-ledger.js';
 
 export interface LockRequest {
   /** Said to whoever finds the lock held. */
@@ -53,7 +54,7 @@ export async function lockHost(
 export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
-  const ledger = openLedger(paths.ledger, durable);
+  const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
   const host = makeHost(config, options, { paths, durable, ledger, refusals });
   await openOrClose(host);

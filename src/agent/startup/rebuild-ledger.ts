@@ -43,7 +43,7 @@ export async function mendStateFiles(host: Host): Promise<void> {
 
 async function mendLedger(host: Host): Promise<void> {
   const found = host.ledger.found();
-  if (found === 'whole' || (found === 'absent' && isNewHost(host))) return;
+  if (found === 'whole' || (found === 'absent' && isNewHost(host.paths))) return;
   const ledger = await rebuildLedger(host);
   // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
   notifyEverybodyAgain(host);
@@ -53,7 +53,7 @@ async function mendLedger(host: Host): Promise<void> {
 }
 
 /** Nothing that a ledger would have protected was ever made. */
-function isNewHost({ paths }: Host): boolean {
+export function isNewHost(paths: HostPaths): boolean {
   return greatestGeneration(paths) === 0 && listReleases(paths).length === 0;
 }
 

@@ -22,7 +22,7 @@ import {
   rebuildJournal,
 } from '../state/recovery-rules.js';
 import { forgetReleases } from '../state/refusals.js';
-import { keepBroken } from '../state/state-file.js';
+import { keepBroken } from '../state/set-aside.js';
 import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
 import { finishSwap, type InterruptedSwap, stayBehindSwap, undoSwap } from './recover-swap.js';

@@ -4,6 +4,7 @@ import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { HostPaths } from './paths.js';
 import type { Journal } from './recovery-rules.js';
+import { sealed, unsealed } from './sealed-json.js';
 
 const maxJournalBytes = 65_536;
 
@@ -20,7 +21,7 @@ export function readJournal(paths: HostPaths): Journal | undefined {
     throw damaged(paths, verdict.why);
   }
   try {
-    const value: unknown = JSON.parse(verdict.bytes.toString('utf8'));
+    const value = unsealed(verdict.bytes.toString('utf8'));
     if (isJournal(value)) return value;
   } catch (error) {
     throw damaged(paths, error);
@@ -29,7 +30,7 @@ export function readJournal(paths: HostPaths): Journal | undefined {
 }
 
 export function writeJournal(paths: HostPaths, durable: DurableFs, journal: Journal): void {
-  durable.writeFile('swap.journal', paths.journal, `${JSON.stringify(journal)}\n`, 0o600);
+  durable.writeFile('swap.journal', paths.journal, sealed(journal), 0o600);
 }
 
 export function clearJournal(paths: HostPaths, durable: DurableFs): void {

@@ -2,7 +2,8 @@
 // not fit is damaged, and is made anew from what lies on the disk.
 import { errorCodes } from '../../core/error-codes.js';
 
-const number = { type: 'integer', minimum: 0 };
+/** Also of times: none is later than what a Date can say. */
+const number = { type: 'integer', minimum: 0, maximum: 8.64e15 };
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
 const text = { type: 'string' };
 const oneOf = (...values: readonly string[]): object => ({ enum: values });
@@ -25,7 +26,7 @@ const damage = { generation: number, part: text, kind: text, 'bundle?': text, 't
 /** JSON Schema of ledger.json; members that a newer version added are let through. */
 export const ledgerSchema: object = record({
   writ: { const: 1 },
-  nextGeneration: { type: 'integer', minimum: 1 },
+  nextGeneration: { ...number, minimum: 1 },
   lastMtimeSeconds: number,
   'previous?': number,
   'lastKnownGood?': number,
@@ -46,7 +47,8 @@ export const ledgerSchema: object = record({
   'pause?': record({ by: text, reason: text, atMs: number, 'untilMs?': number }),
   workers: objectOf(
     record({
-      ...{ wanted: number, 'confirmed?': number, state: text, text, atMs: number, 'process?': text },
+      ...{ wanted: number, 'confirmed?': number, text, atMs: number, 'process?': text },
+      state: oneOf('confirmed', 'notified', 'refused', 'unreachable', 'pending'),
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
       'probed?': record({

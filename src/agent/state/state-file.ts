@@ -1,10 +1,12 @@
-// One way to keep a small JSON document in the state directory: read with a bound, judged by a JSON Schema,
-// written whole through the durable layer and only when its bytes change. Owns no document's meaning: what takes the
-// place of one that is damaged is its owner's to know.
+// One way to keep a small JSON document in the state directory: read with a bound, held to the digest that it ends with
+// and to a JSON Schema, written whole through the durable layer and only when its bytes change. Owns no document's meaning:
+// what takes the place of one that is damaged is its owner's to know.
 import { Ajv, type SchemaObject, type ValidateFunction } from 'ajv';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { sealed, unsealed } from './sealed-json.js';
+import { keepBroken } from './set-aside.js';
 
 const maxStateBytes = 16_000_000;
 
@@ -13,7 +15,7 @@ export interface StateFile<T> {
   read(): T;
   /**
    * Makes the next document durable before it returns; writes nothing when it is the same.
-   * @throws WritError STATE_DAMAGED while the document is damaged: it must not be overwritten by accident; DISK_*
+   * @throws WritError STATE_DAMAGED while the document is damaged, or gone: nothing may take its place by accident; DISK_*
    */
   write(next: T): void;
   /** What the file is: the error of a damaged one until it is replaced. */
@@ -32,6 +34,8 @@ export interface StateFileOptions<T> {
   readonly durable: DurableFs;
   /** Puts a document of an older version into the form that the schema judges. */
   readonly renew?: (value: unknown) => unknown;
+  /** Asked before a first write: false where a document that is absent has been lost, and its owner has to replace it. */
+  readonly mayBegin?: () => boolean;
 }
 
 /**
@@ -42,8 +46,9 @@ export interface StateFileOptions<T> {
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
   let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
+  const isLost = (): boolean => text === undefined && options.mayBegin?.() === false;
   const put = (next: T): void => {
-    const nextText = `${JSON.stringify(next)}\n`;
+    const nextText = sealed(next);
     if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
     text = nextText;
     value = next;
@@ -52,6 +57,7 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
     read: () => value,
     write: (next) => {
       if (damage !== undefined) throw damage;
+      if (isLost()) throw new WritError('STATE_DAMAGED', `${path} is gone`, { facts: { path } });
       put(next);
     },
     found: () => damage ?? (text === undefined ? 'absent' : 'whole'),
@@ -61,16 +67,6 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
       damage = undefined;
     },
   };
-}
-
-/** Where a damaged file is kept for who wants to know what became of it; a newer one takes its place. */
-export function brokenPath(path: string): string {
-  return `${path}.damaged`;
-}
-
-/** Gives a damaged file its second name; the first one stays, for there is no moment without the file. */
-export function keepBroken(durable: DurableFs, path: string): void {
-  durable.linkFile('recover.keep-broken', path, brokenPath(path));
 }
 
 interface Opened<T> {
@@ -95,10 +91,7 @@ function readBounded(path: string, op: string): string | undefined {
   if (verdict.kind === 'absent') return undefined;
   const { because, why, cause } = verdict;
   if (because === 'system') throw diskError(cause, { op: `${op}:read`, path });
-  const facts = { path };
-  if (because === 'too-long') throw new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts });
-  // Nothing that could be kept aside as a damaged document: its owner must not take its place.
-  throw new WritError('DISK_FAILED', `${path}: ${why}`, { facts });
+  throw new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts: { path } });
 }
 
 function parse<T>(text: string, options: StateFileOptions<T>): T {
@@ -106,9 +99,9 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
     new WritError('STATE_DAMAGED', `${options.path}: ${why}`, { facts: { path: options.path }, cause });
   let value: unknown;
   try {
-    value = (options.renew ?? ((read) => read))(JSON.parse(text));
+    value = (options.renew ?? ((read) => read))(unsealed(text));
   } catch (error) {
-    throw damaged('not JSON', error);
+    throw damaged(error instanceof SyntaxError ? 'not JSON' : 'it is not what was written', error);
   }
   const validate = compiledOnce(options.schema);
   if (validate(value)) return value as T;

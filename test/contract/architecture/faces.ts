@@ -107,7 +107,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusal-rules',
     'refusals',
     'refusals-file',
-    'state-file',
+    'set-aside',
   ],
   'cli/commands/host': [
     'agent',

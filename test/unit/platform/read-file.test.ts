@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { readSmallFile } from '../../../src/platform/read-file.js';
+import { readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 describe('a small file', () => {
@@ -54,5 +54,25 @@ describe('a small file', () => {
     assert.equal(readSmallFile(dir.join('link'), { maxBytes: 10 }).kind, 'read');
     const refused = readSmallFile(dir.join('link'), { maxBytes: 10, links: 'refused' });
     assert.deepEqual([refused.kind, refused.kind === 'refused' && refused.why], ['refused', 'ELOOP']);
+  });
+});
+
+describe('the end of a file', () => {
+  it('is its last bytes, or all of a shorter one', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), 'one two three');
+    const endOf = (maxBytes: number): string | undefined => {
+      const verdict = readFileEnd(dir.join('file'), { maxBytes });
+      return verdict.kind === 'read' ? verdict.bytes.toString() : undefined;
+    };
+    assert.deepEqual([endOf(5), endOf(13), endOf(100)], ['three', 'one two three', 'one two three']);
+  });
+
+  it('of a sparse giant costs what was asked for', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    fs.truncateSync(dir.join('file'), 5_000_000_000);
+    const verdict = readFileEnd(dir.join('file'), { maxBytes: 100_000 });
+    assert.ok(verdict.kind === 'read' && verdict.bytes.equals(Buffer.alloc(100_000)));
   });
 });

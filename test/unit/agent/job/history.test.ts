@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { appendHistory, readHistory } from '../../../../src/agent/job/history.js';
@@ -55,6 +56,36 @@ describe('the history', () => {
     fs.writeFileSync(paths.history, 'text\n{}\n{"type":"history.entry"}\n[1]\n');
     appendHistory(paths, durable, entry('c-1'));
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
+  });
+
+  it('that is a FIFO, a directory or a link hangs nobody: it is kept beside, and begun anew', () => {
+    const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+      fifo: (path) => execFileSync('mkfifo', [path]),
+      directory: (path) => fs.mkdirSync(path),
+      link: (path) => fs.symlinkSync('/etc/hostname', path),
+    };
+    for (const put of Object.values(inTheWay)) {
+      using dir = tempDir();
+      const paths = pathsIn(dir);
+      put(paths.history);
+      assert.deepEqual(readHistory(paths, { limit: 5 }), []);
+      appendHistory(paths, durable, entry('c-1'));
+      assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
+      assert.equal(fs.lstatSync(`${paths.history}.damaged`).isFile(), false);
+    }
+  });
+
+  it('that somebody made a giant is read from its end alone, and rotated by the next line', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    appendHistory(paths, durable, entry('c-1'));
+    fs.truncateSync(paths.history, 3_000_000_000);
+    fs.appendFileSync(paths.history, `\n${JSON.stringify(entry('c-2'))}\n`);
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-2']);
+    fs.mkdirSync(`${paths.history}.1`);
+    appendHistory(paths, durable, entry('c-3'));
+    assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-3', 'c-2']);
+    assert.ok(fs.statSync(paths.history).size < 10_000);
   });
 
   it('is rotated before it grows over 10 MB, and read over both files', () => {

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { withAccepted } from '../../../../src/agent/select/accepted-releases.js';
 import { clearJournal, readJournal, writeJournal } from '../../../../src/agent/state/journal.js';
+import { emptyLedger } from '../../../../src/agent/state/ledger.js';
 import { openLedger } from '../../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { Journal } from '../../../../src/agent/state/recovery-rules.js';
@@ -17,6 +18,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { ledgerWith, setLedger } from '../../../kit/host/set-ledger.js';
 
 const durable = createDurableFs();
+const isRoot = process.getuid?.() === 0;
 const digestOf = (digit: number): Digest => `sha256:${String(digit).repeat(64)}` as Digest;
 
 describe('a state file', () => {
@@ -136,14 +138,77 @@ describe('a state file', () => {
     assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
   });
 
-  it('that cannot be read is a fault of the disk, with its path', () => {
+  it('that cannot be read is a fault of the disk, with its path', {
+    skip: isRoot ? 'root reads everything' : false,
+  }, () => {
     using dir = tempDir();
-    fs.mkdirSync(dir.join('ledger.json'));
-    execFileSync('mkfifo', [dir.join('fifo')]);
-    for (const path of [dir.join('ledger.json'), dir.join('fifo')]) {
-      const error = throwsCode('DISK_FAILED', () => openLedger(path, durable));
-      assert.equal(error.facts['path'], path);
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, '{}', { mode: 0o200 });
+    const error = throwsCode('DISK_FAILED', () => openLedger(path, durable));
+    assert.equal(error.facts['path'], path);
+  });
+
+  const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+    directory: (path) => fs.mkdirSync(path),
+    FIFO: (path) => execFileSync('mkfifo', [path]),
+    'link to itself': (path) => fs.symlinkSync(path, path),
+  };
+  for (const [name, put] of Object.entries(inTheWay)) {
+    it(`in whose place a ${name} is, is damaged; what was there is kept beside`, () => {
+      using dir = tempDir();
+      const path = dir.join('ledger.json');
+      for (const round of [1, 2]) {
+        fs.rmSync(path, { force: true });
+        put(path);
+        const ledger = openLedger(path, durable);
+        const found = ledger.found();
+        assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
+        throwsCode('STATE_DAMAGED', () => setLedger(ledger, { nextGeneration: 7 }));
+        ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 7 + round }));
+        assert.equal(openLedger(path, durable).read().nextGeneration, 7 + round);
+        assert.equal(fs.lstatSync(`${path}.damaged`).isFile(), false);
+      }
+    });
+  }
+
+  it('of which any one bit was turned is damaged, and never another number', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    setLedger(openLedger(path, durable), { nextGeneration: 7, lastKnownGood: 6, previous: 5 });
+    const bytes = fs.readFileSync(path);
+    const whole = openLedger(path, durable).read();
+    for (let bit = 0; bit < (bytes.length - 1) * 8; bit++) {
+      const turned = Buffer.from(bytes);
+      turned.writeUInt8(turned.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      fs.writeFileSync(path, turned);
+      const ledger = openLedger(path, durable);
+      assert.ok(ledger.found() instanceof WritError, `bit ${bit}: ${turned.toString('latin1')}`);
     }
+    fs.writeFileSync(path, bytes);
+    assert.deepEqual(openLedger(path, durable).read(), whole);
+  });
+
+  it('of a former version, that ends without a digest, is read, and ends with one from its next write on', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, `${JSON.stringify(ledgerWith(emptyLedger(), { nextGeneration: 7 }))}\n`);
+    const ledger = openLedger(path, durable);
+    assert.equal(ledger.read().nextGeneration, 7);
+    setLedger(ledger, { nextGeneration: 8 });
+    assert.match(fs.readFileSync(path, 'utf8'), /,"digest":"sha256:[0-9a-f]{64}"\}\n$/);
+  });
+
+  it('that is gone is not begun anew by a first write where that is not in order', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    const ledger = openLedger(path, durable, () => false);
+    assert.equal(ledger.found(), 'absent');
+    const error = throwsCode('STATE_DAMAGED', () => setLedger(ledger, { nextGeneration: 7 }));
+    assert.match(error.message, /ledger\.json is gone/);
+    assert.equal(fs.existsSync(path), false);
+    ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 1007 }));
+    setLedger(ledger, { nextGeneration: 1008 });
+    assert.equal(openLedger(path, durable).read().nextGeneration, 1008);
   });
 });
 

@@ -1,0 +1,27 @@
+// What becomes of something damaged in the place of one of our own files: it is kept beside, under a second name, for who
+// wants to know what became of it. A newer one takes the place of an older one. Reads nothing of it.
+import * as fs from 'node:fs';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+
+/** Where it is kept. */
+export function brokenPath(path: string): string {
+  return `${path}.damaged`;
+}
+
+/**
+ * Gives a damaged file its second name; the first one stays, for there is no moment without the file. What is no file (a
+ * directory, a FIFO, a device, a link) is moved there.
+ * @throws WritError DISK_*
+ */
+export function keepBroken(durable: DurableFs, path: string): void {
+  const kind = (at: string): 'file' | 'directory' | 'other' | 'nothing' => {
+    const stats = fs.lstatSync(at, { throwIfNoEntry: false });
+    if (stats === undefined) return 'nothing';
+    return stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'other';
+  };
+  const aside = brokenPath(path);
+  if (kind(aside) === 'directory') durable.removeTree('recover.drop-broken', aside);
+  if (kind(path) === 'file') return durable.linkFile('recover.keep-broken', path, aside);
+  if (kind(aside) !== 'nothing') durable.removeFile('recover.drop-broken', aside);
+  if (kind(path) !== 'nothing') durable.rename('recover.keep-broken', path, aside);
+}
