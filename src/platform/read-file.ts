@@ -1,5 +1,5 @@
-// Reads a small file that somebody else may have put there: a regular file, bounded, and never a FIFO that hangs its
-// reader for ever. Says what it found; which error that is, is the caller's to know. Writes nothing.
+// Reads what somebody else may have put there: a regular file, bounded, and never a FIFO that hangs its reader for ever; a
+// directory that may be none. Says what it found; which error that is, is the caller's to know. Writes nothing.
 import * as fs from 'node:fs';
 import { isSystemError } from '../core/errors.js';
 
@@ -87,4 +87,25 @@ function readUpTo(descriptor: number, maxBytes: number, from: number | null): Bu
     left -= count;
   }
   return Buffer.concat(chunks);
+}
+
+/** @returns what has this name, a link itself included; undefined for nothing, also where a part of the way is no directory */
+export function lookAt(path: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP')) return undefined;
+    throw error;
+  }
+}
+
+/** @returns what is in a directory, sorted; nothing where there is none, or something else in its place */
+export function listEntries(path: string): fs.Dirent[] {
+  try {
+    const entries = fs.readdirSync(path, { withFileTypes: true });
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'ELOOP'].some((code) => isSystemError(error, code))) return [];
+    throw error;
+  }
 }

@@ -65,7 +65,7 @@ export function createPoller({ host, contact, random01, stop }: PollerOptions): 
 
 function anythingActive(paths: Host['paths']): 'yes' | 'no' {
   try {
-    return readActiveReleases(paths) === undefined ? 'no' : 'yes';
+    return readActiveReleases(paths)?.errors.length === 0 ? 'yes' : 'no';
   } catch (error) {
     // A policy that cannot be read is none, and a cycle is to replace it at once.
     if (error instanceof Error) return 'no';

@@ -9,6 +9,7 @@ import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { DamageFound, DamageKind } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
+import { lookAt } from '../../platform/read-file.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
 import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName, releaseName } from '../state/paths.js';
@@ -98,7 +99,7 @@ interface LinkDirectory {
 function readLinks(path: string): LinkDirectory {
   const none = new Map<string, undefined>();
   try {
-    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    const stats = lookAt(path);
     if (stats === undefined) return { kind: 'missing', links: none };
     if (!stats.isDirectory()) return { kind: 'type', links: none };
     const links = new Map(fs.readdirSync(path).map((name) => [name, readLink(join(path, name))]));
@@ -233,13 +234,13 @@ function ifWhole<T>(read: () => T): T | undefined {
 }
 
 function kindOf(path: string): DamageKind {
-  const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+  const stats = lookAt(path);
   if (stats === undefined) return 'missing';
   return stats.isFile() ? 'changed' : 'type';
 }
 
 function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
-  const stats = fs.lstatSync(treePath, { throwIfNoEntry: false });
+  const stats = lookAt(treePath);
   if (stats?.isDirectory() === true) return [];
   return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
 }
@@ -249,7 +250,7 @@ async function judgeArchive(
   { contents, pace }: ExamineOptions,
 ): Promise<DamageKind | undefined> {
   try {
-    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
+    const stats = lookAt(path);
     if (stats === undefined) return 'missing';
     if (!stats.isFile()) return 'type';
     if (stats.size !== length) return 'changed';

@@ -14,6 +14,8 @@ import {
   type Generation,
   type GenerationEntry,
   readActive,
+  readDirectory,
+  readEntry,
   readGeneration,
 } from './generations.js';
 import { type ReleaseRecord, readManifest, readRecord } from './release-records.js';
@@ -50,20 +52,34 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
 
 /** What is active by its records alone: a manifest of ten thousand files is read only where its files are asked for. */
 export interface ActiveReleases {
+  /** With the bundles whose link and tree are there. */
   readonly generation: Generation;
-  /** By bundle. */
+  /** By bundle, those that can be read. */
   readonly records: ReadonlyMap<string, ReleaseRecord>;
+  /** Of what cannot: a policy that is in use is active, whatever became of one part of it. */
+  readonly errors: readonly WritError[];
 }
 
-/** @throws WritError STATE_DAMAGED */
+/** @throws WritError STATE_DAMAGED when not even the generation can be read */
 export function readActiveReleases(paths: HostPaths): ActiveReleases | undefined {
-  const generation = readActive(paths);
-  if (generation === undefined) return undefined;
-  const records = generation.entries.map(({ bundle, tree }): [string, ReleaseRecord] => [
-    bundle,
-    readRecord(paths, bundle, tree.release),
-  ]);
-  return { generation, records: new Map(records) };
+  const number = activeGenerationNumber(paths);
+  if (number === undefined) return undefined;
+  const path = join(paths.generations, String(number));
+  const errors: WritError[] = [];
+  const attempt = <T>(read: () => T): T[] => {
+    try {
+      return [read()];
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      errors.push(error);
+      return [];
+    }
+  };
+  const entries = readDirectory(path).flatMap((bundle) => attempt(() => readEntry(paths, number, bundle)));
+  const records = entries.flatMap(({ bundle, tree }) =>
+    attempt((): [string, ReleaseRecord] => [bundle, readRecord(paths, bundle, tree.release)]),
+  );
+  return { generation: { number, path, entries }, records: new Map(records), errors };
 }
 
 /** An active policy as far as it can be read. */

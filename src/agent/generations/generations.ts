@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { listEntries } from '../../platform/read-file.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
 import {
@@ -69,19 +70,21 @@ export function readActive(paths: HostPaths): Generation | undefined {
  */
 export function readGeneration(paths: HostPaths, number: number): Generation {
   const path = join(paths.generations, String(number));
-  const entries = readDirectory(path).map((bundle): GenerationEntry => {
-    const text = readBundleLink(join(path, bundle));
-    const tree = parseBundleLink(bundle, text);
-    const treeDirectory = text.slice(text.lastIndexOf('/') + 1);
-    const treePath = join(paths.bundles, bundle, treeDirectory);
-    if (tree === undefined || !fs.existsSync(treePath)) {
-      throw new WritError('STATE_DAMAGED', `generation ${number}: the tree of ${bundle} is missing`, {
-        facts: { path: treePath },
-      });
-    }
-    return { bundle, tree, treeDirectory, treePath };
-  });
-  return { number, path, entries };
+  return { number, path, entries: readDirectory(path).map((bundle) => readEntry(paths, number, bundle)) };
+}
+
+/** @throws WritError STATE_DAMAGED when the tree is missing, or the link is not one that Writ made */
+export function readEntry(paths: HostPaths, number: number, bundle: string): GenerationEntry {
+  const text = readBundleLink(join(paths.generations, String(number), bundle));
+  const tree = parseBundleLink(bundle, text);
+  const treeDirectory = text.slice(text.lastIndexOf('/') + 1);
+  const treePath = join(paths.bundles, bundle, treeDirectory);
+  if (tree === undefined || !fs.existsSync(treePath)) {
+    throw new WritError('STATE_DAMAGED', `generation ${number}: the tree of ${bundle} is missing`, {
+      facts: { path: treePath },
+    });
+  }
+  return { bundle, tree, treeDirectory, treePath };
 }
 
 /** @returns the link's text; empty, which no link of ours is, for what is no link */
@@ -94,7 +97,8 @@ function readBundleLink(path: string): string {
   }
 }
 
-function readDirectory(path: string): string[] {
+/** @returns the names in the directory of a generation, sorted. @throws WritError STATE_DAMAGED */
+export function readDirectory(path: string): string[] {
   try {
     return fs.readdirSync(path).sort();
   } catch (error) {
@@ -104,8 +108,8 @@ function readDirectory(path: string): string[] {
 
 /** @returns the numbers of all generations on disk, ascending. */
 export function listGenerations(paths: HostPaths): number[] {
-  return fs
-    .readdirSync(paths.generations)
+  return listEntries(paths.generations)
+    .map(({ name }) => name)
     .filter((name) => /^[1-9][0-9]{0,15}$/.test(name))
     .map(Number)
     .sort((a, b) => a - b);
@@ -168,11 +172,9 @@ export function listTrees(paths: HostPaths): { bundle: string; path: string }[] 
 
 /** @returns names of the directories in a directory; what else somebody put there is not ours to touch */
 export function listDirectories(path: string): string[] {
-  return fs
-    .readdirSync(path, { withFileTypes: true })
+  return listEntries(path)
     .filter((one) => one.isDirectory())
-    .map((one) => one.name)
-    .sort();
+    .map((one) => one.name);
 }
 
 export interface Reserved {

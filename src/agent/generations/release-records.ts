@@ -1,6 +1,5 @@
 // The kept proof of every release on this host: archive, manifest, and the target entry with the metadata that
 // vouched for it, byte for byte. Read by rollback, repair and recovery.
-import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
@@ -9,7 +8,7 @@ import { type Manifest, manifestDigest, parseManifest } from '../../core/release
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { readSmallFile } from '../../platform/read-file.js';
+import { lookAt, readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
@@ -60,8 +59,8 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   const removed = join(staging, `old-${release.bundle}`);
   // The older copy may be the proof of the active tree, and no directory is renamed onto another: it waits beside
   // its place, from where a start puts it back.
-  if (fs.existsSync(place)) {
-    if (fs.existsSync(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
+  if (lookAt(place)) {
+    if (lookAt(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
     durable.rename('flush.record-aside', place, aside);
   }
   try {
@@ -70,7 +69,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
     putBack(durable, { place, aside });
     throw error;
   }
-  if (fs.existsSync(aside)) durable.rename('flush.record-replaced', aside, removed);
+  if (lookAt(aside)) durable.rename('flush.record-replaced', aside, removed);
 }
 
 /** @returns the entry of a record, as it lies on disk */
@@ -93,7 +92,7 @@ const asideSuffix = '.replaced';
 /** The failure before is the news; what cannot be put back now is put back at the next start. */
 function putBack(durable: DurableFs, { place, aside }: { place: string; aside: string }): void {
   try {
-    if (fs.existsSync(aside) && !fs.existsSync(place)) durable.rename('flush.record-back', aside, place);
+    if (lookAt(aside) && !lookAt(place)) durable.rename('flush.record-back', aside, place);
   } catch (error) {
     if (!isWritError(error)) throw error;
   }
@@ -106,7 +105,7 @@ export function settleReplacedReleases(paths: HostPaths, durable: DurableFs): vo
       if (!name.endsWith(asideSuffix)) continue;
       const aside = releasePath(paths, bundle, name);
       const place = aside.slice(0, -asideSuffix.length);
-      if (fs.existsSync(place)) durable.removeTree('recover.sweep-record', aside);
+      if (lookAt(place)) durable.removeTree('recover.sweep-record', aside);
       else durable.rename('recover.record-back', aside, place);
     }
   }

@@ -1,9 +1,8 @@
 // history.jsonl: one line a cycle that did something or said something new, oldest first, rotated at 10 MB.
 // Owns the file; never part of a decision: a host whose history is gone works as before.
-import * as fs from 'node:fs';
 import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
-import { readFileEnd } from '../../platform/read-file.js';
+import { lookAt, readFileEnd } from '../../platform/read-file.js';
 import type { HostPaths } from '../state/paths.js';
 import { keepBroken } from '../state/set-aside.js';
 
@@ -13,7 +12,7 @@ const maxEntryBytes = 60_000;
 /** Appends one entry, cut to a bound. */
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): void {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
-  const found = fs.lstatSync(paths.history, { throwIfNoEntry: false });
+  const found = lookAt(paths.history);
   // A FIFO, a directory, a link: nothing that a line is added to.
   if (found?.isFile() === false) keepBroken(durable, paths.history);
   const size = found?.isFile() ? found.size : 0;
@@ -26,7 +25,7 @@ export function appendHistory(paths: HostPaths, durable: DurableFs, entry: Histo
 
 function rotate({ history }: HostPaths, durable: DurableFs): void {
   const older = `${history}.1`;
-  if (fs.lstatSync(older, { throwIfNoEntry: false })?.isDirectory() === true) keepBroken(durable, older);
+  if (lookAt(older)?.isDirectory() === true) keepBroken(durable, older);
   durable.rename('history.rotate', history, older);
 }
 

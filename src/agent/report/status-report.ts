@@ -116,6 +116,7 @@ function readFacts(host: HostView, { contact }: AgentFacts): Facts {
     }
   };
   const active = attempt(() => readActiveReleases(host.paths), undefined);
+  unreadable.push(...(active?.errors ?? []).map(problemOf));
   const ledger = host.ledger.read();
   return {
     ...{ host, nowMs: host.clock.nowMs(), ledger, active, unreadable },
@@ -228,10 +229,12 @@ function bundleStatus(
   { active, ledger }: Pick<Facts, 'active' | 'ledger'>,
 ): BundleStatus {
   const record = active?.records.get(name);
+  // Its link names it also where its record is lost.
+  const tree = active?.generation.entries.find((one) => one.bundle === name)?.tree;
   return withoutUndefined<BundleStatus>({
     bundle: name,
     channel,
-    serial: record?.release.serial,
+    serial: tree?.serial,
     revision: record?.release.revision,
     activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
     server: offered && { serial: offered.serial, revision: offered.revision },

@@ -5,6 +5,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import { isOfKept } from '../../core/status/scrub-state.js';
 import { readBootId } from '../../platform/process/boot-id.js';
+import { listEntries } from '../../platform/read-file.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError, unverifiedError } from '../generations/damage.js';
 import { lookForSandbox } from '../hooks/sandbox.js';
@@ -115,7 +116,7 @@ function noteVerified(host: Host, bootId: string): void {
 /** A crash leaves a staging area, a journal, or a status that never came to `stop`, or cannot be read. */
 function howItEnded(host: Host): 'clean' | 'unclean' {
   const { paths } = host;
-  const left = fs.readdirSync(paths.staging).length > 0 || fs.existsSync(paths.journal);
+  const left = listEntries(paths.staging).length > 0 || fs.existsSync(paths.journal);
   const status = readStatusFile(paths);
   const isOver = status === undefined ? !fs.existsSync(paths.status) : status.agent === 'stop';
   return left || !isOver ? 'unclean' : 'clean';

@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
 import { isTemporaryName } from '../../platform/disk/durable-fs.js';
+import { listEntries } from '../../platform/read-file.js';
 import { activeGenerationNumber, listGenerations, listTrees } from '../generations/generations.js';
 import { settleReplacedReleases } from '../generations/release-records.js';
 import type { Host } from '../state/host.js';
@@ -39,9 +40,8 @@ function tolerate(host: Host, path: string, act: () => void): void {
 }
 
 function inside(directory: string, isLeft: (name: string) => boolean = () => true): string[] {
-  if (!fs.existsSync(directory)) return [];
-  return fs
-    .readdirSync(directory)
+  return listEntries(directory)
+    .map(({ name }) => name)
     .filter(isLeft)
     .map((name) => join(directory, name));
 }

@@ -1,7 +1,7 @@
 // What becomes of something damaged in the place of one of our own files: it is kept beside, under a second name, for who
 // wants to know what became of it. A newer one takes the place of an older one. Reads nothing of it.
-import * as fs from 'node:fs';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { lookAt } from '../../platform/read-file.js';
 
 /** Where it is kept. */
 export function brokenPath(path: string): string {
@@ -15,13 +15,15 @@ export function brokenPath(path: string): string {
  */
 export function keepBroken(durable: DurableFs, path: string): void {
   const kind = (at: string): 'file' | 'directory' | 'other' | 'nothing' => {
-    const stats = fs.lstatSync(at, { throwIfNoEntry: false });
+    const stats = lookAt(at);
     if (stats === undefined) return 'nothing';
     return stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'other';
   };
   const aside = brokenPath(path);
   if (kind(aside) === 'directory') durable.removeTree('recover.drop-broken', aside);
-  if (kind(path) === 'file') return durable.linkFile('recover.keep-broken', path, aside);
-  if (kind(aside) !== 'nothing') durable.removeFile('recover.drop-broken', aside);
-  if (kind(path) !== 'nothing') durable.rename('recover.keep-broken', path, aside);
+  if (kind(path) === 'file') durable.linkFile('recover.keep-broken', path, aside);
+  else if (kind(path) !== 'nothing') {
+    if (kind(aside) !== 'nothing') durable.removeFile('recover.drop-broken', aside);
+    durable.rename('recover.keep-broken', path, aside);
+  }
 }

@@ -4,9 +4,10 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, orUndefined, WritError } from '../../core/errors.js';
+import { type ErrorCode, isSystemError, orUndefined, unlessRefused, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { runCommand } from '../process/run-command.js';
+import { lookAt } from '../read-file.js';
 import * as calls from './durable-calls.js';
 
 export interface FileOperation {
@@ -146,7 +147,9 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   return {
     makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
     ensureDirectory: (op, path, mode) => {
-      if (!fs.existsSync(path)) run(op, path, () => calls.makeDirectory(path, mode));
+      if (leadsToDirectory(path)) return;
+      if (isThere(path)) throw inTheWay(op, path);
+      run(op, path, () => calls.makeDirectory(path, mode));
     },
     writeFile: (op, path, bytes, mode) => {
       const temporary = temporaryBeside(path);
@@ -266,7 +269,19 @@ function temporaryBeside(path: string): string {
 }
 
 function isThere(path: string): boolean {
-  return fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  return lookAt(path) !== undefined;
+}
+
+function leadsToDirectory(path: string): boolean {
+  return unlessRefused(() => fs.statSync(path).isDirectory(), ['ENOENT', 'ENOTDIR', 'ELOOP']) === true;
+}
+
+/** A file, a FIFO, or a link to nowhere, of which nobody knows where it was to lead. */
+function inTheWay(op: string, path: string): WritError {
+  return new WritError('DISK_FAILED', `${op}: ${path} is no directory`, {
+    facts: { op, path, errno: 'ENOTDIR' },
+    hint: `Move it away: \`mv ${path} ${path}.damaged\`. The directory is made anew.`,
+  });
 }
 
 async function flushTree(op: string, path: string, observer: OperationObserver): Promise<void> {

@@ -8,6 +8,7 @@ import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { createHookDriver } from '../../../src/agent/notify/hook-driver.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
+import { isNewHost } from '../../../src/agent/startup/rebuild-ledger.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { openLedger } from '../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
@@ -168,7 +169,7 @@ function makeHost(
       if (hooks !== undefined) return { config: one, driver: hooks, noteLoaded: hooks.noteLoaded };
       return { config: one, ...(driver ? { driver } : {}) };
     }),
-    ledger: openLedger(paths.ledger, durable),
+    ledger: openLedger(paths.ledger, durable, () => isNewHost(paths)),
     refusals: openRefusals(paths.rejected, durable),
   };
 }

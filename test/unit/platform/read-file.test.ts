@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
+import { listEntries, lookAt, readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 describe('a small file', () => {
@@ -74,5 +74,23 @@ describe('the end of a file', () => {
     fs.truncateSync(dir.join('file'), 5_000_000_000);
     const verdict = readFileEnd(dir.join('file'), { maxBytes: 100_000 });
     assert.ok(verdict.kind === 'read' && verdict.bytes.equals(Buffer.alloc(100_000)));
+  });
+});
+
+describe('a look at what may be anything', () => {
+  it('finds nothing where a part of the way is no directory, or leads to itself', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), 'x');
+    fs.symlinkSync('loop', dir.join('loop'));
+    for (const path of [dir.join('absent'), dir.join('file/below'), dir.join('loop/below')]) {
+      assert.equal(lookAt(path), undefined, path);
+      assert.deepEqual(listEntries(path), [], path);
+    }
+    assert.deepEqual(listEntries(dir.join('file')), []);
+    assert.equal(lookAt(dir.join('loop'))?.isSymbolicLink(), true);
+    assert.deepEqual(
+      listEntries(dir.path).map(({ name }) => name),
+      ['file', 'loop'],
+    );
   });
 });

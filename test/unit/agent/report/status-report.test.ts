@@ -91,7 +91,8 @@ describe('the status of a host', () => {
     );
     fs.rmSync(`${test.host.paths.archives}/access`, { recursive: true });
     const damaged = statusReport(test.host, facts);
-    assert.deepEqual([damaged.generation, damaged.problems[0]?.code], [undefined, 'STATE_DAMAGED']);
+    assert.deepEqual([damaged.generation, damaged.problems[0]?.code], [1, 'STATE_DAMAGED']);
+    assert.equal(damaged.bundles[0]?.serial, 1, 'its link says so, and it is in use');
   });
 
   it('tells a block once, in its words', async () => {

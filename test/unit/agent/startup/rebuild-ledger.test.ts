@@ -3,11 +3,14 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
+import { scrub } from '../../../../src/agent/integrity/scrub.js';
+import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { newCycleId } from '../../../../src/agent/job/progress.js';
 import { createRecorder } from '../../../../src/agent/job/record.js';
 import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
+import { unboundedPace } from '../../../../src/platform/time/rate-limit.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
@@ -90,6 +93,22 @@ describe('a ledger that is', () => {
     const host = test.reopen();
     await start(host);
     assert.ok(host.ledger.read().nextGeneration > 90);
+  });
+
+  it('lost is not begun anew by the note of a look: no number is used twice', async () => {
+    const { test } = await standing();
+    using _ = test;
+    fs.rmSync(test.host.paths.ledger);
+    const host = test.reopen();
+    const looked = await scrub(() => host, {
+      ...{ cycle: newCycleId(), signal: new AbortController().signal, contents: 'digests' as const },
+      ...{ repair: 'no' as const, download: 'no' as const, exclusive: exclusiveAlone, pace: unboundedPace() },
+    });
+    assert.deepEqual([looked.outcome, fs.existsSync(host.paths.ledger)], ['whole', false]);
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    const again = test.reopen();
+    await start(again);
+    assert.ok(((await cycleOn(again)).generation ?? 0) > 1000);
   });
 
   it('lost tells every worker again: nobody knows what they were told', async () => {

@@ -174,6 +174,36 @@ describe('rename', () => {
   });
 });
 
+describe('a directory that has to be there', () => {
+  const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+    file: (path) => fs.writeFileSync(path, 'x'),
+    FIFO: (path) => execFileSync('mkfifo', [path]),
+    'link to nowhere': (path) => fs.symlinkSync('/nowhere/at/all', path),
+    'link to itself': (path) => fs.symlinkSync(path, path),
+  };
+  for (const [name, put] of Object.entries(inTheWay)) {
+    it(`is not made over a ${name}: the error names it and the way out`, () => {
+      using dir = tempDir();
+      const path = dir.join('directory');
+      put(path);
+      const { ino, mode } = fs.lstatSync(path);
+      const error = throwsCode('DISK_FAILED', () => createDurableFs().ensureDirectory('op', path, 0o700));
+      assert.equal(error.facts['path'], path);
+      assert.ok(error.hint.includes(`mv ${path} ${path}.damaged`));
+      const after = fs.lstatSync(path);
+      assert.deepEqual([after.ino, after.mode], [ino, mode]);
+    });
+  }
+
+  it('may be a link to one', () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('real'));
+    fs.symlinkSync('real', dir.join('directory'));
+    createDurableFs().ensureDirectory('op', dir.join('directory'), 0o700);
+    assert.ok(fs.lstatSync(dir.join('directory')).isSymbolicLink());
+  });
+});
+
 describe('modes under umask 077', () => {
   const script = (dir: TempDir): string => `
     process.umask(0o077);
