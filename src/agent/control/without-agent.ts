@@ -104,11 +104,41 @@ async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleE
   }
 }
 
-/** `writ verify` without an agent: without a repair it changes nothing but its note of the look. @throws WritError as pullAlone */
+/**
+ * `writ verify` without an agent: without a repair it changes nothing but its note of the look, and needs no disk that can be
+ * written to. @throws WritError as pullAlone
+ */
 export async function verifyAlone(
   options: AloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {
   const { config } = loadConfig(options.configPath);
+  try {
+    return await verifyUnderLock(config, options);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'DISK_READ_ONLY' || options.repair) throw error;
+    return verifyUnchanging(config, options);
+  }
+}
+
+/** Nobody else writes there either, so that no lock is missed; the workers are left alone. */
+async function verifyUnchanging(
+  config: AgentConfig,
+  { version, by, signal, onEvent }: AloneOptions,
+): Promise<VerifyResult> {
+  const parts = { clock: systemClock, log: silentLog(), version };
+  const host = await openHost({ ...config, workers: [] }, parts);
+  try {
+    const how = { host: () => host, exclusive: exclusiveAlone };
+    return await verifyPolicy({ ...how, repair: 'no', by, signal, onEvent });
+  } finally {
+    await closeHost(host);
+  }
+}
+
+async function verifyUnderLock(
+  config: AgentConfig,
+  options: AloneOptions & { readonly repair: boolean },
+): Promise<VerifyResult> {
   const { by, signal, onEvent } = options;
   return underLock(config, options, 'verify', async (host) => {
     if (options.repair) {
