@@ -1,6 +1,5 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
 // are built in, the cron parser, what lies on it), and turns mistakes into one error. Never changes anything.
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { validateDetailed } from 'node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
@@ -8,9 +7,10 @@ import { type ConfigMistake, configError, mistakeLine } from '../../core/config/
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { type DriverTrial, inOrder, type ParsedConfig, parseConfig } from '../../core/config/parse-config.js';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
-import { isSystemError, isWritError } from '../../core/errors.js';
+import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { readSmallFile } from '../../platform/read-file.js';
 import { type Logger, silentLog } from '../../platform/telemetry/log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { driverKinds } from '../../workers/registry.js';
@@ -117,11 +117,7 @@ function isTimeZone(name: string): boolean {
 
 /** @param machineIdPath as /etc/machine-id. @returns its content, or the host's name where it has none */
 export function hostId(machineIdPath: string): string {
-  try {
-    const id = readFileSync(machineIdPath, 'utf8').trim();
-    if (/^[0-9a-f]{32}$/.test(id)) return id;
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-  }
-  return hostname();
+  const verdict = readSmallFile(machineIdPath, { maxBytes: 100 });
+  const id = verdict.kind === 'read' ? verdict.bytes.toString('latin1').trim() : '';
+  return /^[0-9a-f]{32}$/.test(id) ? id : hostname();
 }

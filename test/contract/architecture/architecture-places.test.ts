@@ -45,6 +45,8 @@ describe('the rules themselves', () => {
     ],
     ['changing the disk of a host', 'openSync(p, constants.O_RDWR);', 'openSync(p, constants.O_RDONLY);'],
     ['changing the disk of a host', "fs.openSync(p, 'wx', 0o600);", 'options.tree.open(file);'],
+    ['reading a file without a bound', `${wholeFs}fs.readFileSync(a, 'utf8');`, 'readSmallFile(a, bound);'],
+    ['reading a file without a bound', "import { openSync } from 'node:fs';", `${wholeFs}fs.lstatSync(a);`],
     ['starting programs', "import { spawn } from 'node:child_process';", "import 'node:fs';"],
     ['undici', "const u = await import('undici');", "const text = 'undici';"],
     ['tar', "import { Parser } from 'tar';", "import { x } from './tar-names.js';"],
