@@ -7,6 +7,7 @@ const usualTimeoutMs = 120_000;
 /** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first, each in its own process. */
 const slow = {
   'exhaustive/operations/operations': 180,
+  'exhaustive/damage/state-damage': 180,
   'exhaustive/crash/matrix': 120,
   'exhaustive/kills/kills': 110,
   'exhaustive/interrupted/interrupted-recovery': 80,

@@ -32,6 +32,7 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   keepHeapSmall();
   const { configPath, version, signal: stop, observers = [] } = options;
   const log = createLog('writ-agent', options.logLevel);
+  const onReload = listenForReloads();
   const notifier = openNotifier({ env: process.env, pid: process.pid, log });
   const manager = notifier && notifyServiceManager({ notifier, clock: systemClock, stop });
   await untilEndIsNotified(manager, () =>
@@ -42,14 +43,25 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
       log,
       random01: Math.random,
       stop,
-      onReload: (reload) => {
-        process.on('SIGHUP', reload);
-        return () => process.off('SIGHUP', reload);
-      },
+      onReload,
       observers: manager === undefined ? observers : [...observers, manager.observer],
     }),
   );
   return 0;
+}
+
+/** From before the configuration is read: one that changes between that and the first listener is read again. */
+function listenForReloads(): AgentOptions['onReload'] {
+  let wasAsked = false;
+  const remember = (): void => {
+    wasAsked = true;
+  };
+  process.on('SIGHUP', remember);
+  return (reload) => {
+    process.on('SIGHUP', reload);
+    if (wasAsked) reload();
+    return () => process.off('SIGHUP', reload);
+  };
 }
 
 async function untilEndIsNotified(

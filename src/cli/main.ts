@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // The program: hands the process to the command line, and ends it when everything that was written is out.
-import { runWrit } from './run.js';
 
+// A reload that is asked for while the program is being loaded must not end it; the configuration is read later anyway.
+if (process.argv[2] === 'agent') process.on('SIGHUP', () => undefined);
+const { runWrit } = await import('./run.js');
 // A reader that closes early (`writ history | head`) is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 const exitCode = await runWrit(process.argv.slice(2), process);

@@ -29,6 +29,7 @@ export class RunningAgent {
   #host: Host;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
+  #waitingReload: Promise<void> | undefined;
   readonly #problems: AgentCalls['problems'] = new Map();
 
   constructor(options: AgentOptions, host: Host) {
@@ -144,14 +145,22 @@ export class RunningAgent {
   }
 
   /**
+   * At most one waits, and answers all who ask meanwhile: a storm of signals keeps no request from its turn.
    * A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so.
    * @throws WritError what is wrong with it; in log and status already
    */
   #reload(): Promise<void> {
+    this.#waitingReload ??= this.#queueReload();
+    return this.#waitingReload;
+  }
+
+  #queueReload(): Promise<void> {
     const { runner, observers, scrubber, prober, poller } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
     return runner.exclusive(async () => {
+      // From here on the file is read: who asks now needs another one.
+      this.#waitingReload = undefined;
       try {
         this.#host = await replaceHost(this.#host, loadForAgent(configPath, log), this.#options);
       } catch (error) {

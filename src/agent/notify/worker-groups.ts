@@ -20,12 +20,10 @@ export interface GroupOptions
  * @throws WritError CONFIG_INVALID when a driver refuses its options
  */
 export function createWorkerGroups(
-  { workers, bundles }: Pick<AgentConfig, 'workers' | 'bundles'>,
+  all: Pick<AgentConfig, 'workers' | 'bundles'>,
   { kinds, ...options }: GroupOptions,
 ): WorkerGroup[] {
-  const isChecked = (name: string): boolean =>
-    bundles.some((one) => one.name === name && one.checks.length > 0);
-  return workers.map((config): WorkerGroup => {
+  return all.workers.map((config): WorkerGroup => {
     const { reset, name: group } = config;
     if (reset === undefined) {
       const driver = createHookDriver(config);
@@ -39,9 +37,17 @@ export function createWorkerGroups(
         ...workerResult(group, worker, answer, generation, options.clock.nowMs()),
         ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
       });
-    const checked = config.uses.every(isChecked) ? 'yes' : 'no';
+    const checked = isChecked(config, all) ? 'yes' : 'no';
     return { config, driver: kind.create(reset.options, { ...options, group, checked, onLateAnswer }) };
   });
+}
+
+/** True when a check judges every bundle that the group uses. */
+export function isChecked(
+  { uses }: Pick<AgentConfig['workers'][number], 'uses'>,
+  { bundles }: Pick<AgentConfig, 'bundles'>,
+): boolean {
+  return uses.every((name) => bundles.some((one) => one.name === name && one.checks.length > 0));
 }
 
 /** A worker that exists just now. */

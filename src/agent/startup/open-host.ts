@@ -14,10 +14,16 @@ import { driverKinds } from '../../workers/registry.js';
 import { readActive } from '../generations/generations.js';
 import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
 import { noteNewlyAffected } from '../notify/membership.js';
-import { announceActive, closeGroups, createWorkerGroups, openGroups } from '../notify/worker-groups.js';
+import {
+  announceActive,
+  closeGroups,
+  createWorkerGroups,
+  isChecked,
+  openGroups,
+} from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endFailedWaits } from '../select/waits.js';
-import type { Host, HostOptions } from '../state/host.js';
+import type { Host, HostOptions, WorkerGroup } from '../state/host.js';
 import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
@@ -57,7 +63,7 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
   const host = makeHost(config, options, { paths, durable, ledger, refusals });
-  await openOrClose(host);
+  await openOrClose(host, host.groups);
   return host;
 }
 
@@ -71,14 +77,20 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   const { paths, durable, ledger, refusals } = old;
   // What it has found out holds still.
   const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};
-  const host = makeHost(config, options, { paths, durable, ledger, refusals, ...known });
-  // Both may listen on the same socket of a group: the old one goes first, and workers connect again.
-  await closeGroups(old.groups);
+  const made = makeHost(config, options, { paths, durable, ledger, refusals, ...known });
+  const groups = withKept(made.groups, { old, config });
+  const host = { ...made, groups };
+  // Both may listen on the same socket of a group: the old one goes first, and its workers connect again.
+  const gone = old.groups.filter((one) => !groups.includes(one));
+  await closeGroups(gone);
   try {
-    await openOrClose(host);
+    await openOrClose(
+      host,
+      groups.filter((one) => !old.groups.includes(one)),
+    );
   } catch (error) {
     announceCurrent(old);
-    await openGroups(old.groups);
+    await openGroups(gone);
     throw error;
   }
   await old.client.close();
@@ -108,13 +120,29 @@ function makeHost(
   return { ...state, config, clock, log, client, groups, sandbox };
 }
 
+/** A group of which nothing has changed goes on as it is: no connection of a worker ends for a reload. */
+function withKept(
+  groups: readonly WorkerGroup[],
+  { old, config }: { readonly old: Host; readonly config: AgentConfig },
+): readonly WorkerGroup[] {
+  const of = (one: WorkerGroup, all: AgentConfig) => ({
+    config: one.config,
+    checked: isChecked(one.config, all),
+  });
+  return groups.map((one) => {
+    const same = old.groups.find((other) => isDeepStrictEqual(of(other, old.config), of(one, config)));
+    return same ?? one;
+  });
+}
+
 /** Before the sockets open: a worker that connects at once is notified of what it is to use. */
-async function openOrClose(host: Host): Promise<void> {
+async function openOrClose(host: Host, unopened: readonly WorkerGroup[]): Promise<void> {
   announceCurrent(host);
   try {
-    await openGroups(host.groups);
+    await openGroups(unopened);
   } catch (error) {
-    await closeHost(host);
+    await closeGroups(unopened);
+    await host.client.close();
     throw error;
   }
 }

@@ -112,6 +112,7 @@ const hintOfErrno: Readonly<Record<string, string>> = {
   ENOTDIR: 'Something on the way is no directory: correct the path.',
   EISDIR: 'A directory is in the way: choose another name.',
   EEXIST: 'Something is there already: choose another name.',
+  ELOOP: 'A link is in the way: move it away.',
   ENAMETOOLONG: 'Choose a shorter name.',
 };
 

@@ -13,7 +13,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { joinAs, type RawWorker } from '../../kit/workers/raw-worker.js';
 
 describe('a native worker', () => {
-  it('is told what is active when it connects, and again after a restart and a reload', async () => {
+  it('is told what is active when it connects, and after a restart; a reload that changes nothing for it leaves it be', async () => {
     using dir = tempDir();
     const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
     const site = await siteWithRelease(dir, { workers, poll: { every: '1h' } });
@@ -30,16 +30,40 @@ describe('a native worker', () => {
       await until(async () => (await agent.status()).workers[0]?.state === 'confirmed');
       assert.equal((await agent.status()).confirmed, true);
       agent.reload();
-      await worker.closed();
-      await until(() => agent.log.named('configuration reloaded').length === 1);
-      await confirm(await join());
       await agent.hasEnded(2);
-      assert.equal(agent.cycles()[1]?.outcome, 'unchanged');
+      assert.deepEqual(
+        [agent.log.named('configuration reloaded').length, agent.cycles()[1]?.outcome],
+        [1, 'unchanged'],
+      );
+      await site.repository.publish(zone(2));
+      const pull = agent.pull();
+      // Over the same connection.
+      await confirm(worker);
+      assert.deepEqual([(await pull).outcome, (await pull).confirmed], ['activated', true]);
+      site.configure({ workers: [{ ...workers[0], reset: { native: 'app', timeout: '7s' } }] });
+      agent.reload();
+      await worker.closed();
+      await confirm(await join());
+      await until(async () => (await agent.status()).confirmed);
     }
     await using again = site.start();
     await again.ready;
     await confirm(await join());
     await until(async () => (await again.status()).confirmed);
+  });
+
+  it('is made anew by a reload that takes the check away from what it uses: what its yes is worth depends on it', async () => {
+    using dir = tempDir();
+    const workers = [{ name: 'app', uses: ['dns-edge'], reset: { native: 'app' } }];
+    const checked = [{ name: 'dns-edge', checks: [{ name: 'sane', run: ['true'] }] }];
+    const site = await siteWithRelease(dir, { workers, poll: { every: '1h' }, bundles: checked });
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    const worker = await joinAs(`${site.paths.run}/workers/app.sock`, 'web');
+    await worker.line();
+    site.configure({ bundles: [{ name: 'dns-edge' }] });
+    agent.reload();
+    await worker.closed();
   });
 });
 

@@ -117,6 +117,19 @@ describe('a reload', () => {
     assert.deepEqual((await agent.status()).problems, []);
   });
 
+  it('asked for a hundred times while one waits is done once, and a pull has its turn', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    const reloads = (): number => agent.log.named('configuration reloaded').length;
+    for (let count = 0; count < 100; count++) agent.reload();
+    assert.equal((await agent.pull()).outcome, 'unchanged');
+    await until(() => reloads() === 1);
+    agent.reload();
+    await until(() => reloads() === 2);
+  });
+
   it('takes another bundle, at once', async () => {
     using dir = tempDir();
     const site = await siteWithRelease(dir);

@@ -13,7 +13,7 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 
-interface Site extends Pick<WritSite, 'repository' | 'state' | 'run' | 'agent'> {
+interface Site extends Pick<WritSite, 'repository' | 'state' | 'run' | 'agent' | 'start'> {
   /** A command with --json. */
   writ(...args: string[]): Promise<WritRun & { readonly json: Record<string, unknown> }>;
   active(): string | undefined;
@@ -85,6 +85,17 @@ describe('writ agent', () => {
     const pull = await site.writ('pull');
     assert.deepEqual([pull.json['outcome'], codes(pull.json)], ['unchanged', []]);
     assert.deepEqual(fs.readdirSync(join(site.state, 'staging')), []);
+    assert.equal(agent.child.exitCode, null);
+  });
+
+  it('survives a SIGHUP while it starts, and reads the configuration once more when it runs', async () => {
+    using dir = tempDir();
+    const site = siteIn(dir);
+    await site.repository.publish(zone(1));
+    await using agent = site.start('agent');
+    await agent.waitForStderr(/configuration read/);
+    agent.child.kill('SIGHUP');
+    await agent.waitForStderr(/configuration reloaded/);
     assert.equal(agent.child.exitCode, null);
   });
 
