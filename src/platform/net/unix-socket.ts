@@ -241,3 +241,17 @@ function reasonOf(error: unknown): string {
 export function closeWhenIdle(socket: Socket, timeoutMs: number): void {
   socket.setTimeout(timeoutMs, () => socket.destroy());
 }
+
+/** Closes a connection when the time is over, whatever comes on it until then, or its `stop` is called. */
+export function closeAfter(socket: Socket, timeoutMs: number, clock: Pick<Clock, 'sleep'>): { stop(): void } {
+  const over = new AbortController();
+  const stop = (): void => {
+    socket.off('close', stop);
+    over.abort();
+  };
+  socket.once('close', stop);
+  void clock.sleep(timeoutMs, over.signal).then(() => {
+    if (!over.signal.aborted) socket.destroy();
+  });
+  return { stop };
+}

@@ -71,7 +71,7 @@ describe('the read socket of an agent', () => {
     assert.match(JSON.stringify(await askOn(site.paths.readSocket, { type: 'status' })), /SECRET-OUTPUT/);
   });
 
-  it('takes no more than 16 connections, and 8 watchers', async () => {
+  it('takes no more than 16 connections, of which who asks nothing goes first, and 8 watchers', async () => {
     using dir = tempDir();
     const site = await refusedSite(dir, false);
     await using agent = site.start();
@@ -98,7 +98,12 @@ describe('the read socket of an agent', () => {
     assert.deepEqual((await Promise.all(answers)).sort(), ['AGENT_BUSY', ...Array(8).fill('status')]);
     const idle = Array.from({ length: 8 }, open);
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
-    assert.equal(await heard(open()), 'closed');
+    const [longest] = idle;
+    assert.ok(longest);
+    const sentAway = heard(longest);
+    const newcomer = open();
+    newcomer.write(helloLine('0.1.0') + encodeLine({ type: 'status' }));
+    assert.deepEqual([await heard(newcomer), await sentAway], ['status', 'closed']);
     for (const socket of [...watchers, ...idle]) socket.destroy();
     await until(async () => (await agent.status()).agent === 'run');
   });
