@@ -4,6 +4,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { parseControlRequest } from '../../core/protocol/control-protocol.js';
 import { healthResult, parseReadRequest, type ReadRequest } from '../../core/protocol/read-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { removeStaleSocket } from '../../platform/net/unix-socket.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import { publicPart } from '../report/status-file.js';
 import type { Host } from '../state/host.js';
@@ -46,9 +47,11 @@ export async function openAgentSockets(host: Host, options: AgentSocketsOptions)
 /** Policy does not wait for who looks at it: what cannot be opened is said in the log, and the agent runs without it. */
 async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise<ControlSocket | undefined> {
   const { config, paths, durable, log, clock } = host;
-  if (config.read === undefined) return undefined;
-  const { group, detail } = config.read;
   try {
+    // One that an agent before this left behind would say of this one that it has gone.
+    await removeStaleSocket(paths.readSocket, durable);
+    if (config.read === undefined) return undefined;
+    const { group, detail } = config.read;
     const opened = await openRequestSocket({
       ...{ path: paths.readSocket, version: options.version, log, clock, durable, parse: parseReadRequest },
       ...{ mode: 0o660, gid: lookUpGroup(group), maxConnections: maxReadConnections },

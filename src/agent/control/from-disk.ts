@@ -8,6 +8,7 @@ import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/prot
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -45,10 +46,17 @@ export function readLastWord({
   return report && { report, ageMs: nowMs - report.atMs };
 }
 
-/** Whether this user can judge the host by its ledger; one that has none yet can be judged by everybody. @throws WritError CONFIG_* */
-export function mayReadState({ configPath }: Pick<OfflineOptions, 'configPath'>): boolean {
-  const { state, ledger } = hostPaths(agentPlaces(configPath));
-  return [state, ledger].every((path) => whyNot(path) !== 'EACCES');
+/**
+ * Whether this user can judge the host by its ledger (one that has none yet can be judged by everybody), and whether somebody
+ * is at work there. @throws WritError CONFIG_*
+ */
+export async function stateFor({
+  configPath,
+}: Pick<OfflineOptions, 'configPath'>): Promise<'denied' | 'free' | 'locked'> {
+  const { state, ledger, lock } = hostPaths(agentPlaces(configPath));
+  if ([state, ledger].some((path) => whyNot(path) === 'EACCES')) return 'denied';
+  if (!fs.existsSync(lock)) return 'free';
+  return (await findLockHolder(lock)).alive === 'yes' ? 'locked' : 'free';
 }
 
 function whyNot(path: string): string | undefined {

@@ -5,11 +5,10 @@ import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { type FlagValues, preset } from '../console/flags.js';
-import { agentDoors } from './agent-doors.js';
 
 /** WRIT_CONFIG gives it too. */
 export const configFlag = {
@@ -57,12 +56,21 @@ export async function ask(question: Question): Promise<ControlAnswer> {
     const { type } = question.request;
     if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
     const { readSocket } = hostPaths(places);
-    // Where nobody listens on a socket that is there, no agent runs; without one nothing is known.
     if (!existsSync(readSocket)) throw error;
     return askOn(readSocket, question).catch((second: unknown) => {
-      throw isDenied(second) ? error : second;
+      throw isDenied(second) ? error : isNotRunning(second) ? staleAt(readSocket, error) : second;
     });
   }
+}
+
+/** That nobody listens there proves nothing: an agent may run that could not open it, or was told not to. */
+function staleAt(socket: string, error: unknown): unknown {
+  if (!isWritError(error)) return error;
+  const { code, facts, hint } = error;
+  return new WritError(code, `the agent does not answer on ${socket}: nobody listens there`, {
+    facts: { ...facts, socket, reason: 'stale' },
+    hint,
+  });
 }
 
 async function askOn(
@@ -105,6 +113,14 @@ export function isDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
 
+/** @returns what kept the agent from being heard; undefined for whatever else went wrong, as an agent that hangs */
+export function doorOf(error: unknown): 'denied' | 'nobody' | 'stale' | undefined {
+  if (isNotRunning(error)) return 'nobody';
+  if (!isWritError(error) || error.code !== 'AGENT_UNREACHABLE') return undefined;
+  const { reason } = error.facts;
+  return reason === 'denied' || reason === 'stale' ? reason : undefined;
+}
+
 /** What the agent's own code needs to know of a command that does without an agent. */
 export function aloneOptions({ config }: ConfigFlags, { at, version, signal, env, clock }: CommandContext) {
   return { configPath: at(config), version, signal, by: whoAsks(env), nowMs: clock.nowMs() };
@@ -142,14 +158,6 @@ function isOf<Type extends ControlAnswer['type']>(
   type: Type,
 ): message is Extract<ControlAnswer, { type: Type }> {
   return message.type === type;
-}
-
-/** @throws WritError AGENT_UNREACHABLE for an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
-export function readStatus(flags: ConfigFlags, context: CommandContext): Promise<StatusReport> {
-  const question = { request: { type: 'status' }, flags, context } as const;
-  return askOrAct(question, only('status.result'), async (options) =>
-    (await agentDoors.fromDisk()).readOfflineStatus(options),
-  );
 }
 
 /** The person behind the command, also behind sudo; for the history, never for a right. */

@@ -31,7 +31,7 @@ export interface UnixListener {
 export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
   const { path, durable } = options;
   requireSocketPath(path);
-  await removeStale(path, durable);
+  await removeStaleSocket(path, durable);
   const server = createServer((socket) => {
     // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
     socket.on('error', () => socket.destroy());
@@ -84,7 +84,8 @@ function bindPrivately(server: Server, path: string): Promise<void> {
   });
 }
 
-async function removeStale(path: string, durable: DurableFs): Promise<void> {
+/** A socket on which nobody listens is removed; anything else stays. @throws WritError SOCKET_IN_USE */
+export async function removeStaleSocket(path: string, durable: DurableFs): Promise<void> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isSocket()) {

@@ -9,6 +9,7 @@ import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import { encodeLine, helloLine } from '../../../src/core/protocol/socket-protocol.js';
 import { siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
 import { until } from '../../kit/assert/until.js';
+import { leaveStaleSocket } from '../../kit/disk/stale-socket.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const own = process.getgid?.() ?? 0;
@@ -117,6 +118,17 @@ describe('the read socket of an agent', () => {
     const said = 'the read socket could not be opened; the agent runs without it';
     assert.equal(agent.log.named(said).length, 1);
     assert.equal(fs.statSync(site.paths.status).mode & 0o777, 0o640);
+  });
+});
+
+describe('an agent without a read socket', () => {
+  it('removes the one that an agent before it left behind, which would call this one dead', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await leaveStaleSocket(site.paths.readSocket);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    assert.equal(fs.existsSync(site.paths.readSocket), false);
   });
 });
 
