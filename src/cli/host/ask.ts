@@ -58,19 +58,9 @@ export async function ask(question: Question): Promise<ControlAnswer> {
     const { readSocket } = hostPaths(places);
     if (!existsSync(readSocket)) throw error;
     return askOn(readSocket, question).catch((second: unknown) => {
-      throw isDenied(second) ? error : isNotRunning(second) ? staleAt(readSocket, error) : second;
+      throw isDenied(second) ? error : second;
     });
   }
-}
-
-/** That nobody listens there proves nothing: an agent may run that could not open it, or was told not to. */
-function staleAt(socket: string, error: unknown): unknown {
-  if (!isWritError(error)) return error;
-  const { code, facts, hint } = error;
-  return new WritError(code, `the agent does not answer on ${socket}: nobody listens there`, {
-    facts: { ...facts, socket, reason: 'stale' },
-    hint,
-  });
 }
 
 async function askOn(
@@ -103,7 +93,7 @@ function silenceOf(type: ControlRequest['type']): number {
   return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
 }
 
-/** True when no agent runs: then, and only then, a command may act alone. */
+/** True when nobody listens: then, and only then, a command may act alone, if it gets the lock. */
 export function isNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
 }
@@ -114,11 +104,9 @@ export function isDenied(error: unknown): boolean {
 }
 
 /** @returns what kept the agent from being heard; undefined for whatever else went wrong, as an agent that hangs */
-export function doorOf(error: unknown): 'denied' | 'nobody' | 'stale' | undefined {
+export function doorOf(error: unknown): 'denied' | 'nobody' | undefined {
   if (isNotRunning(error)) return 'nobody';
-  if (!isWritError(error) || error.code !== 'AGENT_UNREACHABLE') return undefined;
-  const { reason } = error.facts;
-  return reason === 'denied' || reason === 'stale' ? reason : undefined;
+  return isDenied(error) ? 'denied' : undefined;
 }
 
 /** What the agent's own code needs to know of a command that does without an agent. */

@@ -4,10 +4,10 @@ import type { AgentState } from '../../core/status/status.js';
 
 export interface Heard {
   /**
-   * `denied`: no socket is open to this user. `nobody`: no process listens on the control socket. `stale`: none does on the
-   * socket of the group, which is all that this user may ask on; an agent may run without it.
+   * `denied`: no socket is open to this user. `nobody`: no process listens on the one that is; an agent may run all the same,
+   * that could not open it.
    */
-  readonly door: 'denied' | 'nobody' | 'stale';
+  readonly door: 'denied' | 'nobody';
   /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if of a time to come. */
   readonly word?: { readonly agent: AgentState; readonly ageMs: number };
   /** Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. */

@@ -219,7 +219,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'verify-report',
     'worker-rules',
   ],
-  'core/text': ['canonical-json', 'json-scan', 'strict-json', 'text-diff', 'yaml-parse', 'yaml-places'],
+  'core/text': [
+    'both-ends',
+    'canonical-json',
+    'json-scan',
+    'strict-json',
+    'text-diff',
+    'yaml-parse',
+    'yaml-places',
+  ],
   'core/tuf': [
     'delegations',
     'metadata-checks',

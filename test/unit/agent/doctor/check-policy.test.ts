@@ -16,7 +16,13 @@ describe('the policy of a host', () => {
 
   it('is a failure where none is: no host is well without', () => {
     const { generation: _, ...nothing } = statusReport();
-    assert.deepEqual(said(nothing), ['FAIL NOTHING_ACTIVE']);
+    const text = 'no policy is active';
+    assert.deepEqual(judgePolicy(nothing), {
+      state: 'FAIL',
+      text,
+      next: 'writ pull',
+      code: 'NOTHING_ACTIVE',
+    });
   });
 
   it('is a failure for what health calls critical, and another check does not say', () => {
