@@ -7,6 +7,7 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
+import type { HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -271,5 +272,13 @@ function problemLines(report: StatusReport): string[] {
 function nextStep(report: StatusReport): Pick<Block, 'next' | 'undo'> {
   if (report.agent === 'stop') return { next: 'sudo systemctl start writ-agent' };
   if (report.generation === undefined) return { next: 'writ pull' };
-  return report.holds.length > 0 || report.pause !== undefined ? { undo: 'writ resume' } : {};
+  return report.pause !== undefined || report.holds.some((one) => isOffered(one, report))
+    ? { undo: 'writ resume' }
+    : {};
+}
+
+/** Where the server has something else, or nobody takes what it has, an end of the hold changes nothing. */
+function isOffered({ bundle, serial }: HoldStatus, { bundles, refusals }: StatusReport): boolean {
+  const offered = bundles.find((one) => one.bundle === bundle)?.server?.serial ?? serial;
+  return offered === serial && !refusals.some((one) => one.bundle === bundle && one.serial === serial);
 }

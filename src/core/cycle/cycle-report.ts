@@ -44,6 +44,8 @@ export interface BundleResult {
   /** Epoch milliseconds from which a remembered refusal is tried again. */
   readonly retryAtMs?: number;
   readonly problem?: Problem;
+  /** Of a rollback: the release that was left is what the repository offers, so that `writ resume` brings it back. */
+  readonly resumable?: true;
 }
 
 export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';
@@ -86,6 +88,14 @@ export interface CycleResult {
   readonly durationMs: number;
 }
 
+/** Workers that are not there, and may come yet. */
+export interface WorkerWait {
+  readonly group: string;
+  /** Their names, or how many. */
+  readonly missing: readonly string[];
+  readonly untilAtMs: number;
+}
+
 type CycleLine<Type extends string, Members = unknown> = {
   readonly type: Type;
   readonly cycle: string;
@@ -96,7 +106,8 @@ export type CycleEventLine =
   | CycleLine<'cycle.started', { trigger: Trigger; atMs: number }>
   | CycleLine<'step.started', { step: Step | 'restore' }>
   | CycleLine<'step.progress', { step: Step; doneBytes: number; totalBytes: number }>
-  | CycleLine<'step.finished', StepResult>;
+  | CycleLine<'step.finished', StepResult>
+  | CycleLine<'workers.awaited', WorkerWait>;
 
 /** How a step ended. */
 export interface StepResult {
