@@ -2,6 +2,8 @@
 // nothing, and loads nothing that speaks to a network.
 
 import * as fs from 'node:fs';
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
@@ -82,7 +84,14 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     held: await heldNow(host),
     problems: known?.problems ?? [],
   });
-  return { ...report, ...kept };
+  return { ...report, ...kept, problems: withoutPublicTwins(report.problems) };
+}
+
+/** What status.json says in general words may be known from the disk itself. */
+function withoutPublicTwins(problems: StatusReport['problems']): StatusReport['problems'] {
+  const isPublic = ({ code, message }: Problem): boolean => message === errorCodes[code].meaning;
+  const known = new Set(problems.filter((one) => !isPublic(one)).map(({ code }) => code));
+  return problems.filter((one) => !isPublic(one) || !known.has(one.code));
 }
 
 /** `writ refusals` without an agent. @throws WritError CONFIG_*, STATE_DAMAGED */

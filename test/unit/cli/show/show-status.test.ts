@@ -241,6 +241,15 @@ describe('the status of a host', () => {
     });
   }
 
+  it('never calls active what is damaged on disk, with an agent or without', () => {
+    const problems = [problem('STATE_DAMAGED', 'dns-edge: block.rpz changed on disk')];
+    assert.equal(statusWord(statusReport({ problems })), 'damaged');
+    for (const agent of ['run', 'stop'] as const) {
+      const [head = ''] = showStatus(statusReport({ problems, agent })).lines;
+      assert.match(head, /generation 18 is active, and what lies on disk is damaged/);
+    }
+  });
+
   it('names what health warns of beside its problems', () => {
     const finding = { level: 'warning', code: 'PROBE_SILENT', text: 'dns: its probe timed out' } as const;
     const counts = { group: 'dns', workers: 1, confirmed: 1, min: 1 };
