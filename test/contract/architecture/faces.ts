@@ -148,7 +148,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'health-report', 'wait-for-policy', 'watch-status'],
+  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'host-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
     'online-signer',
