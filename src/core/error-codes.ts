@@ -381,7 +381,10 @@ export const errorCodes = {
     'The repository does not verify as a client would verify it; nothing went live.',
     'Run `writ repo check`; restore what it names from another copy of the repository.',
   ),
-  REPOSITORY_LOCKED: busy('Another process writes this repository.', 'Wait for it to end.'),
+  REPOSITORY_LOCKED: busy(
+    'Another process writes this repository.',
+    'Wait for it to end, or let the command wait: --lock-wait 5m.',
+  ),
   SOURCE_REFUSED: usage(
     'SOURCE holds something that cannot be published.',
     'Remove it, or publish another directory.',

@@ -1,7 +1,9 @@
 // The step `check` of a candidate: every check of every bundle, again and again until nobody refuses what is left. Reads
 // and runs, and swaps nothing.
+
 import { join } from 'node:path';
 import type { WritError } from '../../core/errors.js';
+import { bothEndsOfLines } from '../../core/text/both-ends.js';
 import { holdBack, type Selection, taken } from '../select/selection.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
@@ -25,7 +27,7 @@ function checkLines({ bundle, name, verdict, text }: CheckReport): string[] {
   if (verdict.kind === 'ok') return [`${what}: ok`];
   if (verdict.kind === 'warned') return [`${what}: warn (${verdict.reason})`];
   const output = text.split('\n').filter((line) => line.trim() !== '');
-  return [`${what}: FAIL (${verdict.reason})`, ...output.slice(0, maxOutputLines)];
+  return [`${what}: FAIL (${verdict.reason})`, ...bothEndsOfLines(output, maxOutputLines)];
 }
 
 const maxOutputLines = 5;

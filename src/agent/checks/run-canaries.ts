@@ -1,7 +1,9 @@
 // The canaries of worker groups on one candidate: before the swap, each group that the candidate concerns is asked
 // whether it could live with it. Says per group what stands against it; which bundle that falls on is the step's.
+
 import type { CanaryConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
+import { bothEndsOfText } from '../../core/text/both-ends.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
@@ -40,7 +42,7 @@ export async function runCanaries(options: CanaryOptions): Promise<CanaryResult>
     reports.push(report);
     const problem = hookError('canary', report, {
       text: (says) => `${group}: the canary ${says} (${verdict.reason})`,
-      facts: { group, reason: verdict.reason, output: text.slice(0, maxTextInError) },
+      facts: { group, reason: verdict.reason, output: bothEndsOfText(text, maxTextInError) },
     });
     if (problem !== undefined) problems.set(group, problem);
   }

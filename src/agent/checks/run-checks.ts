@@ -1,10 +1,12 @@
 // Runs every check of every bundle on the candidate generation, one after the other, and says per bundle what
 // stands against it. A bundle whose tree did not change is checked too: the candidate is judged as a whole.
 // Where a check runs without a sandbox, the candidate is compared with itself afterwards.
+
 import type { BundleConfig } from '../../core/config/config.js';
 import type { HookVerdictKind } from '../../core/cycle/hook-verdict.js';
 import { WritError } from '../../core/errors.js';
 import type { Manifest } from '../../core/release/manifest.js';
+import { bothEndsOfText } from '../../core/text/both-ends.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
@@ -112,6 +114,6 @@ function worstProblem(
       // Also in the message: who reads "No such file" in the output must not go and look for it.
       return hint === undefined ? said : `${said}. ${hint}`;
     },
-    facts: { bundle: config.name, check, reason, changed, output: output.slice(0, maxTextInError) },
+    facts: { bundle: config.name, check, reason, changed, output: bothEndsOfText(output, maxTextInError) },
   });
 }

@@ -7,6 +7,7 @@ import { configError } from '../../core/config/config-errors.js';
 import { maxConfigBytes, readConfigText } from '../../core/config/config-text.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { isSystemError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 
 export const defaultConfigPath = '/etc/writ/agent.yaml';
 
@@ -25,7 +26,7 @@ export function readConfigFile(path: string): string {
       closeSync(descriptor);
     }
   } catch (error) {
-    if (isSystemError(error) && !(error instanceof WritError)) throw unreadable(path, error.message, error);
+    if (isSystemError(error) && !(error instanceof WritError)) throw unreadable(path, reasonOf(error), error);
     throw error;
   }
 }
@@ -40,9 +41,24 @@ function readUpTo(descriptor: number, maxBytes: number): string {
   }
 }
 
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return 'it is not there';
+  return code === 'EACCES' ? 'this user may not read it' : message;
+}
+
+/** Who has typed nothing yet meets this first. */
+function hintOf(path: string, cause: unknown): string | undefined {
+  if (isSystemError(cause, 'EACCES')) return 'Use sudo, or name another one with --config.';
+  if (!isSystemError(cause, 'ENOENT')) return undefined;
+  return path === defaultConfigPath
+    ? 'This host is not set up: write it (docs/configuration.md), or name another one with --config.'
+    : 'Correct --config, or WRIT_CONFIG.';
+}
+
 function unreadable(path: string, reason: string, cause?: unknown): WritError {
   return new WritError('CONFIG_UNREADABLE', `the configuration ${path} cannot be read: ${reason}`, {
     facts: { path },
+    ...given({ hint: hintOf(path, cause) }),
     cause,
   });
 }

@@ -1,10 +1,11 @@
-// What a configuration names of its host, looked for as the agent would find it: programs, files, directories. Reads no file
+// What a configuration names of its host, looked for as the agent would find it: programs, files, directories, groups. Reads no file
 // and runs nothing; what this user may not see passes for being there.
 import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, isWritError } from '../../core/errors.js';
 import { defaultPath } from '../../platform/process/run-command.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
 
 /** @param path where programs are found that have no directory, with colons between */
 export function hostLook(path: string = defaultPath): HostLook {
@@ -17,6 +18,15 @@ export function hostLook(path: string = defaultPath): HostLook {
         : `the program ${name} is in none of ${path}`;
     },
     file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
+    group: (name) => {
+      try {
+        lookUpGroup(name);
+        return undefined;
+      } catch (error) {
+        if (!isWritError(error)) throw error;
+        return error.message;
+      }
+    },
     directory: (directory) => (isThere(directory) ? undefined : `there is no directory ${directory}`),
   };
 }

@@ -4,6 +4,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { parseControlRequest } from '../../core/protocol/control-protocol.js';
 import { healthResult, parseReadRequest, type ReadRequest } from '../../core/protocol/read-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { removeStaleSocket } from '../../platform/net/unix-socket.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import { publicPart } from '../report/status-file.js';
 import type { Host } from '../state/host.js';
@@ -17,6 +18,8 @@ import {
 export interface AgentSocketsOptions {
   readonly version: string;
   readonly handlers: RequestHandlers;
+  /** As `status.json` has it: without a look at the processes of the host, which a group must not make root repeat. */
+  readonly lastLook: () => StatusReport;
 }
 
 const maxControlConnections = 64;
@@ -26,10 +29,10 @@ const maxReadWatchers = 8;
 
 /** @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED of the control socket */
 export async function openAgentSockets(host: Host, options: AgentSocketsOptions): Promise<ControlSocket> {
-  const { paths, durable, log } = host;
+  const { paths, durable, log, clock } = host;
   const { version, handlers } = options;
   const control = await openRequestSocket({
-    ...{ path: paths.socket, version, log, durable, handlers, parse: parseControlRequest },
+    ...{ path: paths.socket, version, log, clock, durable, handlers, parse: parseControlRequest },
     ...{ mode: 0o600, maxConnections: maxControlConnections },
   });
   log.info({ socket: paths.socket }, 'control socket open');
@@ -43,14 +46,16 @@ export async function openAgentSockets(host: Host, options: AgentSocketsOptions)
 
 /** Policy does not wait for who looks at it: what cannot be opened is said in the log, and the agent runs without it. */
 async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise<ControlSocket | undefined> {
-  const { config, paths, durable, log } = host;
-  if (config.read === undefined) return undefined;
-  const { group, detail } = config.read;
+  const { config, paths, durable, log, clock } = host;
   try {
+    // One that an agent before this left behind would say of this one that it has gone.
+    await removeStaleSocket(paths.readSocket, durable);
+    if (config.read === undefined) return undefined;
+    const { group, detail } = config.read;
     const opened = await openRequestSocket({
-      ...{ path: paths.readSocket, version: options.version, log, durable, parse: parseReadRequest },
+      ...{ path: paths.readSocket, version: options.version, log, clock, durable, parse: parseReadRequest },
       ...{ mode: 0o660, gid: lookUpGroup(group), maxConnections: maxReadConnections },
-      handlers: readHandlers(options.handlers, detail),
+      handlers: readHandlers(options, detail),
     });
     log.info({ socket: paths.readSocket, group }, 'read socket open');
     return opened;
@@ -62,21 +67,15 @@ async function openReadSocket(host: Host, options: AgentSocketsOptions): Promise
 }
 
 /** @param detail `no`: what commands and workers wrote stays out, for it may tell what a policy holds */
-export function readHandlers(
-  { status, watch }: Pick<RequestHandlers, 'status' | 'watch'>,
+function readHandlers(
+  { handlers, lastLook }: AgentSocketsOptions,
   detail: 'yes' | 'no',
 ): HandlersOf<ReadRequest> {
   const shown = (report: StatusReport): StatusReport => (detail === 'yes' ? report : publicPart(report));
   let watchers = 0;
   return {
-    status: async (_, caller) => {
-      const answer = await status({ type: 'status' }, caller);
-      return answer.type === 'status.result' ? shown(answer) : answer;
-    },
-    health: async (_, caller) => {
-      const answer = await status({ type: 'status' }, caller);
-      return answer.type === 'status.result' ? healthResult(shown(answer)) : answer;
-    },
+    status: async () => shown(lastLook()),
+    health: async () => healthResult(shown(lastLook())),
     watch: async (_, caller) => {
       if (watchers >= maxReadWatchers)
         throw new WritError('AGENT_BUSY', `${maxReadWatchers} of the group watch this agent already`, {
@@ -86,7 +85,7 @@ export function readHandlers(
       try {
         const send: typeof caller.send = (answer) =>
           caller.send(answer.type === 'status.result' ? shown(answer) : answer);
-        return await watch({ type: 'watch' }, { ...caller, send });
+        return await handlers.watch({ type: 'watch' }, { ...caller, send });
       } finally {
         watchers -= 1;
       }

@@ -16,9 +16,12 @@ import {
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { closeWhenIdle, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
+import { closeAfter, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Logger } from '../../platform/telemetry/log.js';
+import { type Clock, systemClock } from '../../platform/time/clock.js';
 import type { Watcher } from '../report/status-feed.js';
+import { createConnectionPlaces, type Place } from './connection-places.js';
+import { createRefusedRequests, type RefusedRequests } from './refused-requests.js';
 
 /** Who asked: one connection. */
 export interface Caller extends Watcher {
@@ -47,6 +50,7 @@ export interface RequestSocketOptions<Request extends AnyRequest> {
   readonly maxConnections: number;
   readonly version: string;
   readonly log: Logger;
+  readonly clock: Pick<Clock, 'sleep'>;
   readonly durable: DurableFs;
   /** @throws WritError MESSAGE_MALFORMED */
   readonly parse: (message: SocketMessage) => Request;
@@ -54,7 +58,8 @@ export interface RequestSocketOptions<Request extends AnyRequest> {
 }
 
 /** The same without the type of its requests. */
-interface Served extends Pick<RequestSocketOptions<never>, 'version' | 'log'> {
+interface Served extends Pick<RequestSocketOptions<never>, 'version' | 'clock'> {
+  readonly refused: RefusedRequests;
   readonly answer: (message: SocketMessage, caller: Caller) => Promise<ControlAnswer>;
 }
 
@@ -65,7 +70,10 @@ export interface ControlSocket {
 
 /** A client that does not read its answers is cut off before they fill the memory. */
 const maxBufferedBytes = 4_000_000;
+/** From the connection to the end of its request: a byte now and then must not keep a place. */
 const requestTimeoutMs = 10_000;
+/** For who is sent more than the system keeps for it, and reads nothing. */
+const stalledMs = 60_000;
 /** For the last answer to be read when the agent ends. */
 const goodbyeMs = 1000;
 /** For an answer to be read: a busy reader has that long, and then its place is somebody else's. */
@@ -75,8 +83,10 @@ const lingerMs = 5000;
 export async function openRequestSocket<Request extends AnyRequest>(
   options: RequestSocketOptions<Request>,
 ): Promise<ControlSocket> {
-  const sockets = new Set<Socket>();
-  const { path, mode, gid, durable, maxConnections, version, log, parse, handlers } = options;
+  const { path, mode, gid, durable, maxConnections, version, log, clock, parse, handlers } = options;
+  const places = createConnectionPlaces(maxConnections);
+  const closing = new AbortController();
+  const refused = createRefusedRequests({ log, clock, closed: closing.signal });
   const answer: Served['answer'] = (message, caller) => {
     const request = parse(message);
     type Handler = (request: Request, caller: Caller) => Promise<ControlAnswer>;
@@ -86,33 +96,30 @@ export async function openRequestSocket<Request extends AnyRequest>(
     ...{ path, mode, durable },
     ...(gid === undefined ? {} : { gid }),
     onConnection: (socket) => {
-      if (sockets.size >= maxConnections) {
-        socket.destroy();
-        return;
-      }
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-      serve(socket, { version, log, answer });
+      const place = places.take(socket);
+      if (place === undefined) socket.destroy();
+      else serve(socket, place, { version, clock, refused, answer });
     },
   });
   return {
     close: async () => {
       // The listener is closed when its last connection is: who does not hang up by itself is cut off.
-      const closing = listener.close();
-      for (const socket of sockets) {
-        closeWhenIdle(socket, goodbyeMs);
+      const closed = listener.close();
+      closing.abort();
+      for (const socket of places.sockets()) {
+        closeAfter(socket, goodbyeMs, systemClock);
         socket.end();
       }
-      await closing;
+      await closed;
     },
   };
 }
 
-function serve(socket: Socket, options: Served): void {
+function serve(socket: Socket, place: Place, options: Served): void {
   const reader = createLineReader();
   let greeted = false;
   let asked = false;
-  closeWhenIdle(socket, requestTimeoutMs);
+  const inTime = closeAfter(socket, requestTimeoutMs, options.clock);
   socket.write(helloLine(options.version));
   socket.on('data', (chunk) => {
     try {
@@ -122,53 +129,57 @@ function serve(socket: Socket, options: Served): void {
           greeted = true;
         } else if (!asked) {
           asked = true;
-          closeWhenIdle(socket, 0);
-          answer(socket, message, options);
+          inTime.stop();
+          place.claim();
+          answer(socket, message, { ...options, place });
         } else throw new WritError('MESSAGE_MALFORMED', 'one request a connection');
       }
     } catch (error) {
-      options.log.warn({ err: error }, 'a connection to the control socket was refused');
-      refuse(socket, error);
+      refuse(socket, error, { ...options, place });
     }
   });
 }
 
-function answer(socket: Socket, message: SocketMessage, options: Served): void {
+interface Serving extends Served {
+  readonly place: Place;
+}
+
+function answer(socket: Socket, message: SocketMessage, serving: Serving): void {
   const send: Watcher['send'] = async (one) => {
     if (socket.writableLength > maxBufferedBytes) socket.destroy();
     if (socket.destroyed || socket.write(encodeLine(boundAnswer(one)))) return;
-    await drained(socket);
+    await drained(socket, serving.clock);
   };
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
   const work = async (): Promise<void> => {
     const onEvent = (event: ControlAnswer): void => void send(event);
-    return send(await options.answer(message, { send, onEvent, gone: gone.signal }));
+    return send(await serving.answer(message, { send, onEvent, gone: gone.signal }));
   };
   work().then(
-    () => goodbye(socket),
-    (error: unknown) => {
-      options.log.warn({ err: error }, 'a request on the control socket failed');
-      refuse(socket, error);
-    },
+    () => goodbye(socket, '', serving),
+    (error: unknown) => refuse(socket, error, serving),
   );
 }
 
-function refuse(socket: Socket, error: unknown): void {
+function refuse(socket: Socket, error: unknown, serving: Serving): void {
+  serving.refused.note(error);
   if (socket.writableEnded) socket.destroy();
-  else goodbye(socket, encodeLine(controlError(toWritError(error))));
+  else goodbye(socket, encodeLine(controlError(toWritError(error))), serving);
 }
 
 /** Who was answered and does not hang up would keep the place of somebody else. */
-function goodbye(socket: Socket, line = ''): void {
+function goodbye(socket: Socket, line: string, { place, clock }: Serving): void {
   if (socket.destroyed) return;
-  closeWhenIdle(socket, lingerMs);
-  socket.end(line);
+  closeAfter(socket, lingerMs, clock);
+  // Not before the system has it all: then it can be read even after the place is somebody else's.
+  socket.end(line, () => place.release());
 }
 
 /** Resolves when what was written has been read, or nobody is there to read it. */
-function drained(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
+async function drained(socket: Socket, clock: Served['clock']): Promise<void> {
+  const stalled = closeAfter(socket, stalledMs, clock);
+  await new Promise<void>((resolve) => {
     const done = (): void => {
       socket.off('drain', done);
       socket.off('close', done);
@@ -177,4 +188,5 @@ function drained(socket: Socket): Promise<void> {
     socket.on('drain', done);
     socket.on('close', done);
   });
+  stalled.stop();
 }

@@ -2,12 +2,15 @@
 // nothing, and loads nothing that speaks to a network.
 
 import * as fs from 'node:fs';
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
 import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -45,10 +48,17 @@ export function readLastWord({
   return report && { report, ageMs: nowMs - report.atMs };
 }
 
-/** Whether this user can judge the host by its ledger; one that has none yet can be judged by everybody. @throws WritError CONFIG_* */
-export function mayReadState({ configPath }: Pick<OfflineOptions, 'configPath'>): boolean {
-  const { state, ledger } = hostPaths(agentPlaces(configPath));
-  return [state, ledger].every((path) => whyNot(path) !== 'EACCES');
+/**
+ * Whether this user can judge the host by its ledger (one that has none yet can be judged by everybody), and whether somebody
+ * is at work there. @throws WritError CONFIG_*
+ */
+export async function stateFor({
+  configPath,
+}: Pick<OfflineOptions, 'configPath'>): Promise<'denied' | 'free' | 'locked'> {
+  const { state, ledger, lock } = hostPaths(agentPlaces(configPath));
+  if ([state, ledger].some((path) => whyNot(path) === 'EACCES')) return 'denied';
+  if (!fs.existsSync(lock)) return 'free';
+  return (await findLockHolder(lock)).alive === 'yes' ? 'locked' : 'free';
 }
 
 function whyNot(path: string): string | undefined {
@@ -74,7 +84,14 @@ export async function readOfflineStatus(options: OfflineOptions): Promise<Status
     held: await heldNow(host),
     problems: known?.problems ?? [],
   });
-  return { ...report, ...kept };
+  return { ...report, ...kept, problems: withoutPublicTwins(report.problems) };
+}
+
+/** What status.json says in general words may be known from the disk itself. */
+function withoutPublicTwins(problems: StatusReport['problems']): StatusReport['problems'] {
+  const isPublic = ({ code, message }: Problem): boolean => message === errorCodes[code].meaning;
+  const known = new Set(problems.filter((one) => !isPublic(one)).map(({ code }) => code));
+  return problems.filter((one) => !isPublic(one) || !known.has(one.code));
 }
 
 /** `writ refusals` without an agent. @throws WritError CONFIG_*, STATE_DAMAGED */

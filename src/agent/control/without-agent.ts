@@ -27,7 +27,7 @@ import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
-import { awaitWorkers } from '../notify/membership.js';
+import { awaitWorkers, type OnWait } from '../notify/membership.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import { repairNow } from '../select/pause.js';
@@ -65,7 +65,7 @@ interface Done<T> {
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
   return withHost(options, 'pull', async (host, { damage, repaired, notices, notLoaded }) => {
     const { by, signal, onEvent, force } = options;
-    await awaitWorkers(host, signal);
+    await awaitWorkers(host, signal, awaitedIn(onEvent));
     // What this host has was not enough at the start: now the network may be asked.
     const repair = damage !== undefined && !force ? await repairByDownload(host, signal) : undefined;
     const contact = keepContact(readStatusFile(host.paths), host.clock);
@@ -82,6 +82,11 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const answer = { ...withoutAgent(result), warnings };
     return { answer, last: exit ?? result, contact: contact.read() };
   });
+}
+
+/** Before there is a cycle, under an id that none has. */
+function awaitedIn(onEvent: AloneOptions['onEvent']): OnWait {
+  return (wait) => onEvent({ type: 'workers.awaited', cycle: newCycleId(), ...wait });
 }
 
 async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleEnd | undefined> {
@@ -142,7 +147,7 @@ async function verifyUnderLock(
   const { by, signal, onEvent } = options;
   return underLock(config, options, 'verify', async (host) => {
     if (options.repair) {
-      await awaitWorkers(host, signal);
+      await awaitWorkers(host, signal, awaitedIn(onEvent));
       const recovered = await recoverHost(host, { cycle: newCycleId(), signal });
       if (recovered !== undefined) createRecorder().record(host, recovered, {});
     }
@@ -162,7 +167,7 @@ export function rollbackAlone(
   },
 ): Promise<CycleResult> {
   return withHost(options, 'rollback', async (host) => {
-    await awaitWorkers(host, options.signal);
+    await awaitWorkers(host, options.signal, awaitedIn(options.onEvent));
     const end = await rollBack(host, options);
     const { by, reason } = options;
     createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });

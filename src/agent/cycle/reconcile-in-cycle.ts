@@ -16,7 +16,7 @@ export function isAsked(trigger: CycleRequest['trigger']): boolean {
 export async function reconcileInCycle(job: Job, { force, signal, trigger }: CycleRequest): Promise<'ended'> {
   const { host, story, record, area } = job;
   let left: Left | undefined;
-  if (isAsked(trigger)) await awaitEnough(host, signal);
+  if (isAsked(trigger)) await awaitEnough(host, signal, story.awaits);
   const pending = await reconcileWorkers(host, {
     ...{ staging: () => area.path(), signal, nextNotificationId: story.nextNotificationId },
     // A person is told how it is now; a poll leaves each worker its time.

@@ -1,10 +1,15 @@
 // `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
 // left gets a hold, or the next poll would bring it back.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import { orUndefined } from '../../core/errors.js';
 import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
-import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
+import {
+  type ActiveBundle,
+  type ActivePolicy,
+  readActivePolicy,
+} from '../generations/generation-contents.js';
 import { chooseTarget, type Wish } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
@@ -13,6 +18,7 @@ import { newCycleId } from '../job/progress.js';
 import { withHolds } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import type { Hold } from '../state/ledger.js';
+import { findRefusal } from '../state/refusal-rules.js';
 
 export interface RollbackRequest {
   /** Left out: the previous generation. */
@@ -57,11 +63,23 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
       ]) => {
         const fromSerial = active?.bundles.get(bundle)?.record.release.serial;
         const result = bundleMoved(bundleBefore(release, fromSerial), moved);
-        return fromSerial === release.serial ? { ...result, outcome: 'unchanged' as const } : result;
+        if (fromSerial === release.serial) return { ...result, outcome: 'unchanged' as const };
+        return isOffered(host, active?.bundles.get(bundle))
+          ? { ...result, resumable: true as const }
+          : result;
       },
     );
     noteBundles(record, results);
   });
+}
+
+/** Where nobody can say what the repository offers, its last word may be what is left. */
+function isOffered(host: Host, left: ActiveBundle | undefined): boolean {
+  if (left === undefined) return false;
+  const { bundle, channel, manifest } = left.record.release;
+  const offered = orUndefined(() => host.client.knownTarget(bundle, channel))?.release.manifest.digest;
+  if (offered !== undefined && offered !== manifest.digest) return false;
+  return findRefusal(host.refusals.read().refusals, bundle, manifest.digest) === undefined;
 }
 
 interface Leaving {

@@ -93,7 +93,7 @@ async function tryCandidate(
     keepRecords(host, plan.records, draft.staging);
     return reconcileInCycle(job, request);
   }
-  if (isAsked(request.trigger)) await awaitEnough(host, request.signal);
+  if (isAsked(request.trigger)) await awaitEnough(host, request.signal, story.awaits);
   await place(job, plan, draft);
   const moved = await activate(host, story, plan.move);
   const changed = noteMoved(job, selections, moved);

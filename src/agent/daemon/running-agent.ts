@@ -54,7 +54,10 @@ export class RunningAgent {
     const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
     try {
       await runner.exclusive(() => this.#recover());
-      const sockets = await openAgentSockets(this.#host, { version, handlers });
+      const sockets = await openAgentSockets(this.#host, {
+        ...{ version, handlers },
+        lastLook: () => this.#status(),
+      });
       this.#enter('run');
       try {
         await Promise.all([

@@ -18,8 +18,8 @@ import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
-import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
-import { fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
+import type { Checks, DoctorContext } from './doctor-context.js';
+import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
 
 export function hostChecks(context: DoctorContext): Checks {
   const { places, config } = context;
@@ -164,19 +164,31 @@ export interface AgentFactsSeen {
   readonly state?: AgentState | undefined;
   /** Why the agent that runs did not answer. */
   readonly error?: Trouble;
+  /** Why this user may not know. */
+  readonly unknown?: string;
+  /** Why it may have gone. */
+  readonly doubt?: Trouble | undefined;
+  /** Of status.json, where that is all that this user hears. */
+  readonly ageMs?: number | undefined;
   /** Who holds the lock, for people; left out when nobody does. */
   readonly lockHolder?: string | undefined;
   readonly versions: { readonly agent?: string; readonly own: string };
 }
 
-async function agentFacts(context: DoctorContext): Promise<AgentFactsSeen> {
-  const { status, places, version: own } = context;
+async function agentFacts({ heard, places, version: own }: DoctorContext): Promise<AgentFactsSeen> {
   const { socket } = places;
-  if (isWritError(status) && status.code === 'AGENT_UNREACHABLE')
-    return { socket, error: status, versions: { own } };
-  const report = reportOf(context);
-  if (report !== undefined && report.agent !== 'stop')
-    return { socket, state: report.agent, versions: { own, agent: report.version } };
+  const { report } = heard;
+  if ('why' in heard && report === undefined) {
+    const { why } = heard;
+    if (heard.kind === 'unknown') return { socket, unknown: why.message, versions: { own } };
+    if (why.code === 'AGENT_UNREACHABLE') return { socket, error: why, versions: { own } };
+  }
+  if (report !== undefined && report.agent !== 'stop') {
+    const doubt = report.problems.find(({ code }) => code === 'AGENT_UNREACHABLE');
+    const ageMs = heard.kind === 'file' ? heard.ageMs : undefined;
+    const seen = { doubt, ageMs, versions: { own, agent: report.version } };
+    return { socket, state: report.agent, ...seen };
+  }
   return { socket, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };
 }
 
@@ -188,8 +200,11 @@ async function lockHolderText(places: AgentPlaces): Promise<string | undefined> 
   return alive === 'yes' ? text : undefined;
 }
 
-export function judgeAgent({ socket, state, error, lockHolder, versions }: AgentFactsSeen): Judged {
+export function judgeAgent(seen: AgentFactsSeen): Judged {
+  const { socket, state, error, unknown, doubt, ageMs, lockHolder, versions } = seen;
   if (error !== undefined) return failOf(error);
+  if (unknown !== undefined) return couldNotLook(unknown);
+  if (doubt !== undefined) return warn(doubt.message, doubt.hint);
   if (state === undefined || state === 'stop') {
     if (lockHolder !== undefined)
       return warn(`no agent answers on ${socket}; the lock is held by ${lockHolder}`, 'writ status');
@@ -198,6 +213,8 @@ export function judgeAgent({ socket, state, error, lockHolder, versions }: Agent
   const { agent, own } = versions;
   if (agent !== undefined && agent !== own)
     return warn(`runs with version ${agent}, this program is ${own}`, 'sudo systemctl restart writ-agent');
+  if (ageMs !== undefined)
+    return ok(`state ${state}, by status.json, ${Math.round(Math.max(ageMs, 0) / 1000)} s old`);
   return ok(`answers on ${socket}, state ${state}`);
 }
 

@@ -2,7 +2,7 @@
 // without a worker that waits for policy. Each mirror is asked once for its timestamp and its time, with short deadlines;
 // what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
 import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
-import { isWritError, toWritError } from '../../core/errors.js';
+import { toWritError } from '../../core/errors.js';
 import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
@@ -159,7 +159,8 @@ const maxRootBytes = 512_000;
 function examineTrust({ root }: AgentConfig, context: DoctorContext): Judged {
   const report = reportOf(context);
   if (report === undefined) {
-    const message = isWritError(context.status) ? context.status.message : 'no status';
+    const { heard } = context;
+    const message = 'why' in heard ? heard.why.message : 'no status';
     return couldNotLook(message.split('\n', 1)[0] ?? '');
   }
   const read = readSmallFile(root, { maxBytes: maxRootBytes });

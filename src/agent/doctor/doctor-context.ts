@@ -7,12 +7,17 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { type Judged, skip } from './judged.js';
 
+/** How the host is said to be, by whom, or why nobody says it; `failed`: not even a user who may look is told. */
+export type DoctorHearsay =
+  | { readonly kind: 'agent' | 'disk'; readonly report: StatusReport }
+  | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number }
+  | { readonly kind: 'unknown' | 'failed'; readonly why: WritError; readonly report?: StatusReport };
+
 export interface DoctorContext {
   readonly places: AgentPlaces;
   /** Left out when it has a mistake: checks that need none go on. */
   readonly config?: AgentConfig | undefined;
-  /** What `writ status` says, or why it cannot. */
-  readonly status: StatusReport | WritError;
+  readonly heard: DoctorHearsay;
   readonly version: string;
   readonly clock: Clock;
   /** Where resolv.conf, hosts and profiles are. */
@@ -26,6 +31,6 @@ type Findings = Judged | readonly Judged[];
 
 export const withoutConfig = skip('waits for a configuration without a mistake');
 
-export function reportOf({ status }: DoctorContext): StatusReport | undefined {
-  return status instanceof Error ? undefined : status;
+export function reportOf({ heard }: DoctorContext): StatusReport | undefined {
+  return heard.report;
 }

@@ -5,12 +5,13 @@ import { orUndefined, toWritError } from '../../core/errors.js';
 import type { DoctorFinding } from '../../core/status/doctor.js';
 import { agentPlaces } from '../config/config-file.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
+import { policyChecks } from './check-policy.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook } from './judged.js';
 
-export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'status'> {
+export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'heard'> {
   readonly configPath: string;
   /** `/etc` by default. */
   readonly etc?: string;
@@ -18,6 +19,7 @@ export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' |
 
 const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[] = [
   hostChecks,
+  policyChecks,
   serverChecks,
   workerChecks,
 ];

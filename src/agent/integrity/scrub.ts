@@ -133,7 +133,11 @@ function report(host: Host, { before, state, found }: News, { by }: LookOptions)
     return;
   }
   host.log.error({ damage: state.damage, found: state.found }, 'the policy on disk is damaged');
-  if (isNews) recordEvent(host, { trigger: 'repair', problems: [problemOf(damageError(damage))], reason });
+  if (!isNews) return;
+  recordEvent(host, {
+    ...{ trigger: 'verify', problems: [problemOf(damageError(damage))], reason },
+    ...(by === undefined ? {} : { by }),
+  });
 }
 
 type LedgerView = Pick<Host, 'paths' | 'ledger'>;

@@ -1,7 +1,7 @@
 // The story of one cycle while it happens: which step it is in (by the machine's table), how long each took,
 // and the events that watchers see. Decides nothing and touches no file.
 import { randomBytes } from 'node:crypto';
-import type { CycleEventLine, Trigger } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, Trigger, WorkerWait } from '../../core/cycle/cycle-report.js';
 import {
   type CycleEvent,
   type CycleState,
@@ -38,6 +38,8 @@ export interface CycleStory {
   /** Notifies the machine what a step's end means. */
   note(event: CycleEvent): CycleState;
   progress(step: Step, doneBytes: number, totalBytes: number): void;
+  /** Somebody is waited for; no step of its own. */
+  readonly awaits: (wait: WorkerWait) => void;
   /** @returns an id for one notification of one worker; no other notification ever has it */
   readonly nextNotificationId: () => string;
   durationMs(): number;
@@ -118,6 +120,7 @@ export function openStory(options: StoryOptions): CycleStory {
       lastProgressMs = nowMs;
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
     },
+    awaits: (wait) => emit({ type: 'workers.awaited', cycle, ...wait }),
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),
     fetchedBytes: () => fetched.before + fetched.now,
   };

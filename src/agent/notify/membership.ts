@@ -1,6 +1,7 @@
 // Who is there just now: the sets of all groups read again and laid over the ledger. A worker that appears, or that is
 // another process than the one that answered, is `pending`; one that is gone is kept for a while. Also who must be waited
 // for, and whom a new configuration lets use what it was not notified of. Notifies nobody.
+import type { WorkerWait } from '../../core/cycle/cycle-report.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -194,12 +195,37 @@ const lookAgainMs = 50;
 export async function awaitWorkers(
   host: Pick<Host, 'groups' | 'ledger' | 'clock'>,
   signal: AbortSignal,
+  onWait: OnWait = () => undefined,
 ): Promise<void> {
-  const { clock } = host;
   for (const group of host.groups) {
-    const endMs = clock.monotonicMs() + (group.driver?.mayComeForMs?.() ?? 0);
-    while (clock.monotonicMs() < endMs && !signal.aborted && (await isSomebodyMissing(host, group)))
-      await clock.sleep(lookAgainMs, signal);
+    const missing = (): Promise<readonly string[]> => missingOf(host, group);
+    await awaitGroup(host, { group, missing, graceMs: group.driver?.mayComeForMs?.() ?? 0, signal, onWait });
+  }
+}
+
+/** Told once a group, when somebody has to be waited for: a person must not wonder what a command does. */
+export type OnWait = (wait: WorkerWait) => void;
+
+interface GroupWait {
+  readonly group: WorkerGroup;
+  /** Who is waited for, in words; nobody ends the wait. */
+  readonly missing: () => Promise<readonly string[]>;
+  readonly graceMs: number;
+  readonly signal: AbortSignal;
+  readonly onWait: OnWait;
+}
+
+async function awaitGroup(
+  { clock }: Pick<Host, 'clock'>,
+  { group, missing, graceMs, signal, onWait }: GroupWait,
+): Promise<void> {
+  const endMs = clock.monotonicMs() + graceMs;
+  for (let isTold = false; clock.monotonicMs() < endMs && !signal.aborted; isTold = true) {
+    const workers = await missing();
+    if (workers.length === 0) return;
+    const untilAtMs = clock.nowMs() + endMs - clock.monotonicMs();
+    if (!isTold) onWait({ group: group.config.name, missing: workers, untilAtMs });
+    await clock.sleep(lookAgainMs, signal);
   }
 }
 
@@ -211,32 +237,36 @@ const maxGraceMs = 30_000;
  * `timeout` and 30 s. Where no policy is active yet nobody is waited for: workers may wait for it.
  */
 export async function awaitEnough(
-  { groups, clock, paths }: Pick<Host, 'groups' | 'clock' | 'paths'>,
+  host: Pick<Host, 'groups' | 'clock' | 'paths'>,
   signal: AbortSignal,
+  onWait: OnWait = () => undefined,
 ): Promise<void> {
+  const { groups, clock, paths } = host;
   if (orUndefined(() => activeGenerationNumber(paths)) === undefined) return;
   const begunMs = clock.monotonicMs();
-  const isOver = ({ reset }: WorkerGroup['config']): boolean =>
-    clock.monotonicMs() >= begunMs + Math.min(reset?.timeoutMs ?? 0, maxGraceMs);
   for (const group of groups) {
-    while (!isOver(group.config) && !signal.aborted && (await isBelowMin(group)))
-      await clock.sleep(lookAgainMs, signal);
+    const { reset } = group.config;
+    // All are waited for at the same time: what one group took is gone for the next.
+    const graceMs = begunMs + Math.min(reset?.timeoutMs ?? 0, maxGraceMs) - clock.monotonicMs();
+    await awaitGroup(host, { group, missing: () => missingOfMin(group), graceMs, signal, onWait });
   }
 }
 
-async function isBelowMin(group: WorkerGroup): Promise<boolean> {
+async function missingOfMin(group: WorkerGroup): Promise<readonly string[]> {
   const members = await readMembers(group);
-  return !(members instanceof WritError) && members.length < (group.config.reset?.min ?? 0);
+  const { min = 0 } = group.config.reset ?? {};
+  if (members instanceof WritError || members.length >= min) return [];
+  return [`${min - members.length} of at least ${min}`];
 }
 
-async function isSomebodyMissing({ ledger }: Pick<Host, 'ledger'>, group: WorkerGroup): Promise<boolean> {
+async function missingOf({ ledger }: Pick<Host, 'ledger'>, group: WorkerGroup): Promise<readonly string[]> {
   const members = await readMembers(group);
-  if (!Array.isArray(members)) return false;
+  if (!Array.isArray(members)) return [];
   const there = new Set(members.map((one) => one.worker));
-  return Object.entries(ledger.read().workers).some(
-    ([key, { goneAtMs }]) =>
-      groupOf(key) === group.config.name && goneAtMs === undefined && !there.has(workerOf(key)),
-  );
+  return Object.entries(ledger.read().workers).flatMap(([key, { goneAtMs }]) => {
+    const isMissing = groupOf(key) === group.config.name && goneAtMs === undefined;
+    return isMissing && !there.has(workerOf(key)) ? [workerOf(key)] : [];
+  });
 }
 
 /**

@@ -46,7 +46,7 @@ export async function parseCommandLine(
     await program.parseAsync(first === 'help' ? [...rest, '--help'] : [...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw usageError(error, program);
+    if (error.exitCode !== 0) throw usageError(error, groupTyped(program, argv));
   }
   return invocation ?? { kind: 'text', text: texts.join('') };
 }
@@ -137,10 +137,16 @@ function screaming(camelCase: string): string {
   return camelCase.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
-function usageError(error: CommanderError, program: Command): WritError {
+/** @returns the group whose name was typed, as `config`, or the program */
+function groupTyped(program: Command, [first]: readonly string[]): Command {
+  return program.commands.find((one) => one.name() === first && one.commands.length > 0) ?? program;
+}
+
+function usageError(error: CommanderError, parent: Command): WritError {
   if (error.code === 'commander.help') {
-    const names = program.commands.map((command) => command.name()).join(', ');
-    return new WritError('USAGE', `a command is missing: ${names}`, { hint: 'Run writ --help.' });
+    const words = parent.parent === null ? 'writ' : `writ ${parent.name()}`;
+    const names = parent.commands.map((command) => command.name()).join(', ');
+    return new WritError('USAGE', `${words} needs a command: ${names}`, { hint: `Run ${words} --help.` });
   }
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').trim();

@@ -5,11 +5,10 @@ import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import type { ControlAnswer, ControlRequest, StatusReport } from '../../core/protocol/control-protocol.js';
+import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { type FlagValues, preset } from '../console/flags.js';
-import { agentDoors } from './agent-doors.js';
 
 /** WRIT_CONFIG gives it too. */
 export const configFlag = {
@@ -57,7 +56,6 @@ export async function ask(question: Question): Promise<ControlAnswer> {
     const { type } = question.request;
     if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
     const { readSocket } = hostPaths(places);
-    // Where nobody listens on a socket that is there, no agent runs; without one nothing is known.
     if (!existsSync(readSocket)) throw error;
     return askOn(readSocket, question).catch((second: unknown) => {
       throw isDenied(second) ? error : second;
@@ -95,7 +93,7 @@ function silenceOf(type: ControlRequest['type']): number {
   return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
 }
 
-/** True when no agent runs: then, and only then, a command may act alone. */
+/** True when nobody listens: then, and only then, a command may act alone, if it gets the lock. */
 export function isNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
 }
@@ -103,6 +101,12 @@ export function isNotRunning(error: unknown): boolean {
 /** True when this user may not connect: whether an agent runs there is not known. */
 export function isDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
+}
+
+/** @returns what kept the agent from being heard; undefined for whatever else went wrong, as an agent that hangs */
+export function doorOf(error: unknown): 'denied' | 'nobody' | undefined {
+  if (isNotRunning(error)) return 'nobody';
+  return isDenied(error) ? 'denied' : undefined;
 }
 
 /** What the agent's own code needs to know of a command that does without an agent. */
@@ -142,14 +146,6 @@ function isOf<Type extends ControlAnswer['type']>(
   type: Type,
 ): message is Extract<ControlAnswer, { type: Type }> {
   return message.type === type;
-}
-
-/** @throws WritError AGENT_UNREACHABLE for an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
-export function readStatus(flags: ConfigFlags, context: CommandContext): Promise<StatusReport> {
-  const question = { request: { type: 'status' }, flags, context } as const;
-  return askOrAct(question, only('status.result'), async (options) =>
-    (await agentDoors.fromDisk()).readOfflineStatus(options),
-  );
 }
 
 /** The person behind the command, also behind sudo; for the history, never for a right. */

@@ -4,17 +4,17 @@ import { statSync } from 'node:fs';
 import { agentPlaces } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isWritError } from '../../core/errors.js';
-import type { StatusReport } from '../../core/protocol/control-protocol.js';
 import { statusNews } from '../../core/status/status-news.js';
 import type { CommandContext } from '../console/command.js';
-import { agentDoors } from './agent-doors.js';
-import { aloneOptions, ask, type ConfigFlags, isNotRunning } from './ask.js';
+import { aloneOptions, ask, type ConfigFlags, doorOf } from './ask.js';
+import { type KnownReport, readKnownReport } from './host-report.js';
+import { maxWordAgeMs } from './whose-word-rules.js';
 
 export interface WatchOptions {
   readonly flags: ConfigFlags;
   readonly context: CommandContext;
   /** `news` is missing where only ages have grown. */
-  readonly onReport: (report: StatusReport, what: 'news' | 'ages') => void;
+  readonly onReport: (seen: KnownReport, what: 'news' | 'ages') => void;
 }
 
 /** How often the file is looked at when no agent runs. */
@@ -22,7 +22,7 @@ const lookEveryMs = 1000;
 
 /**
  * @returns `ended` when the agent that was watched has ended, `interrupted` after a signal
- * @throws WritError as ask does, but for an agent that does not run
+ * @throws WritError as readKnownReport does
  */
 export async function watchStatus(options: WatchOptions): Promise<'ended' | 'interrupted'> {
   const { flags, context } = options;
@@ -31,10 +31,13 @@ export async function watchStatus(options: WatchOptions): Promise<'ended' | 'int
   while (!context.signal.aborted) {
     const before = identityOf(configPath);
     const end = await watchAgent(options, notify);
-    if (end !== 'not-running') return end;
-    const { readOfflineStatus } = await agentDoors.fromDisk();
-    notify(await readOfflineStatus(aloneOptions(flags, context)));
-    while (!context.signal.aborted && identityOf(configPath) === before) {
+    if (end !== 'not-heard') return end;
+    const seen = await readKnownReport(flags, context);
+    notify(seen);
+    const untilMs = seen.kind === 'file' ? context.clock.monotonicMs() + maxWordAgeMs - seen.ageMs : Infinity;
+    // What nobody writes anew any more is no word to go on showing.
+    const isGood = (): boolean => context.clock.monotonicMs() <= untilMs && identityOf(configPath) === before;
+    while (!context.signal.aborted && isGood()) {
       await context.clock.sleep(lookEveryMs, context.signal);
     }
   }
@@ -43,8 +46,8 @@ export async function watchStatus(options: WatchOptions): Promise<'ended' | 'int
 
 async function watchAgent(
   { flags, context }: WatchOptions,
-  notify: (report: StatusReport) => void,
-): Promise<'ended' | 'interrupted' | 'not-running'> {
+  notify: (seen: KnownReport) => void,
+): Promise<'ended' | 'interrupted' | 'not-heard'> {
   let heard = false;
   try {
     await ask({
@@ -54,26 +57,26 @@ async function watchAgent(
       onMessage: (message) => {
         if (message.type !== 'status.result') return;
         heard = true;
-        notify(message);
+        notify({ kind: 'agent', report: message });
       },
     });
     return 'ended';
   } catch (error) {
     if (context.signal.aborted) return 'interrupted';
-    if (isNotRunning(error)) return 'not-running';
+    if (doorOf(error) !== undefined) return 'not-heard';
     // Killed: it could not say so.
     if (heard && isWritError(error) && error.facts['reason'] === 'closed') return 'ended';
     throw error;
   }
 }
 
-function createNewsFilter(onReport: WatchOptions['onReport']): (report: StatusReport) => void {
+function createNewsFilter(onReport: WatchOptions['onReport']): (seen: KnownReport) => void {
   let known: string | undefined;
-  return (report) => {
-    const news = statusNews(report);
+  return (seen) => {
+    const news = statusNews(seen.report);
     const what = news === known ? 'ages' : 'news';
     known = news;
-    onReport(report, what);
+    onReport(seen, what);
   };
 }
 

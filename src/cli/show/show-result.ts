@@ -103,8 +103,14 @@ function showBack(result: CycleResult): Block {
       `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
       ...(held === '' ? [] : [`  ${held} held: no poll activates it until a newer serial comes.`]),
     ],
-    undo: 'writ resume',
+    ...undoOf(left, fromGeneration),
   };
+}
+
+/** Where the repository offers something else by now, or what was refused, an end of the hold brings nothing back. */
+function undoOf(left: readonly BundleResult[], fromGeneration: number | undefined): Pick<Block, 'undo'> {
+  if (left.some(({ resumable }) => resumable)) return { undo: 'writ resume' };
+  return fromGeneration === undefined ? {} : { undo: `writ rollback ${fromGeneration}` };
 }
 
 function showDegraded(result: CycleResult): Block {

@@ -7,6 +7,7 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
+import type { HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -30,6 +31,7 @@ export function statusWord(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
   if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';
+  if (isDamaged(report)) return 'damaged';
   // Metadata that was refused is an attack or a fault, and never passes for a host at rest.
   if (report.freshness.state === 'refused') return 'alarm';
   if (report.freshness.state === 'frozen') return 'frozen';
@@ -39,6 +41,10 @@ export function statusWord(report: StatusReport): string {
   const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
   if (missed || report.problems.some(({ code }) => degradedCodes.has(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
+}
+
+function isDamaged({ problems }: StatusReport): boolean {
+  return problems.some(({ code }) => code === 'STATE_DAMAGED');
 }
 
 export function showStatus(report: Bounded<StatusReport>): Block {
@@ -82,6 +88,7 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const word = statusWord(report);
   const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
+  const damaged = isDamaged(report) ? ', and what lies on disk is damaged' : '';
   const missed = missedOf(workers).length;
   const notified = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not notified`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
@@ -89,7 +96,7 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const paused = report.pause === undefined ? '' : ' (paused)';
   return {
     word: `${word.toUpperCase()}${unconfirmed}${paused}`,
-    sentence: `${stopped}${active}${notified}${agent}`,
+    sentence: `${stopped}${active}${damaged}${notified}${agent}`,
   };
 }
 
@@ -271,5 +278,13 @@ function problemLines(report: StatusReport): string[] {
 function nextStep(report: StatusReport): Pick<Block, 'next' | 'undo'> {
   if (report.agent === 'stop') return { next: 'sudo systemctl start writ-agent' };
   if (report.generation === undefined) return { next: 'writ pull' };
-  return report.holds.length > 0 || report.pause !== undefined ? { undo: 'writ resume' } : {};
+  return report.pause !== undefined || report.holds.some((one) => isOffered(one, report))
+    ? { undo: 'writ resume' }
+    : {};
+}
+
+/** Where the server has something else, or nobody takes what it has, an end of the hold changes nothing. */
+function isOffered({ bundle, serial }: HoldStatus, { bundles, refusals }: StatusReport): boolean {
+  const offered = bundles.find((one) => one.bundle === bundle)?.server?.serial ?? serial;
+  return offered === serial && !refusals.some((one) => one.bundle === bundle && one.serial === serial);
 }

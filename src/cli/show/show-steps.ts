@@ -1,9 +1,10 @@
 // The live steps of a cycle: events in, calls of the reporter out. Steps that have nothing to say are kept for
 // --verbose; what a step printed beyond its first line follows as notes.
-import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, WorkerWait } from '../../core/cycle/cycle-report.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Reporter, StepState } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
+import { clockTime } from './show-text.js';
 
 const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<
   string,
@@ -25,6 +26,8 @@ export function stepPrinter(
         return reporter.begin(event.step, progressText(event.doneBytes, event.totalBytes));
       case 'step.finished':
         return finish(reporter, event, detail);
+      case 'workers.awaited':
+        return reporter.note(awaitedText(event));
     }
   };
 }
@@ -44,6 +47,13 @@ function finish(
   reporter.finish(event.step, first, stateOf[event.verdict]);
   for (const line of rest.slice(0, maxNotes)) reporter.note(line);
   if (rest.length > maxNotes) reporter.note(`(${rest.length - maxNotes} more lines)`);
+}
+
+const maxNamed = 5;
+
+function awaitedText({ group, missing, untilAtMs }: WorkerWait): string {
+  const more = missing.length > maxNamed ? `, and ${missing.length - maxNamed} more` : '';
+  return `waiting for ${group} until ${clockTime(untilAtMs)}: ${missing.slice(0, maxNamed).join(', ')}${more} not there`;
 }
 
 function progressText(doneBytes: number, totalBytes: number): string {

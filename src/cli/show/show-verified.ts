@@ -24,8 +24,13 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
     case 'damaged': {
       const lines = generations.flatMap((one) => damageLines(one.damage));
       const why = repair?.problems.map(({ code, message }) => `  [${code}] ${message}`) ?? [];
-      const head = `DAMAGED  ${looked}: not everything is as it was signed. [STATE_DAMAGED]`;
-      return { lines: [head, ...lines, ...why, ...more], next: nextOf(result) };
+      const bad = generations.filter((one) => one.damage.length > 0);
+      const whole = generations.filter((one) => one.damage.length === 0);
+      // What is signed by a key that is trusted no more may be whole: then nothing is named as damaged.
+      const named = bad.length === 0 ? looked : `${listed(bad)} in ${seconds(durationMs)}`;
+      const head = `DAMAGED  ${named}: not everything is as it was signed. [STATE_DAMAGED]`;
+      const rest = bad.length === 0 || whole.length === 0 ? [] : [`  whole: ${listed(whole)}`];
+      return { lines: [head, ...lines, ...rest, ...why, ...more], next: nextOf(result) };
     }
   }
 }

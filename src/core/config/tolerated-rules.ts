@@ -1,5 +1,5 @@
 // Mistakes that a start takes, for hosts were set up with them, and `writ config check` refuses: placeholders that nobody
-// fills in, programs and files that are not there, words that are no more. Each would show itself in the night of the first
+// fills in, programs, files and groups that are not there, words that are no more. Each would show itself in the night of the first
 // release. Works on data of any shape; what lies on the host is asked of whoever can look.
 import { unknownText } from './config-errors.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
@@ -9,6 +9,7 @@ export interface HostLook {
   readonly program: (name: string) => string | undefined;
   readonly file: (path: string) => string | undefined;
   readonly directory: (path: string) => string | undefined;
+  readonly group: (name: string) => string | undefined;
 }
 
 /** @param look left out: nothing is asked of the host */
@@ -19,6 +20,7 @@ export function* toleratedRules(data: unknown, look: HostLook | undefined): Gene
   if (look === undefined) return;
   yield* programRules(file, look);
   yield* fileRules(file, look);
+  yield* accountRules(file, look);
 }
 
 const beforeSwap = ['candidate', 'current', 'bundle', 'scratch'];
@@ -95,6 +97,14 @@ function* fileRules(file: Group, look: HostLook): Generator<Finding> {
     // A schema may lie in the bundle; a glob or a placeholder names nothing yet.
     if (!text.startsWith('/') || /[*?[{]/.test(text)) continue;
     const why = look.file(text);
+    if (why !== undefined) yield at(path, why);
+  }
+}
+
+/** An agent runs without the socket of a group that is none, and who was to look hears nothing. */
+function* accountRules(file: Group, look: HostLook): Generator<Finding> {
+  for (const { path, text } of textsAt(file, 'read.group')) {
+    const why = look.group(text);
     if (why !== undefined) yield at(path, why);
   }
 }

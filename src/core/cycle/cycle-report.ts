@@ -4,8 +4,8 @@ import type { ErrorCode } from '../error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
 /**
- * Who asked for the cycle. `repair`: policy on disk was not what was signed. Four are none: `stale`, policy grew too old or
- * is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
+ * Who asked for the cycle. `repair`: policy on disk was not what was signed, and was made anew. Five are none: `verify`, a look
+ * found that and mended nothing; `stale`, policy grew too old or is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
  * had refusals forgotten.
  */
 export type Trigger =
@@ -18,6 +18,7 @@ export type Trigger =
   | 'reload'
   | 'stale'
   | 'repair'
+  | 'verify'
   | 'pending'
   | 'pause'
   | 'forget';
@@ -44,6 +45,8 @@ export interface BundleResult {
   /** Epoch milliseconds from which a remembered refusal is tried again. */
   readonly retryAtMs?: number;
   readonly problem?: Problem;
+  /** Of a rollback: the release that was left is what the repository offers, so that `writ resume` brings it back. */
+  readonly resumable?: true;
 }
 
 export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';
@@ -86,6 +89,14 @@ export interface CycleResult {
   readonly durationMs: number;
 }
 
+/** Workers that are not there, and may come yet. */
+export interface WorkerWait {
+  readonly group: string;
+  /** Their names, or how many. */
+  readonly missing: readonly string[];
+  readonly untilAtMs: number;
+}
+
 type CycleLine<Type extends string, Members = unknown> = {
   readonly type: Type;
   readonly cycle: string;
@@ -96,7 +107,8 @@ export type CycleEventLine =
   | CycleLine<'cycle.started', { trigger: Trigger; atMs: number }>
   | CycleLine<'step.started', { step: Step | 'restore' }>
   | CycleLine<'step.progress', { step: Step; doneBytes: number; totalBytes: number }>
-  | CycleLine<'step.finished', StepResult>;
+  | CycleLine<'step.finished', StepResult>
+  | CycleLine<'workers.awaited', WorkerWait>;
 
 /** How a step ended. */
 export interface StepResult {

@@ -9,6 +9,7 @@ export type DoctorCheck =
   | 'state'
   | 'permissions'
   | 'agent'
+  | 'policy'
   | 'sandbox'
   | 'clock'
   | 'trust'

@@ -1,6 +1,7 @@
 // The client of the agent's control socket: connects, greets, asks one question and hands over the answers as
 // they come. Every way not to be answered is AGENT_UNREACHABLE with what to do; no answer is interpreted here.
 
+import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -53,7 +54,7 @@ const finalTypes: readonly string[] = [
  */
 export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnswer> {
   requireSocketPath(options.socketPath);
-  const socket = createConnection({ path: options.socketPath });
+  const socket = await connected(options);
   try {
     socket.write(helloLine(options.version) + encodeLine(options.request));
     let greeted = false;
@@ -72,6 +73,25 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
     throw unreachable('closed', 'it closed the connection before its answer was complete', options);
   } finally {
     socket.destroy();
+  }
+}
+
+const connectAgainMs = 50;
+const maxConnectMs = 5000;
+
+/** Where many connect at a time the system says "again", and nothing of the agent: that is no silence of it. */
+async function connected(options: AskOptions): Promise<Socket> {
+  for (let waitedMs = 0; ; waitedMs += connectAgainMs) {
+    const socket = createConnection({ path: options.socketPath });
+    try {
+      await once(socket, 'connect');
+      return socket;
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      const isOver = waitedMs >= maxConnectMs || options.signal.aborted;
+      if (error.code !== 'EAGAIN' || isOver) throw connectionError(error, options);
+      await options.clock.sleep(connectAgainMs, options.signal);
+    }
   }
 }
 

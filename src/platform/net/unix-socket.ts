@@ -31,7 +31,7 @@ export interface UnixListener {
 export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
   const { path, durable } = options;
   requireSocketPath(path);
-  await removeStale(path, durable);
+  await removeStaleSocket(path, durable);
   const server = createServer((socket) => {
     // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
     socket.on('error', () => socket.destroy());
@@ -84,7 +84,8 @@ function bindPrivately(server: Server, path: string): Promise<void> {
   });
 }
 
-async function removeStale(path: string, durable: DurableFs): Promise<void> {
+/** A socket on which nobody listens is removed; anything else stays. @throws WritError SOCKET_IN_USE */
+export async function removeStaleSocket(path: string, durable: DurableFs): Promise<void> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isSocket()) {
@@ -240,4 +241,18 @@ function reasonOf(error: unknown): string {
 /** Closes a connection on which nothing comes for so long; 0 ends the waiting. */
 export function closeWhenIdle(socket: Socket, timeoutMs: number): void {
   socket.setTimeout(timeoutMs, () => socket.destroy());
+}
+
+/** Closes a connection when the time is over, whatever comes on it until then, or its `stop` is called. */
+export function closeAfter(socket: Socket, timeoutMs: number, clock: Pick<Clock, 'sleep'>): { stop(): void } {
+  const over = new AbortController();
+  const stop = (): void => {
+    socket.off('close', stop);
+    over.abort();
+  };
+  socket.once('close', stop);
+  void clock.sleep(timeoutMs, over.signal).then(() => {
+    if (!over.signal.aborted) socket.destroy();
+  });
+  return { stop };
 }

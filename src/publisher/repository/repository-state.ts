@@ -19,6 +19,7 @@ import {
   readLiveDelegated,
 } from './delegated-files.js';
 import {
+  listNames,
   metadataName,
   noRepository,
   type RepositoryLayout,
@@ -109,6 +110,8 @@ export function readRoots(
   layout: RepositoryLayout,
   keysDirectory?: string,
 ): { readonly anchor: Buffer; readonly roots: readonly ParsedFile<'root'>[] } {
+  // With a root of the publisher's own the first file that is missing would be blamed in its place.
+  if (listNames(layout.metadata).length === 0) throw noRepository(layout.directory);
   const anchor = readAnchor(layout, keysDirectory);
   return { anchor, roots: asInvalid(() => followRoots(layout, anchor)) };
 }

@@ -148,7 +148,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'health-report', 'wait-for-policy', 'watch-status'],
+  'cli/host': ['agent-doors', 'ask', 'cycle-command', 'host-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
     'online-signer',
@@ -219,7 +219,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'verify-report',
     'worker-rules',
   ],
-  'core/text': ['canonical-json', 'json-scan', 'strict-json', 'text-diff', 'yaml-parse', 'yaml-places'],
+  'core/text': [
+    'both-ends',
+    'canonical-json',
+    'json-scan',
+    'strict-json',
+    'text-diff',
+    'yaml-parse',
+    'yaml-places',
+  ],
   'core/tuf': [
     'delegations',
     'metadata-checks',

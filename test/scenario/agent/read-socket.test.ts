@@ -9,6 +9,7 @@ import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import { encodeLine, helloLine } from '../../../src/core/protocol/socket-protocol.js';
 import { siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
 import { until } from '../../kit/assert/until.js';
+import { leaveStaleSocket } from '../../kit/disk/stale-socket.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const own = process.getgid?.() ?? 0;
@@ -71,7 +72,7 @@ describe('the read socket of an agent', () => {
     assert.match(JSON.stringify(await askOn(site.paths.readSocket, { type: 'status' })), /SECRET-OUTPUT/);
   });
 
-  it('takes no more than 16 connections, and 8 watchers', async () => {
+  it('takes no more than 16 connections, of which who asks nothing goes first, and 8 watchers', async () => {
     using dir = tempDir();
     const site = await refusedSite(dir, false);
     await using agent = site.start();
@@ -98,7 +99,12 @@ describe('the read socket of an agent', () => {
     assert.deepEqual((await Promise.all(answers)).sort(), ['AGENT_BUSY', ...Array(8).fill('status')]);
     const idle = Array.from({ length: 8 }, open);
     await Promise.all(idle.map((socket) => new Promise((resolve) => socket.once('data', resolve))));
-    assert.equal(await heard(open()), 'closed');
+    const [longest] = idle;
+    assert.ok(longest);
+    const sentAway = heard(longest);
+    const newcomer = open();
+    newcomer.write(helloLine('0.1.0') + encodeLine({ type: 'status' }));
+    assert.deepEqual([await heard(newcomer), await sentAway], ['status', 'closed']);
     for (const socket of [...watchers, ...idle]) socket.destroy();
     await until(async () => (await agent.status()).agent === 'run');
   });
@@ -112,6 +118,17 @@ describe('the read socket of an agent', () => {
     const said = 'the read socket could not be opened; the agent runs without it';
     assert.equal(agent.log.named(said).length, 1);
     assert.equal(fs.statSync(site.paths.status).mode & 0o777, 0o640);
+  });
+});
+
+describe('an agent without a read socket', () => {
+  it('removes the one that an agent before it left behind, which would call this one dead', async () => {
+    using dir = tempDir();
+    const site = await siteWithRelease(dir);
+    await leaveStaleSocket(site.paths.readSocket);
+    await using agent = site.start();
+    await agent.hasEnded(1);
+    assert.equal(fs.existsSync(site.paths.readSocket), false);
   });
 });
 

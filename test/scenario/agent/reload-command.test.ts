@@ -20,10 +20,11 @@ describe('writ reload', () => {
     const refusing = { name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] };
     host.configure({ bundles: [{ name: 'dns-edge', channel: 'other' }] });
     const unknown = await host.writ('reload', '--json');
-    assert.equal(unknown.exitCode, 1, unknown.stdout);
+    assert.deepEqual([unknown.exitCode, jsonOf(unknown)['configuration']], [1, 'in-use'], unknown.stdout);
     host.configure({ bundles: [refusing], policy: host.dir.join('elsewhere') });
     const moved = await host.writ('reload', '--json');
     assert.deepEqual([moved.exitCode, jsonOf(moved)['code']], [2, 'CONFIG_INVALID']);
+    assert.equal(jsonOf(moved)['configuration'], undefined);
     host.configure({ bundles: [refusing, refusing] });
     assert.equal((await host.writ('reload')).exitCode, 2);
     host.configure({});
@@ -34,6 +35,8 @@ describe('writ reload', () => {
       [0, 0, 'reload', 'reload.result'],
       well.stdout,
     );
+    const [, said] = (await host.writ('reload')).stdout.split('\n');
+    assert.equal(said, '  The configuration was read again and is in use.');
   });
 
   it('has nothing to reload where no agent runs', async () => {

@@ -212,6 +212,23 @@ describe('writ publish', () => {
   });
 });
 
+describe('a publish beside another one', () => {
+  it('waits for its turn as long as it may, and says what to do where that was too short', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    const held = { waitMs: 0, clock: systemClock, durable: createDurableFs() };
+    const names = { path: dir.join('repo', '.lock'), holder: 'test', code: 'REPOSITORY_LOCKED' } as const;
+    const lock = await takeLock({ ...held, ...names });
+    const over = jsonOf(await publish(dir, '--lock-wait', '1s', '--json'));
+    assert.deepEqual([over['exitCode'], over['code']], [7, 'REPOSITORY_LOCKED']);
+    assert.match(String(over['hint']), /--lock-wait/);
+    const waiting = publish(dir, '--lock-wait', '60s', '--json');
+    lock.release();
+    assert.equal(jsonOf(await waiting)['outcome'], 'published');
+  });
+});
+
 describe('a signal', () => {
   for (const [signal, code] of [
     ['SIGINT', 130],

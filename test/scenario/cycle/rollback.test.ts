@@ -59,6 +59,22 @@ describe('a rollback', () => {
     assert.deepEqual([none.problems[0]?.code, none.exitCode, none.generation], ['NO_PREVIOUS', 2, 1]);
   });
 
+  it('can be taken back by an end of the hold only while the repository offers what was left', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    await twoGenerations(test);
+    assert.equal((await goBack(test)).bundles[0]?.resumable, true);
+    resume(test.host);
+    const { generation: active = 0 } = await test.pull();
+    driver.workers.set('a', (generation) => (generation > active ? refuses('bad')() : confirms(generation)));
+    await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    const back = await goBack(test, 1);
+    assert.deepEqual([back.outcome, back.bundles[0]?.resumable], ['activated', undefined]);
+    resume(test.host);
+    assert.equal((await test.pull()).generation, 1, 'what is offered is refused');
+  });
+
   it('holds the release it left: no poll brings it back, a newer one comes', async () => {
     using test = testHost();
     await twoGenerations(test);

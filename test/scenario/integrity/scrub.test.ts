@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
 import { judgeHealth } from '../../../src/core/status/host-health.js';
+import type { StatusReport } from '../../../src/core/status/status.js';
 import type { VerifyResult } from '../../../src/core/status/verify-report.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { type AgentInProcess, type AgentSite, agentSite, gateIn } from '../../kit/agent/agent-in-process.js';
@@ -89,11 +90,13 @@ describe('the timer', () => {
     const report = await agent.status();
     assert.deepEqual([report.generation, report.problems.map((one) => one.code)], [1, ['STATE_DAMAGED']]);
     assert.equal(judgeHealth(report).level, 'critical');
-    const said = (await history(agent)).filter((one) => one.result.trigger === 'repair');
+    const said = (await history(agent)).filter((one) => one.result.trigger === 'verify');
     assert.deepEqual(
       said.map((one) => one.result.problems[0]?.code),
       ['STATE_DAMAGED'],
     );
+    const repaired = (await history(agent)).filter((one) => one.result.trigger === 'repair');
+    assert.deepEqual(repaired, [], 'nothing was');
     const pulled = await agent.pull();
     assert.deepEqual([pulled.outcome, pulled.problems[0]?.code], ['degraded', 'STATE_DAMAGED']);
     assert.equal((await verify(agent, true)).outcome, 'repaired');
@@ -218,6 +221,9 @@ describe('writ verify', () => {
     const { outcome, found, code } = jsonOf(damaged) as unknown as VerifyResult & { code?: string };
     assert.deepEqual([damaged.exitCode, outcome, found.length, code], [1, 'damaged', 2, undefined]);
     assert.equal(fs.readFileSync(path, 'utf8'), 'version 2\nmine\n', 'looking changes nothing');
+    const status = jsonOf(await writ('status', '--json')) as unknown as StatusReport & { outcome: string };
+    const codes = status.problems.map((one) => one.code);
+    assert.deepEqual([status.outcome, codes], ['stopped', ['STATE_DAMAGED']], 'once, in its own words');
     const repaired = await writ('verify', '--repair');
     assert.deepEqual([repaired.exitCode, /REPAIRED/.test(repaired.stdout)], [0, true], repaired.stdout);
     assert.equal(fs.readFileSync(path, 'utf8'), 'version 2\n');

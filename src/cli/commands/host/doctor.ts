@@ -4,7 +4,8 @@ import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { type ConfigFlags, configFlag, readStatus, withConfig } from '../../host/ask.js';
+import { type ConfigFlags, configFlag, withConfig } from '../../host/ask.js';
+import { readHostReport } from '../../host/host-report.js';
 import { showFindings } from '../../show/show-doctor.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
@@ -13,9 +14,9 @@ export const command: CommandDefinition<ConfigFlags> = {
   flags: configFlag,
   run: async (_args, flags, context) => {
     const { at, version, clock } = context;
-    const status = await readStatus(flags, context).catch(whyNot);
+    const heard = await readHostReport(flags, context).catch(whyNot);
     const { runDoctor } = await agentDoors.doctor();
-    const found = await runDoctor({ configPath: at(flags.config), version, clock, status });
+    const found = await runDoctor({ configPath: at(flags.config), version, clock, heard });
     const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {
@@ -27,7 +28,7 @@ export const command: CommandDefinition<ConfigFlags> = {
   },
 };
 
-function whyNot(error: unknown): WritError {
-  if (isWritError(error)) return error;
-  throw error;
+function whyNot(why: unknown): { readonly kind: 'failed'; readonly why: WritError } {
+  if (isWritError(why)) return { kind: 'failed', why };
+  throw why;
 }

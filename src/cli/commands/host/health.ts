@@ -7,7 +7,7 @@ import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
 import { configFlag } from '../../host/ask.js';
-import { type HealthReport, readHealthReport } from '../../host/health-report.js';
+import { type KnownReport, readHostReport } from '../../host/host-report.js';
 import { healthLine } from '../../show/show-health.js';
 import { roughly } from '../../show/show-text.js';
 
@@ -41,7 +41,7 @@ export const command: CommandDefinition<HealthFlags> = {
 
 async function judge(flags: HealthFlags, context: CommandContext): Promise<Answer> {
   try {
-    const seen = await readHealthReport(flags, context);
+    const seen = await readHostReport(flags, context);
     if (seen.kind !== 'unknown') return answerOf(seen);
     // Of an agent that has gone without a word the disk may know the worst.
     const { report } = seen;
@@ -54,7 +54,7 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
   }
 }
 
-function answerOf(seen: Exclude<HealthReport, { kind: 'unknown' }>): Answer {
+function answerOf(seen: KnownReport): Answer {
   const { kind, report } = seen;
   const { level, findings } = judgeHealth(report);
   const { host, generation, agent, freshness, atMs, pause } = report;

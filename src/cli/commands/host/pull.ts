@@ -4,8 +4,9 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag, readStatus, whoAsks, withConfig } from '../../host/ask.js';
+import { configFlag, whoAsks, withConfig } from '../../host/ask.js';
 import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { readKnownReport } from '../../host/host-report.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
 
 const flags = {
@@ -52,6 +53,6 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
     );
   const { wait: waitMs } = flags;
   if (waitMs === undefined) return cycleAnswer(await pull());
-  const read = (): ReturnType<typeof readStatus> => readStatus(flags, context);
-  return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus: read });
+  const readStatus = async () => (await readKnownReport(flags, context)).report;
+  return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus });
 }

@@ -1,6 +1,6 @@
 // `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
 
-import type { CommandDefinition } from '../../console/command.js';
+import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type ConfigFlags, configFlag, whoAsks, withConfig } from '../../host/ask.js';
 import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 
@@ -21,6 +21,16 @@ export const command: CommandDefinition<ConfigFlags> = {
   flags: configFlag,
   run: async (_args, flags, context) => {
     const request = { type: 'reload', by: whoAsks(context.env) } as const;
-    return withConfig(cycleAnswer(await askForCycle({ request, flags, context })), flags);
+    const result = await askForCycle({ request, flags, context });
+    const answer = cycleAnswer(result);
+    // A configuration that is not taken is an error, and no result.
+    return withConfig(result === 'interrupted' ? answer : inUse(answer), flags);
   },
 };
+
+/** The rest is about the pull: whoever changed a file wants to know that it was read. */
+function inUse({ lines, details, ...answer }: Answer): Answer {
+  const [head = '', ...more] = lines;
+  const said = [head, '  The configuration was read again and is in use.', ...more];
+  return { ...answer, details: { ...details, configuration: 'in-use' }, lines: said };
+}

@@ -1,10 +1,12 @@
 // `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
-import type { StatusReport } from '../../../core/protocol/control-protocol.js';
+import { given } from '../../../core/given.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, toggle } from '../../console/flags.js';
-import { type ConfigFlags, configFlag, readStatus, withConfig } from '../../host/ask.js';
+import { type ConfigFlags, configFlag, withConfig } from '../../host/ask.js';
+import { type KnownReport, readKnownReport } from '../../host/host-report.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
+import { roughly } from '../../show/show-text.js';
 
 const flags = {
   ...configFlag,
@@ -24,15 +26,26 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   flags,
   run: async (_args, flags, context) => {
     if (flags.watch) return watch(flags, context);
-    return answerOf(await readStatus(flags, context), flags);
+    return answerOf(await readKnownReport(flags, context), flags);
   },
 };
 
-function answerOf(report: StatusReport, flags: ConfigFlags): Answer {
+function answerOf(seen: KnownReport, flags: ConfigFlags): Answer {
+  const { report, kind: source } = seen;
   const { schema: _schema, type: _type, ...rest } = report;
   const { level } = judgeHealth(report);
-  const details = { ...rest, health: level };
-  return withConfig({ outcome: statusWord(report), level, details, ...showStatus(report) }, flags);
+  const ageMs = seen.kind === 'file' ? seen.ageMs : undefined;
+  const details = { ...rest, health: level, source, ...given({ ageMs }) };
+  const { lines, ...shown } = showStatus(report);
+  const by =
+    ageMs === undefined
+      ? []
+      : [`  by        status.json, ${roughly(ageMs)} old: no socket is open to this user`];
+  const [head = '', ...more] = lines;
+  return withConfig(
+    { outcome: statusWord(report), level, details, ...shown, lines: [head, ...by, ...more] },
+    flags,
+  );
 }
 
 async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
@@ -40,10 +53,10 @@ async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answe
   const end = await watchStatus({
     flags,
     context,
-    onReport: (report, what) => {
-      const answer = answerOf(report, flags);
+    onReport: (seen, what) => {
+      const answer = answerOf(seen, flags);
       if (what === 'ages') context.redraw(answer);
-      else context.redraw(answer, statusLine(report));
+      else context.redraw(answer, statusLine(seen.report));
     },
   });
   const ended = { type: 'watch.result', outcome: end, details: {} };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { showFindings } from '../../../../src/cli/show/show-doctor.js';
 import type { DoctorFinding } from '../../../../src/core/status/doctor.js';
@@ -90,6 +90,7 @@ describe('writ doctor', () => {
   it('says to somebody who may not look that root sees more', asRoot, async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
+    rmSync(host.dir.join('run/status.json'));
     const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
     const run = await host.writUnder(nobody, 'doctor', '--json');
     const findings = jsonOf(run)['findings'] as DoctorFinding[];

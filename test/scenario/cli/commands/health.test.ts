@@ -98,6 +98,25 @@ describe('writ health of somebody who may not look', asRoot, () => {
     assert.deepEqual(await told(60_000, stale), [1, 'warning', 'file']);
   });
 
+  it('leads writ status the same way, which says how old that is', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    await using _agent = await fakeAgent({ path: host.dir.join('run/agent.sock'), answer: () => [] });
+    chmodSync(host.dir.join('run/agent.sock'), 0o600);
+    const file = host.dir.join('run/status.json');
+    const said = async (ageMs: number): Promise<string> => {
+      writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - ageMs })));
+      chmodSync(file, 0o644);
+      const { exitCode, stdout, stderr } = await host.writUnder(nobody, 'status');
+      return `${exitCode} ${stdout}${stderr}`;
+    };
+    assert.match(
+      await said(120_000),
+      /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: no socket is open/,
+    );
+    assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last word is 10 min old/);
+  });
+
   it('is unknown, and neither well nor an alarm, when that is old, of a time to come, or not to be read', async () => {
     const unknown = [3, 'unknown', undefined];
     assert.deepEqual(await told(181_000), unknown);
@@ -133,7 +152,8 @@ describe('writ health of somebody who may not look', asRoot, () => {
     agent.child.kill('SIGKILL');
     await agent.ended;
     const gone = jsonOf(await host.writUnder(nobody, 'health', '--json'));
-    assert.deepEqual([gone['exitCode'], gone['source'], gone['agent']], [1, 'file', 'stop']);
+    const codes = (gone['findings'] as { code: string }[]).map(({ code }) => code);
+    assert.deepEqual([gone['exitCode'], gone['source'], codes], [1, 'file', ['AGENT_UNREACHABLE']]);
   });
 });
 

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { hostLook } from '../../../../src/agent/config/host-look.js';
-import { checkConfig, loadConfig } from '../../../../src/agent/config/load-config.js';
+import { checkConfig, loadConfig, loadForAgent } from '../../../../src/agent/config/load-config.js';
+import { examineConfiguration } from '../../../../src/agent/doctor/check-host.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { logLines } from '../../../kit/assert/log-lines.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('a look for what a configuration names', () => {
@@ -29,7 +31,27 @@ describe('a look for what a configuration names', () => {
   });
 });
 
+describe('a look for a group', () => {
+  it('knows those of the system, and says how to name one of a directory service', () => {
+    assert.equal(hostLook().group('root'), undefined);
+    assert.match(hostLook().group('no-such-group') ?? '', /no-such-group/);
+  });
+});
+
 describe('#checkConfig', () => {
+  it('refuses a group that may look and is none; a start says so in the log, and doctor too', () => {
+    using dir = tempDir();
+    const path = dir.join('agent.yaml');
+    const config = { repository: 'https://a/', bundles: [{ name: 'a' }], read: { group: 'no-such-group' } };
+    writeFileSync(path, JSON.stringify(config));
+    const { message } = throwsCode('CONFIG_INVALID', () => checkConfig(path));
+    assert.match(message, /\/read\/group: .*no-such-group/);
+    assert.equal(examineConfiguration(path).judged.state, 'FAIL');
+    const log = logLines();
+    assert.equal(loadForAgent(path, log.log).read?.group, 'no-such-group');
+    assert.match(JSON.stringify(log.named('configuration: see writ config check')), /no-such-group/);
+  });
+
   it('refuses at once what a start takes and what it does not, in the order of the file', () => {
     using dir = tempDir();
     const path = dir.join('agent.yaml');

@@ -99,6 +99,18 @@ describe('the agent', () => {
     assert.equal(judgeAgent(running).state, 'ok');
   });
 
+  it('is what status.json says to who may not ask it, with the age of that', () => {
+    const { state, text } = judgeAgent({ ...running, ageMs: 60_000 });
+    assert.deepEqual([state, text], ['ok', 'state run, by status.json, 60 s old']);
+    const doubt = { code: 'AGENT_UNREACHABLE', message: 'nobody listens', hint: 'look' };
+    assert.equal(judgeAgent({ ...running, ageMs: 60_000, doubt }).state, 'warn');
+  });
+
+  it('could not be looked at by who may hear nobody: that is no failure', () => {
+    const { state, text, next } = judgeAgent({ socket: '/s', unknown: 'denied', versions: own });
+    assert.deepEqual([state, text, next], ['warn', 'could not be looked at: denied', 'sudo writ doctor']);
+  });
+
   it('is a warning when none runs, or another version', () => {
     const none = judgeAgent({ ...running, state: 'stop', versions: own });
     assert.deepEqual([none.state, none.next], ['warn', 'sudo systemctl start writ-agent']);

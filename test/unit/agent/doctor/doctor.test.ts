@@ -24,8 +24,11 @@ let installed: InstalledHost;
 async function examine(host: InstalledHost, { aheadMs = 0 } = {}): Promise<DoctorFinding[]> {
   const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
-  const status = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).catch(toWritError);
-  return runDoctor({ ...common, clock, status, etc: host.dir.join('etc') });
+  const heard = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
+    (report) => ({ kind: 'disk', report }) as const,
+    (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
+  );
+  return runDoctor({ ...common, clock, heard, etc: host.dir.join('etc') });
 }
 
 function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { awaitWorkers } from '../../../../src/agent/notify/membership.js';
+import type { WorkerWait } from '../../../../src/core/cycle/cycle-report.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
@@ -45,6 +46,17 @@ describe('workers that come by themselves', () => {
     const begunMs = test.clock.monotonicMs();
     await awaitWorkers(test.host, signal);
     assert.equal(test.clock.monotonicMs() - begunMs, 6000);
+  });
+
+  it('are named once, with the end of the wait; who need not be waited for is not', async () => {
+    const { test, driver } = await world(6000);
+    using _ = test;
+    const told: WorkerWait[] = [];
+    const untilAtMs = test.clock.nowMs() + 6000;
+    await awaitWorkers(test.host, signal, (wait) => told.push(wait));
+    assert.deepEqual(told, [{ group: 'app', missing: ['a', 'b'], untilAtMs }]);
+    driver.workers.set('a', confirms).set('b', confirms);
+    await awaitWorkers(test.host, signal, () => assert.fail('nobody is missing'));
   });
 
   it('are not waited for when they were gone before, nor when the command was ended', async () => {

@@ -35,7 +35,7 @@ describe('somebody who may not read the files of a host', {
   });
   after(() => installed[Symbol.dispose]());
 
-  for (const command of ['status', 'history', 'diff', 'pull', 'verify']) {
+  for (const command of ['history', 'diff', 'pull', 'verify']) {
     it(`is told so by ${command}, and sent to report no bug`, async () => {
       using host = copyHost(installed);
       chmodSync(host.dir.path, 0o755);

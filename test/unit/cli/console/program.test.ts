@@ -100,6 +100,16 @@ describe('parseCommandLine', () => {
     });
   }
 
+  it('names the commands of a group that was typed alone, and not all there are', async () => {
+    const alone = {
+      code: 'USAGE',
+      message: 'writ repo needs a command: status, check',
+      hint: 'Run writ repo --help.',
+    };
+    await assert.rejects(parse('repo'), alone);
+    await assert.rejects(parse(), { message: /^writ needs a command: .*paint/, hint: 'Run writ --help.' });
+  });
+
   it('suggests the command that was meant', async () => {
     await assert.rejects(parse('pain'), { code: 'USAGE', hint: 'Did you mean paint?' });
   });

@@ -157,7 +157,10 @@ const cases: Readonly<Record<string, CycleResult>> = {
     trigger: 'rollback',
     fromGeneration: 18,
     generation: 17,
-    bundles: [bundleResult('activated', { fromSerial: 42, toSerial: 41, revision: 'a01b' }), kept],
+    bundles: [
+      bundleResult('activated', { fromSerial: 42, toSerial: 41, revision: 'a01b', resumable: true }),
+      kept,
+    ],
     durationMs: 400,
   }),
 };
@@ -167,6 +170,12 @@ describe('the last block of a cycle', () => {
     it(`is as people expect it: ${name}`, () =>
       matchesFile(`test/golden/pull/${name}.txt`, blockText(showResult(result))));
   }
+
+  it('takes a rollback back by its number where an end of the hold brings nothing', () => {
+    const left = bundleResult('activated', { fromSerial: 42, toSerial: 41 });
+    const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, bundles: [left] } as const;
+    assert.equal(showResult(cycleResult('activated', back)).undo, 'writ rollback 18');
+  });
 
   it('opens with the outcome word in capitals, whatever happened', () => {
     for (const [name, result] of Object.entries(cases)) {

@@ -219,6 +219,20 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
   stopped: ['stopped', statusReport({ agent: 'stop' })],
 };
 
+describe('the way back that a status names', () => {
+  const held = { bundle: 'dns-edge', serial: 42, by: 'anna', atMs: startedAtMs };
+  const [bundle] = statusReport().bundles;
+  const offers = (serial: number) => [{ ...bundle!, server: { serial, revision: '' } }];
+  const refusal = { ...held, channel: 'stable', code: 'CHECK_FAILED', reason: '', retryAtMs: startedAtMs };
+  const undoOf = (more: Partial<StatusReport>) => showStatus(statusReport({ holds: [held], ...more })).undo;
+
+  it('is an end of the hold where that brings the release back, and only there', () => {
+    assert.equal(undoOf({ bundles: offers(42) }), 'writ resume');
+    assert.equal(undoOf({ bundles: offers(43), refusals: [{ ...refusal, serial: 43 }] }), undefined);
+    assert.equal(undoOf({ bundles: offers(42), refusals: [refusal] }), undefined);
+  });
+});
+
 describe('the status of a host', () => {
   for (const [name, [word, report]] of Object.entries(cases)) {
     it(`is as people expect it: ${name}`, () => {
@@ -226,6 +240,15 @@ describe('the status of a host', () => {
       matchesFile(`test/golden/status/${name}.txt`, blockText(showStatus(report)));
     });
   }
+
+  it('never calls active what is damaged on disk, with an agent or without', () => {
+    const problems = [problem('STATE_DAMAGED', 'dns-edge: block.rpz changed on disk')];
+    assert.equal(statusWord(statusReport({ problems })), 'damaged');
+    for (const agent of ['run', 'stop'] as const) {
+      const [head = ''] = showStatus(statusReport({ problems, agent })).lines;
+      assert.match(head, /generation 18 is active, and what lies on disk is damaged/);
+    }
+  });
 
   it('names what health warns of beside its problems', () => {
     const finding = { level: 'warning', code: 'PROBE_SILENT', text: 'dns: its probe timed out' } as const;

@@ -56,6 +56,18 @@ describe('the live steps', () => {
     ]);
   });
 
+  it('say whom a command waits for, and until when', () => {
+    const { calls, reporter } = recorder();
+    const wait = { group: 'ns', untilAtMs: Date.UTC(2026, 10, 1, 8, 0, 30) };
+    const print = stepPrinter(reporter, {});
+    print({ type: 'workers.awaited', cycle, ...wait, missing: ['1 of at least 2'] });
+    print({ type: 'workers.awaited', cycle, ...wait, missing: ['a', 'b', 'c', 'd', 'e', 'f'] });
+    assert.deepEqual(calls, [
+      ['note', 'waiting for ns until 08:00:30 UTC: 1 of at least 2 not there'],
+      ['note', 'waiting for ns until 08:00:30 UTC: a, b, c, d, e, and 1 more not there'],
+    ]);
+  });
+
   it('show every step with --verbose', () => {
     const { calls, reporter } = recorder();
     for (const event of events) stepPrinter(reporter, { verbose: true })(event);

@@ -49,6 +49,14 @@ describe('writ verify', () => {
     assert.equal(tried.next, 'writ status');
   });
 
+  it('names as damaged what is, and says which generations are whole', () => {
+    const [active, previous] = whole.generations;
+    const generations = [active!, { ...previous!, damage: [file] }];
+    const [head, , rest] = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, generations }).lines;
+    assert.match(head ?? '', /^DAMAGED {2}generation 1 \(previous\) in 1\.2 s: not everything/);
+    assert.equal(rest, '  whole: generation 2 (active)');
+  });
+
   it('says what became of a backup that could not be made anew, and does not send in a circle', () => {
     const backup = {
       generation: 1,

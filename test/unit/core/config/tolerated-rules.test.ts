@@ -9,6 +9,7 @@ const absent: HostLook = {
   program: (name) => (name.includes('gone') ? `no program ${name}` : undefined),
   file: (path) => (path.includes('gone') ? `no file ${path}` : undefined),
   directory: (path) => (path.includes('gone') ? `no directory ${path}` : undefined),
+  group: (name) => (name.includes('gone') ? `no group ${name}` : undefined),
 };
 
 interface Given {
@@ -46,6 +47,14 @@ function tolerated(given: Given): string[] {
   assert.ok(parsed.ok, JSON.stringify(parsed));
   return parsed.tolerated.map(mistakeLine);
 }
+
+describe('the group that may look', () => {
+  it('is refused where this host has none of that name', () => {
+    assert.match(tolerated({ top: 'read: { group: gone }' }).join(), /^2:\d+ \/read\/group: no group gone$/);
+    for (const group of ['staff', '65534'])
+      assert.deepEqual(tolerated({ top: `read: { group: ${group} }` }), []);
+  });
+});
 
 describe('a placeholder', () => {
   const ask = (run: string) => `{ name: c, run: ${run} }`;

@@ -19,9 +19,9 @@ describe('#problemText', () => {
     ]);
   });
 
-  it('counts what it leaves out', () => {
-    const text = problemText(problem('a\nb\nc\nd'), 2);
-    assert.deepEqual(text.split('\n'), ['zones parse says no', 'a', 'b', '(2 more lines)']);
+  it('counts what it leaves out, and keeps the end, where a compiler says what is wrong', () => {
+    const text = problemText(problem('a\nb\nc\nd\nerror'), 3);
+    assert.deepEqual(text.split('\n'), ['zones parse says no', 'a', '(2 more lines)', 'd', 'error']);
   });
 
   it('is the message alone where nothing was printed', () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
+import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
 import type { ControlAnswer } from '../../../../src/core/protocol/control-protocol.js';
 import { type AskOptions, askAgent } from '../../../../src/platform/net/control-client.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { startScript } from '../../../kit/cli/child-script.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
@@ -100,6 +103,36 @@ describe('the client of the control socket', () => {
     const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
     assert.equal(error.facts['reason'], 'silent');
     assert.deepEqual([...new Set(clock.sleeps)], [10_000]);
+  });
+
+  it('connects again where more wait to connect than the system keeps', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const busy = startScript(`
+      const { createServer } = await import('node:net');
+      const { createLineReader, encodeLine, helloLine } = await import(at('src/core/protocol/socket-protocol.js'));
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.write(helloLine('0.1.0') + encodeLine({ type: 'end' }));
+      });
+      server.listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
+        console.log('listens');
+        setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500), 50);
+      });
+    `);
+    try {
+      await busy.firstLine;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
+      const answers = await all(options(path, { clock: systemClock }));
+      assert.deepEqual(
+        answers.map(({ type }) => type),
+        ['end'],
+      );
+      for (const socket of crowd) socket.destroy();
+    } finally {
+      busy.child.kill('SIGKILL');
+    }
   });
 
   it('does not take half an answer for an answer', async () => {

@@ -1,0 +1,104 @@
+// How a host is, for commands that only look: as the agent says, or what lies on disk, or status.json, which an agent writes
+// anew every minute. Owns who is asked and in which order; whose word is good enough is whose-word-rules'.
+import { errorCodes } from '../../core/error-codes.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { StatusReport } from '../../core/status/status.js';
+import type { CommandContext } from '../console/command.js';
+import { roughly } from '../show/show-text.js';
+import { agentDoors } from './agent-doors.js';
+import { aloneOptions, ask, type ConfigFlags, doorOf, only } from './ask.js';
+import { type Heard, whoseWord } from './whose-word-rules.js';
+
+export type KnownReport =
+  | { readonly kind: 'agent' | 'disk'; readonly report: StatusReport }
+  /** `status.json`, with its age. */
+  | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number };
+
+/** Nobody who may be heard knows. `report`: of the ledger, by the side of an agent that has gone without a word. */
+export interface UnknownReport {
+  readonly kind: 'unknown';
+  readonly why: WritError;
+  readonly report?: StatusReport;
+}
+
+export type HostReport = KnownReport | UnknownReport;
+
+/** @throws WritError of an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
+export async function readHostReport(flags: ConfigFlags, context: CommandContext): Promise<HostReport> {
+  try {
+    const asked = await ask({ request: { type: 'status' }, flags, context });
+    return { kind: 'agent', report: only('status.result')(asked) };
+  } catch (error) {
+    if (isUnreadable(error)) return { kind: 'unknown', why: error };
+    const door = doorOf(error);
+    if (door === undefined || !isWritError(error)) throw error;
+    return reportBehind(error, door, aloneOptions(flags, context));
+  }
+}
+
+/** For commands that show what they can. @throws WritError as readHostReport; what kept this user from knowing */
+export async function readKnownReport(flags: ConfigFlags, context: CommandContext): Promise<KnownReport> {
+  const seen = await readHostReport(flags, context);
+  if (seen.kind !== 'unknown') return seen;
+  const { report, why } = seen;
+  if (report === undefined) throw why;
+  return { kind: 'disk', report: { ...report, problems: [...report.problems, problemOf(why)] } };
+}
+
+/** The configuration is there, and not for this user. */
+function isUnreadable(error: unknown): error is WritError {
+  if (!isWritError(error) || error.code !== 'CONFIG_UNREADABLE') return false;
+  const { cause } = error;
+  return cause instanceof Error && 'code' in cause && cause.code === 'EACCES';
+}
+
+async function reportBehind(
+  error: WritError,
+  door: Heard['door'],
+  options: ReturnType<typeof aloneOptions>,
+): Promise<HostReport> {
+  const disk = await agentDoors.fromDisk();
+  const last = disk.readLastWord(options);
+  const word = last && { agent: last.report.agent, ageMs: last.ageMs };
+  const heard = { door, state: await disk.stateFor(options), ...(word && { word }) };
+  const whose = whoseWord(heard);
+  const ageMs = last?.ageMs ?? 0;
+  switch (whose) {
+    case 'disk':
+      return { kind: 'disk', report: await disk.readOfflineStatus(options) };
+    case 'disk-lost':
+      return { kind: 'unknown', why: tooOld(error, ageMs), report: await disk.readOfflineStatus(options) };
+    case 'disk-doubted': {
+      const report = await disk.readOfflineStatus(options);
+      return { kind: 'disk', report: doubted({ ...report, agent: 'run' }, error, ageMs) };
+    }
+    case 'unknown':
+      return { kind: 'unknown', why: last === undefined ? error : tooOld(error, ageMs) };
+    default: {
+      if (last === undefined) return { kind: 'unknown', why: error };
+      const { report } = last;
+      return { kind: 'file', ageMs, report: whose === 'file' ? report : doubted(report, error, ageMs) };
+    }
+  }
+}
+
+/** It may have been killed just now, or lives on without its socket: neither is well. */
+function doubted(report: StatusReport, { facts }: WritError, ageMs: number): StatusReport {
+  const socket = String(facts['socket']);
+  const text = `nobody listens on ${socket}, though status.json, ${roughly(ageMs)} old, is of a running agent`;
+  const problem = problemOf(new WritError('AGENT_UNREACHABLE', text, { facts: { socket, ageMs } }));
+  return { ...report, problems: [...report.problems, problem] };
+}
+
+function problemOf({ code, message, facts }: WritError): StatusReport['problems'][number] {
+  return { code, message, facts, hint: errorCodes[code].hint };
+}
+
+function tooOld(error: WritError, ageMs: number): WritError {
+  const { code, facts, hint } = error;
+  const when = ageMs < 0 ? 'of a time to come' : `${roughly(ageMs)} old`;
+  return new WritError(code, `${error.message}; its last word is ${when}`, {
+    facts: { ...facts, ageMs },
+    hint,
+  });
+}

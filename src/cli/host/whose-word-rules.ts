@@ -1,0 +1,37 @@
+// Whose word a command goes by that only wants to know how a host is, where no agent has answered. Pure: a table test holds
+// every cell. "I may not look" is no alarm, what was said long ago no good news, and a socket alone no proof of anything.
+import type { AgentState } from '../../core/status/status.js';
+
+export interface Heard {
+  /**
+   * `denied`: no socket is open to this user. `nobody`: no process listens on the one that is; an agent may run all the same,
+   * that could not open it.
+   */
+  readonly door: 'denied' | 'nobody';
+  /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if of a time to come. */
+  readonly word?: { readonly agent: AgentState; readonly ageMs: number };
+  /** Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. */
+  readonly state: 'denied' | 'free' | 'locked';
+}
+
+/**
+ * `file`: status.json. `disk`: the ledger; no agent runs. Behind either, `-doubted`: status.json is of a running agent, and
+ * nobody listens where it should. `disk-lost`: an agent has gone without a word. `unknown`: nobody who may be heard knows.
+ */
+export type WhoseWord = 'file' | 'file-doubted' | 'disk' | 'disk-doubted' | 'disk-lost' | 'unknown';
+
+/** Of three beats of an agent. */
+export const maxWordAgeMs = 180_000;
+
+export function whoseWord({ door, word, state }: Heard): WhoseWord {
+  const isFresh = word !== undefined && Math.abs(word.ageMs) <= maxWordAgeMs;
+  // An agent that ends in order says so, and so does a pull by cron.
+  const speaksForAgent = word !== undefined && word.agent !== 'stop';
+  if (door === 'nobody' && state !== 'denied') {
+    if (!speaksForAgent) return 'disk';
+    if (!isFresh) return 'disk-lost';
+    return state === 'locked' ? 'disk-doubted' : 'disk';
+  }
+  if (!isFresh) return 'unknown';
+  return door === 'denied' || !speaksForAgent ? 'file' : 'file-doubted';
+}

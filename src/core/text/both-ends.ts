@@ -1,0 +1,23 @@
+// Cuts what a command printed where it is too long: out of the middle, for it says what it does at the beginning and compilers
+// put the error last. Owns the mark that counts what is left out. Pure.
+
+/** @returns the lines, or a third of `maxLines` of them from the beginning and the others from the end */
+export function bothEndsOfLines(lines: readonly string[], maxLines: number): readonly string[] {
+  if (lines.length <= maxLines) return lines;
+  const first = Math.floor(maxLines / 3);
+  const left = lines.length - maxLines;
+  const mark = `(${left} more ${left === 1 ? 'line' : 'lines'})`;
+  return [...lines.slice(0, first), mark, ...lines.slice(first + left)];
+}
+
+/** @returns the text, or both its ends with the mark between them, in all at most `maxCharacters` */
+export function bothEndsOfText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  const room = maxCharacters - `\n(${text.length} more characters)\n`.length;
+  const first = Math.floor(room / 3);
+  const left = text.length - room;
+  return `${text.slice(0, first)}\n(${left} more characters)\n${text.slice(first + left)}`.slice(
+    0,
+    maxCharacters,
+  );
+}

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Heard, maxWordAgeMs, whoseWord } from '../../../../src/cli/host/whose-word-rules.js';
+
+const fresh = { agent: 'run', ageMs: 60_000 } as const;
+const old = { agent: 'run', ageMs: maxWordAgeMs + 1 } as const;
+const toCome = { agent: 'run', ageMs: -maxWordAgeMs - 1 } as const;
+const ended = { agent: 'stop', ageMs: 60_000 } as const;
+const endedLongAgo = { agent: 'stop', ageMs: 3_600_000 } as const;
+
+const words = { none: undefined, fresh, old, toCome, ended, endedLongAgo } as const;
+
+/** For each word, in their order. */
+const table: Readonly<Record<string, readonly ReturnType<typeof whoseWord>[]>> = {
+  'denied denied': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
+  'denied free': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
+  'denied locked': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
+  'nobody denied': ['unknown', 'file-doubted', 'unknown', 'unknown', 'file', 'unknown'],
+  'nobody free': ['disk', 'disk', 'disk-lost', 'disk-lost', 'disk', 'disk'],
+  'nobody locked': ['disk', 'disk-doubted', 'disk-lost', 'disk-lost', 'disk', 'disk'],
+};
+
+describe('whose word a command goes by', () => {
+  for (const [row, expected] of Object.entries(table))
+    it(`is known for a door and a state directory: ${row}`, () => {
+      const [door, state] = row.split(' ') as [Heard['door'], Heard['state']];
+      const said = Object.values(words).map((word) => whoseWord({ door, state, ...(word && { word }) }));
+      assert.deepEqual(said, expected);
+    });
+});
