@@ -295,8 +295,12 @@ export const errorCodes = {
     'Ask the worker yourself; look for who else changes what it uses. It is notified again after the third no in a row.',
   ),
   PROBE_SILENT: degraded(
-    'A probe that is repeated gave no verdict: what the worker uses now is not known.',
-    'Run the probe by hand; raise its timeout where the host is slow.',
+    'A probe gave no verdict on workers that were notified: what they use is not known by it.',
+    'Run the probe by hand; look at its `unreachable` and `pidFile`, and raise its timeout where the host is slow.',
+  ),
+  CANARY_SILENT: degraded(
+    'A canary reached nobody, so that nobody has tried the candidate before its swap.',
+    'Run the canary by hand; look at its `unreachable` and `pidFile`.',
   ),
   ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures; the last good policy stays.',
