@@ -31,6 +31,8 @@ export function noteUnheard(host: Pick<Host, 'ledger'>, reports: readonly Canary
 function isSomebodyThere({ workers }: ReturnType<Host['ledger']['read']>, group: string): boolean {
   return Object.entries(workers).some(
     ([key, { state, goneAtMs }]) =>
-      key.startsWith(`${group}/`) && goneAtMs === undefined && (state === 'confirmed' || state === 'notified'),
+      key.startsWith(`${group}/`) &&
+      goneAtMs === undefined &&
+      (state === 'confirmed' || state === 'notified'),
   );
 }

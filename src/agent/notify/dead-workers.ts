@@ -32,10 +32,7 @@ export async function seenAlive(
   hook?: HookConfig,
 ): Promise<Pick<WorkerResult, 'lives'>> {
   const { pidFile } = hook ?? {};
-  const liveness =
-    pidFile === undefined
-      ? driver && (await livenessOf(driver, worker))
-      : livenessIn(pidFile);
+  const liveness = pidFile === undefined ? driver && (await livenessOf(driver, worker)) : livenessIn(pidFile);
   if (liveness === undefined || liveness === 'unknown') return {};
   return { lives: liveness === 'alive' ? 'yes' : 'no' };
 }

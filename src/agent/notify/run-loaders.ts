@@ -61,7 +61,10 @@ export async function runPendingLoaders(
 }
 
 /** @returns names of the groups that are not loaded, and have no worker that would have their loader run again */
-export function unloadedWithNobody({ unloaded = [], workers }: Pick<Ledger, 'unloaded' | 'workers'>): string[] {
+export function unloadedWithNobody({
+  unloaded = [],
+  workers,
+}: Pick<Ledger, 'unloaded' | 'workers'>): string[] {
   const there = Object.entries(workers).filter(([, { goneAtMs }]) => goneAtMs === undefined);
   return unloaded.filter((name) => !there.some(([key]) => groupOf(key) === name));
 }
