@@ -150,7 +150,7 @@ function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | un
   const report = reportOf(result);
   const { kind, reason } = report.verdict;
   const dead = daemon?.kind === 'dead' ? daemon.reason : undefined;
-  const isUnreached = kind === 'refused' && (dead !== undefined || reachedNobody(hook, result, report.text));
+  const isUnreached = kind === 'refused' && (dead !== undefined || reachedNobody(hook, result));
   if (kind === 'ok' || kind === 'warned' || isUnreached) {
     const rejected = rejectedBy(hook, report);
     if (rejected !== undefined) return { ...report, verdict: rejected };
@@ -161,11 +161,11 @@ function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | un
   return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
 }
 
-function reachedNobody({ unreachable }: HookConfig, result: CommandResult, text: string): boolean {
+function reachedNobody({ unreachable }: HookConfig, result: CommandResult): boolean {
   const rule = unreachedRule(unreachable, (source) =>
     boundedPattern(source, { timeoutMs: patternTimeoutMs }),
   );
-  return result.kind === 'exited' && rule(result.exitCode, text);
+  return result.kind === 'exited' && rule(result.exitCode, result);
 }
 
 /** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
