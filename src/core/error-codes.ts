@@ -27,6 +27,8 @@ export interface ErrorRow {
   readonly meaning: string;
   /** One sentence: what a person does next. */
   readonly hint: string;
+  /** The generation is taken back though nobody said no: its releases are tried again, and never remembered as refused. */
+  readonly isUnsaidNo?: true;
 }
 
 type Row = (meaning: string, hint: string) => ErrorRow;
@@ -281,10 +283,13 @@ export const errorCodes = {
     'A worker lives and could not be reached since a release: the release may have talked its refusal away.',
     'Ask the worker itself what it serves; `writ rollback` takes the release back.',
   ),
-  SILENT_REFUSAL: degraded(
-    'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
-    'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
-  ),
+  SILENT_REFUSAL: {
+    ...degraded(
+      'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
+      'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
+    ),
+    isUnsaidNo: true,
+  },
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, and none of them proved that it uses the generation.',
@@ -462,3 +467,9 @@ export const errorCodes = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorCodes;
+
+/** True for what takes a generation back though nobody said no. */
+export function isUnsaidNo(code: ErrorCode): boolean {
+  const row: ErrorRow = errorCodes[code];
+  return row.isUnsaidNo === true;
+}

@@ -45,7 +45,7 @@ export function readLastWord({
   return report && { report, ageMs: nowMs - report.atMs };
 }
 
-/** Whether this user can judge the host by its ledger; one that has none yet can be judged by everybody. @throws WritError CONFIG_* */
+/** Whether this user can judge the host by its ledger; without one everybody can. @throws WritError CONFIG_* */
 export function mayReadState({ configPath }: Pick<OfflineOptions, 'configPath'>): boolean {
   const { state, ledger } = hostPaths(agentPlaces(configPath));
   return [state, ledger].every((path) => whyNot(path) !== 'EACCES');

@@ -104,7 +104,7 @@ async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleE
   }
 }
 
-/** `writ verify` without an agent: without a repair it changes nothing but its note of the look. @throws WritError as pullAlone */
+/** `writ verify` without an agent: without a repair it changes nothing but its note of the look. @throws as pullAlone */
 export async function verifyAlone(
   options: AloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {

@@ -96,8 +96,8 @@ export async function lookAfter(
 }
 
 /**
- * Looks whether those that answered are the same processes still, where no notification makes another one: one that came since has
- * said nothing, and is notified as soon as it is looked who is there.
+ * Looks whether those that answered are the same processes still, where no notification makes another one: one that came
+ * since has said nothing, and is notified as soon as it is looked who is there.
  * @returns the results, with those of the replaced as unreachable
  */
 export async function doubtReplaced(

@@ -169,8 +169,8 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
 const replacedWithinMs = 15_000;
 
 /**
- * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer is the one
- * that answered, and has read what is active at its start.
+ * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer
+ * is the one that answered, and has read what is active at its start.
  */
 function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
   const { notifiedAtMs } = entry;

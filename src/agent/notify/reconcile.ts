@@ -1,5 +1,5 @@
-// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or superseded,
-// and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
+// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or
+// superseded, and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
 // done is decided in worker-action-rules.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
