@@ -106,7 +106,7 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
     const asked = await askNow(before, group, stop);
     if (asked === undefined || isOver()) return nothing;
     return await exclusive(async () => {
-      if (isOver() || readActive(before.paths)?.number !== asked.generation) return nothing;
+      if (isOver()) return nothing;
       const noted = noteAnswers(before, group, asked.answers);
       report(before, asked.cycle, noted);
       return noted;
@@ -125,7 +125,7 @@ async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal) {
   try {
     const target = { generation: active.number, path: active.path };
     const answers = await askAgain(host, group, { target, staging: area.path(), signal });
-    return { answers, cycle, generation: active.number };
+    return { answers, cycle };
   } finally {
     area.remove(host.log);
   }

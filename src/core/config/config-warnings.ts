@@ -1,7 +1,8 @@
 // What is worth a look in a configuration and no mistake: bundles that nothing examines, daemons that are known to say yes to
 // what they cannot read, directories that a daemon has still to make. Pure; what lies on the host is asked of whoever can look.
-import type { ConfigFile } from './config-schema.js';
+
 import { durationMs } from '../names.js';
+import type { ConfigFile } from './config-schema.js';
 import { at, type ConfigPath, type Finding, group, valuesAt } from './findings.js';
 import { type HostLook, textsAt } from './tolerated-rules.js';
 

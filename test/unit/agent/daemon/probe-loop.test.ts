@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { createProber, type ProberOptions } from '../../../../src/agent/daemon/probe-loop.js';
 import { createCycleRunner } from '../../../../src/agent/cycle/cycle-runner.js';
+import { createProber, type ProberOptions } from '../../../../src/agent/daemon/probe-loop.js';
 import { type Exclusive, exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
+import { noteWorkers } from '../../../../src/agent/notify/worker-ledger.js';
 import { pause } from '../../../../src/agent/select/pause.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { until } from '../../../kit/assert/until.js';
@@ -219,6 +220,15 @@ describe('the loop of repeated probes', () => {
       await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
       const { outcome } = await exclusive(() => app.test.pull());
       assert.equal(outcome, 'activated');
+    });
+    assert.deepEqual(app.state(), ['confirmed', undefined]);
+  });
+
+  it('throws an answer away that is about a worker which has answered anew meanwhile', async () => {
+    using app = await hanging();
+    await app.whileItHangs(async () => {
+      const answer = { group: 'app', worker: 'a', state: 'confirmed', generation: 1, text: 'anew' } as const;
+      noteWorkers(app.test.host, [{ ...answer, atMs: app.test.clock.nowMs(), notificationId: 'c-1.1' }]);
     });
     assert.deepEqual(app.state(), ['confirmed', undefined]);
   });
