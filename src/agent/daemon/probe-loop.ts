@@ -40,8 +40,8 @@ export function createProber(options: ProberOptions): Prober {
   const proven = new Map<string, number>();
   let waiting = new AbortController();
   const ask = async (name: string): Promise<void> => {
-    const { proven: keys } = await askOne(name, options);
-    for (const key of keys) proven.set(key, host().clock.nowMs());
+    const { proven: keys, askedAtMs } = await askOne(name, options);
+    for (const key of keys) proven.set(key, askedAtMs);
     if (!stop.aborted) options.onAsked();
   };
   return {
@@ -92,10 +92,15 @@ function dueOf(times: ReadonlyMap<string, number>, nowMs: number): string[] {
   return [...times].filter(([, atMs]) => atMs <= nowMs).map(([name]) => name);
 }
 
-const nothing: RepeatedProbe = { proven: [], changed: [] };
+/** A proof is as old as its question: its answer may wait for a long job. */
+interface AskedProbe extends RepeatedProbe {
+  readonly askedAtMs: number;
+}
+
+const nothing: AskedProbe = { proven: [], changed: [], askedAtMs: 0 };
 
 /** Beside the jobs, for a probe may hang: whoever pulls or rolls back never waits for it. */
-async function askOne(name: string, { host, exclusive, stop }: ProberOptions): Promise<RepeatedProbe> {
+async function askOne(name: string, { host, exclusive, stop }: ProberOptions): Promise<AskedProbe> {
   // Not begun in the middle of a job, whose answer would be thrown away.
   await exclusive(async () => undefined);
   const before = host();
@@ -103,13 +108,14 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
   const group = before.groups.find(({ config }) => config.name === name);
   if (group === undefined || isOver()) return nothing;
   try {
+    const askedAtMs = before.clock.nowMs();
     const asked = await askNow(before, group, stop);
-    if (asked === undefined || isOver()) return nothing;
+    if (asked === undefined) return nothing;
     return await exclusive(async () => {
       if (isOver()) return nothing;
       const noted = noteAnswers(before, group, asked.answers);
       report(before, asked.cycle, noted);
-      return noted;
+      return { ...noted, askedAtMs };
     });
   } catch (error) {
     before.log.error({ err: error, group: name }, 'a probe could not be asked again');

@@ -214,6 +214,21 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(app.state(), ['notified', 1]);
   });
 
+  it('says that a proof is as old as its question, however long its answer waited for a job', async () => {
+    using app = await scene({ app: 30 * second });
+    let turns = 0;
+    let askedAtMs = 0;
+    await app.run(1, {
+      exclusive: async (job) => {
+        turns += 1;
+        if (turns === 1) askedAtMs = app.test.clock.nowMs();
+        else await app.test.clock.sleep(300 * second);
+        return exclusiveAlone(job);
+      },
+    });
+    assert.deepEqual([...app.proven], [['app/a', askedAtMs]]);
+  });
+
   it('throws an answer away that is about workers which were notified meanwhile', async () => {
     using app = await hanging();
     await app.whileItHangs(async ({ exclusive }) => {
