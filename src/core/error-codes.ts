@@ -27,6 +27,8 @@ export interface ErrorRow {
   readonly meaning: string;
   /** One sentence: what a person does next. */
   readonly hint: string;
+  /** The generation is taken back though nobody said no: its releases are tried again, and never remembered as refused. */
+  readonly isUnsaidNo?: true;
 }
 
 type Row = (meaning: string, hint: string) => ErrorRow;
@@ -281,10 +283,13 @@ export const errorCodes = {
     'A worker lives and could not be reached since a release: the release may have talked its refusal away.',
     'Ask the worker itself what it serves; `writ rollback` takes the release back.',
   ),
-  SILENT_REFUSAL: degraded(
-    'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
-    'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
-  ),
+  SILENT_REFUSAL: {
+    ...degraded(
+      'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
+      'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
+    ),
+    isUnsaidNo: true,
+  },
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, and none of them proved that it uses the generation.',
@@ -295,8 +300,12 @@ export const errorCodes = {
     'Ask the worker yourself; look for who else changes what it uses. It is notified again after the third no in a row.',
   ),
   PROBE_SILENT: degraded(
-    'A probe that is repeated gave no verdict: what the worker uses now is not known.',
-    'Run the probe by hand; raise its timeout where the host is slow.',
+    'A probe gave no verdict on workers that were notified: what they use is not known by it.',
+    'Run the probe by hand; look at its `unreachable` and `pidFile`, and raise its timeout where the host is slow.',
+  ),
+  CANARY_SILENT: degraded(
+    'A canary reached nobody, so that nobody has tried the candidate before its swap.',
+    'Run the canary by hand; look at its `unreachable` and `pidFile`.',
   ),
   ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures; the last good policy stays.',
@@ -461,3 +470,9 @@ export const errorCodes = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorCodes;
+
+/** True for what takes a generation back though nobody said no. */
+export function isUnsaidNo(code: ErrorCode): boolean {
+  const row: ErrorRow = errorCodes[code];
+  return row.isUnsaidNo === true;
+}

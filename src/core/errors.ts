@@ -2,7 +2,7 @@
 // Core returns verdicts where it can; what throws, throws this. Never holds secrets or unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
 
-export { type ErrorCode, type ErrorKind, exitCodeOfKind } from './error-codes.js';
+export { type ErrorCode, type ErrorKind, exitCodeOfKind, isUnsaidNo } from './error-codes.js';
 
 /** Facts beside the message; values are bounded and safe to print. */
 export interface ErrorFacts {

@@ -15,7 +15,7 @@ import type { NotifyContext } from '../notify/notify-context.js';
 import { provenBy, resetWorkers } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
-import { runProbes } from '../notify/probe-workers.js';
+import { type Probed, runProbes } from '../notify/probe-workers.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
@@ -122,11 +122,11 @@ async function notifyAndCommit(
     );
     return {
       value: { found, results: await doubtReplaced(move.groups, reset.results) },
-      text: [...found.seen].map((one) => `${one}: ok`).join(', '),
-      verdict: okOrSkip(found.seen.size),
+      text: probeText(found),
+      verdict: found.unheard.size > 0 ? 'warn' : okOrSkip(found.seen.size),
     };
   });
-  const workers = provenBy(probed.found, probed.results);
+  const workers = await provenBy(move.groups, probed.found, probed.results);
   try {
     await story.step('commit', () => commit(host, story, { move, workers }));
   } catch (error) {
@@ -167,6 +167,11 @@ function loadText(report: LoadReport): {
   const { lines, unreached } = report;
   const verdict = unreached.size > 0 ? 'warn' : okOrSkip(lines.length);
   return { value: report, text: lines.join(', '), verdict };
+}
+
+function probeText({ seen, unheard }: Probed): string {
+  const silent = [...unheard].map(([about, { reason }]) => `${about}: ${reason}`);
+  return [...[...seen].map((one) => `${one}: ok`), ...silent].join(', ');
 }
 
 function okOrSkip(count: number): 'ok' | 'skip' {

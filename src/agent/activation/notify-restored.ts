@@ -64,7 +64,7 @@ async function proveBack(
   results: readonly WorkerResult[],
 ): Promise<WorkerResult[]> {
   try {
-    return provenBy(await runProbes(host, context, results), results);
+    return await provenBy(context.groups, await runProbes(host, context, results), results);
   } catch (error) {
     const known = toWritError(error);
     const groups = groupsIn(known);

@@ -1,7 +1,7 @@
 // The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
 // and everybody notified again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
-import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
@@ -50,7 +50,7 @@ export async function restorePrevious(
 
 function outcomeOfNo(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
   // Nobody has said no: it is taken back, and never remembered as refused.
-  if (no.code === 'SILENT_REFUSAL') return 'rolled-back';
+  if (isUnsaidNo(no.code)) return 'rolled-back';
   const said = outcomeOf(no);
   return said === 'rolled-back' || said === 'deferred' ? said : 'failed';
 }

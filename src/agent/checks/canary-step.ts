@@ -1,5 +1,6 @@
 // The `canary` step: the groups that a checked candidate concerns are asked before anybody can see it. A no falls on
 // the new bundles that the group uses, with their sets; what is left is checked again as a whole, and asked again.
+import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { StepAnswer } from '../job/progress.js';
@@ -10,6 +11,7 @@ import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import { type CheckedCandidate, checkAll } from './check-candidate.js';
 import { type CanaryReport, runCanaries } from './run-canaries.js';
+import { noteUnheard } from './unheard-canaries.js';
 import { watchCandidate } from './watch-candidate.js';
 
 export interface CanaryStepOptions extends CheckAllOptions {
@@ -17,12 +19,17 @@ export interface CanaryStepOptions extends CheckAllOptions {
   readonly force: 'yes' | 'no';
 }
 
+export interface AskedCandidate extends CheckedCandidate {
+  /** CANARY_SILENT for each canary that reached nobody. */
+  readonly warnings: readonly Problem[];
+}
+
 /** @returns what every canary has accepted, and a line for each that was asked */
 export async function canaryStep(
   host: Host,
   checked: CheckedCandidate,
   options: CanaryStepOptions,
-): Promise<StepAnswer<CheckedCandidate>> {
+): Promise<StepAnswer<AskedCandidate>> {
   let left = checked;
   const reports: CanaryReport[] = [];
   // Each round holds back one bundle at least.
@@ -32,7 +39,8 @@ export async function canaryStep(
     const selections = holdBack(host, left.selections, refusals);
     left = await checkAll(host, selections, { ...options, built: left.built });
   }
-  return { value: left, ...textOf(reports, { before: checked, after: left }) };
+  const warnings = noteUnheard(host, reports);
+  return { value: { ...left, warnings }, ...textOf(reports, { before: checked, after: left }) };
 }
 
 async function askOnce(

@@ -1,5 +1,5 @@
-// A pull whose release only waits for the quiet of a group waits with it, for a while: who asked wants to hear how its
-// own notify ended, and not that it is to come. Longer waits are said at once, and who ends them.
+// A pull whose release only waits for the quiet of a group waits with it, for a while: who asked wants to hear
+// how the workers took it, and not that they are to be notified. Longer waits are said at once, and who ends them.
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { CycleRunner, PullRequest } from '../cycle/cycle-runner.js';

@@ -150,6 +150,7 @@ export async function askCanaries(
 ): Promise<CheckedCandidate> {
   const asked = await job.story.step('canary', () => canaryStep(job.host, checked, draft));
   noteSelections(job, asked.selections);
+  job.record.warnings.push(...asked.warnings);
   return asked;
 }
 

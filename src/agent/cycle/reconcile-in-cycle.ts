@@ -3,6 +3,7 @@
 import type { Job } from '../job/job.js';
 import { awaitEnough } from '../notify/membership.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
+import { hearAgain } from '../notify/repeat-probe.js';
 import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
@@ -17,10 +18,12 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   const { host, story, record, area } = job;
   let left: Left | undefined;
   if (isAsked(trigger)) await awaitEnough(host, signal, story.awaits);
+  // A person is told how it is now; a poll leaves each worker its time.
+  const who = trigger === 'poll' ? 'whose-turn-it-is' : 'all';
+  const staging = (): string => area.path();
+  await hearAgain(host, { staging, signal, who });
   const pending = await reconcileWorkers(host, {
-    ...{ staging: () => area.path(), signal, nextNotificationId: story.nextNotificationId },
-    // A person is told how it is now; a poll leaves each worker its time.
-    who: trigger === 'poll' ? 'whose-turn-it-is' : 'all',
+    ...{ staging, signal, who, nextNotificationId: story.nextNotificationId },
     onRefused: async (refusal) => {
       left = await leaveRefused(job, { refusal, force });
     },

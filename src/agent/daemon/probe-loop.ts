@@ -1,5 +1,5 @@
 // Asks the probes of groups with `probe.every` again between activations, each group at its own phase, as long as the agent
-// runs. Owns when; what an answer means is notify's. Never while another job runs, and never while the host is paused.
+// runs. Owns when; what an answer means is notify's. Never holds another job up, and never while the host is paused.
 import { once } from 'node:events';
 import { problemOf } from '../../core/cycle/problem.js';
 import { nextPollAt, phaseMs } from '../../core/cycle/schedule.js';
@@ -11,7 +11,7 @@ import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
-import { type RepeatedProbe, repeatProbe } from '../notify/repeat-probe.js';
+import { askAgain, noteAnswers, type RepeatedProbe } from '../notify/repeat-probe.js';
 import { isPaused } from '../select/pause.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 
@@ -40,8 +40,8 @@ export function createProber(options: ProberOptions): Prober {
   const proven = new Map<string, number>();
   let waiting = new AbortController();
   const ask = async (name: string): Promise<void> => {
-    const { proven: keys } = await askOne(name, options);
-    for (const key of keys) proven.set(key, host().clock.nowMs());
+    const { proven: keys, askedAtMs } = await askOne(name, options);
+    for (const key of keys) proven.set(key, askedAtMs);
     if (!stop.aborted) options.onAsked();
   };
   return {
@@ -92,32 +92,46 @@ function dueOf(times: ReadonlyMap<string, number>, nowMs: number): string[] {
   return [...times].filter(([, atMs]) => atMs <= nowMs).map(([name]) => name);
 }
 
-const nothing: RepeatedProbe = { proven: [], changed: [] };
-
-function askOne(name: string, { host, exclusive, stop }: ProberOptions): Promise<RepeatedProbe> {
-  return exclusive(async () => {
-    const now = host();
-    const group = now.groups.find(({ config }) => config.name === name);
-    if (group === undefined || stop.aborted || isPaused(now)) return nothing;
-    try {
-      return await askNow(now, group, stop);
-    } catch (error) {
-      now.log.error({ err: error, group: name }, 'a probe could not be asked again');
-      return nothing;
-    }
-  });
+/** A proof is as old as its question: its answer may wait for a long job. */
+interface AskedProbe extends RepeatedProbe {
+  readonly askedAtMs: number;
 }
 
-async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal): Promise<RepeatedProbe> {
+const nothing: AskedProbe = { proven: [], changed: [], askedAtMs: 0 };
+
+/** Beside the jobs, for a probe may hang: whoever pulls or rolls back never waits for it. */
+async function askOne(name: string, { host, exclusive, stop }: ProberOptions): Promise<AskedProbe> {
+  // Not begun in the middle of a job, whose answer would be thrown away.
+  await exclusive(async () => undefined);
+  const before = host();
+  const isOver = (): boolean => stop.aborted || host() !== before || isPaused(before);
+  const group = before.groups.find(({ config }) => config.name === name);
+  if (group === undefined || isOver()) return nothing;
+  try {
+    const askedAtMs = before.clock.nowMs();
+    const asked = await askNow(before, group, stop);
+    if (asked === undefined) return nothing;
+    return await exclusive(async () => {
+      if (isOver()) return nothing;
+      const noted = noteAnswers(before, group, asked.answers);
+      report(before, asked.cycle, noted);
+      return { ...noted, askedAtMs };
+    });
+  } catch (error) {
+    before.log.error({ err: error, group: name }, 'a probe could not be asked again');
+    return nothing;
+  }
+}
+
+async function askNow(host: Host, group: WorkerGroup, signal: AbortSignal) {
   const active = readActive(host.paths);
-  if (active === undefined) return nothing;
+  if (active === undefined) return undefined;
   const cycle = newCycleId();
   const area = openStagingArea(host.paths, host.durable, cycle);
   try {
     const target = { generation: active.number, path: active.path };
-    const asked = await repeatProbe(host, group, { target, staging: area.path(), signal });
-    report(host, cycle, asked);
-    return asked;
+    const answers = await askAgain(host, group, { target, staging: area.path(), signal });
+    return { answers, cycle };
   } finally {
     area.remove(host.log);
   }

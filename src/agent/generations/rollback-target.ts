@@ -1,6 +1,6 @@
 // Which generation a rollback goes to: whole on disk, vouched for by the keys of today, and not withdrawn unless a
 // person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
-import { isWritError, orUndefined, WritError } from '../../core/errors.js';
+import { isUnsaidNo, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
 import { damagedTree } from './damage.js';
 import { type ActivePolicy, bundlesOf } from './generation-contents.js';
@@ -55,7 +55,7 @@ function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
   const { refusals } = host.refusals.read();
   const silent = Object.entries(host.ledger.read().waiting ?? {}).flatMap(
     ([bundle, { manifestDigest, vain }]) =>
-      vain?.code === 'SILENT_REFUSAL' ? [{ bundle, manifestDigest }] : [],
+      vain !== undefined && isUnsaidNo(vain.code) ? [{ bundle, manifestDigest }] : [],
   );
   return [...refusals, ...silent].some(
     ({ bundle, manifestDigest }) => bundles.get(bundle)?.record.release.manifest.digest === manifestDigest,

@@ -14,7 +14,7 @@ import type { BoxResult } from '../../platform/process/bubblewrap.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import { findDaemon } from '../../workers/shared/pid-file.js';
+import { type Daemon, findDaemon } from '../../workers/shared/pid-file.js';
 import { unreachedRule } from '../../workers/shared/unreachable.js';
 import { type Confinement, confine } from './confine.js';
 import type { HookOptions, HookPlaces, HookReport } from './hook.js';
@@ -34,13 +34,13 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     if (typeof argv === 'string') return notRun(`${argv} stands for nothing here`);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
     // Looked at before: who dies of a command has answered it.
-    const isDaemonDead = hook.pidFile !== undefined && findDaemon(hook.pidFile).kind === 'dead';
+    const daemon = hook.pidFile === undefined ? undefined : findDaemon(hook.pidFile);
     const result = await runEither(options, confined, { argv, env, scratch: values.scratch });
     if (result.kind === 'not-boxed') {
       options.confine?.sandbox.forget();
       return notRun(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
     }
-    return withHint(judgeAgain(hook, result, isDaemonDead ? 'dead' : 'not-seen-dead'), argv, confined);
+    return withHint(judgeAgain(hook, result, daemon), argv, confined);
   } finally {
     removeScratch('hook.remove', durable, home);
   }
@@ -146,23 +146,26 @@ const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 const patternTimeoutMs = 500;
 
 /** What the end of a command means by the user's own rules: `reject` makes any end a no; a no to nobody is none. */
-function judgeAgain(hook: HookConfig, result: CommandResult, daemon: 'dead' | 'not-seen-dead'): HookReport {
+function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | undefined): HookReport {
   const report = reportOf(result);
   const { kind, reason } = report.verdict;
-  const isUnreached = kind === 'refused' && (daemon === 'dead' || reachedNobody(hook, result, report.text));
+  const dead = daemon?.kind === 'dead' ? daemon.reason : undefined;
+  const isUnreached = kind === 'refused' && (dead !== undefined || reachedNobody(hook, result));
   if (kind === 'ok' || kind === 'warned' || isUnreached) {
     const rejected = rejectedBy(hook, report);
     if (rejected !== undefined) return { ...report, verdict: rejected };
   }
   if (!isUnreached) return report;
-  return { ...report, verdict: { kind: 'unreachable', reason: `it reached nobody: ${reason}` } };
+  // A pid file that is mistyped excuses every no: so it is named.
+  const nobody = dead === undefined ? 'it reached nobody' : `it reached nobody (${dead})`;
+  return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
 }
 
-function reachedNobody({ unreachable }: HookConfig, result: CommandResult, text: string): boolean {
+function reachedNobody({ unreachable }: HookConfig, result: CommandResult): boolean {
   const rule = unreachedRule(unreachable, (source) =>
     boundedPattern(source, { timeoutMs: patternTimeoutMs }),
   );
-  return result.kind === 'exited' && rule(result.exitCode, text);
+  return result.kind === 'exited' && rule(result.exitCode, result);
 }
 
 /** For programs that say in words what their exit code does not: they can refuse so, and never accept. */

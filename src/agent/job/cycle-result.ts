@@ -86,7 +86,7 @@ export function finishCycle(
     bundles: [...record.bundles.values()],
     workers: [...(last?.workers ?? []), ...record.workers],
     problems,
-    warnings: [...record.warnings, ...moves.flatMap((one) => one.warnings)],
+    warnings: distinct([...record.warnings, ...moves.flatMap((one) => one.warnings)]),
     startedAtMs: story.startedAtMs,
     durationMs: story.durationMs(),
   };
@@ -110,15 +110,18 @@ function overallOutcome(record: CycleRecord): Outcome {
 
 /** Each problem once: a move's refusal is also its bundles' problem. */
 function allProblems(record: CycleRecord): Problem[] {
-  const all = [
+  return distinct([
     ...(record.error === undefined ? [] : [problemOf(record.error)]),
     ...[...record.bundles.values()].flatMap((one) => (one.problem === undefined ? [] : [one.problem])),
     ...record.moves.flatMap((one) => one.problems),
     ...record.problems,
-  ];
-  return all.filter(
+  ]);
+}
+
+function distinct(problems: readonly Problem[]): Problem[] {
+  return problems.filter(
     (one, index) =>
-      all.findIndex((other) => other.code === one.code && other.message === one.message) === index,
+      problems.findIndex((other) => other.code === one.code && other.message === one.message) === index,
   );
 }
 

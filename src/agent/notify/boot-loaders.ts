@@ -5,13 +5,16 @@ import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
+import { unreachable } from '../../workers/contract/answer.js';
 import { readActive } from '../generations/generations.js';
 import { notificationIds } from '../job/progress.js';
 import { openStagingArea } from '../job/staging-area.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
+import { seenAlive } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
 import { runLoaders } from './run-loaders.js';
+import { workerResult } from './worker-groups.js';
 import { groupOf, noteWorkers, workerOf } from './worker-ledger.js';
 
 const changeLoaded = ledgerSection('loadedBootId', 'loadPending');
@@ -51,7 +54,7 @@ export async function loadAtBoot(
     };
     const { lines, unreached } = await runLoaders(host, context);
     host.log.info({ generation: active.number, loaders: lines }, 'loaders run for this boot');
-    noteNotReached(host, unreached, context);
+    await noteNotReached(host, unreached, context);
     host.ledger.write(changeLoaded(host.ledger.read(), { loadedBootId: bootId, loadPending: undefined }));
     return undefined;
   } catch (error) {
@@ -64,23 +67,21 @@ export async function loadAtBoot(
 }
 
 /** What a loader made for them before this boot is gone: they are pending until theirs reaches them. */
-function noteNotReached(
+async function noteNotReached(
   host: Host,
   unreached: ReadonlyMap<string, string>,
-  { target, nextNotificationId }: NotifyContext,
-): void {
-  const results = Object.keys(host.ledger.read().workers).flatMap((key): WorkerResult[] => {
-    const [group, worker] = [groupOf(key), workerOf(key)];
-    const text = unreached.get(group);
-    if (text === undefined) return [];
-    const said = {
-      state: 'unreachable',
-      generation: target.generation,
-      text,
-      atMs: host.clock.nowMs(),
-    } as const;
-    return [{ group, worker, ...said, notificationId: nextNotificationId() }];
-  });
+  { target: { generation }, nextNotificationId, groups }: NotifyContext,
+): Promise<void> {
+  const results: WorkerResult[] = [];
+  for (const key of Object.keys(host.ledger.read().workers)) {
+    const [name, worker] = [groupOf(key), workerOf(key)];
+    const text = unreached.get(name);
+    const group = groups.find(({ config }) => config.name === name);
+    if (text === undefined || group === undefined) continue;
+    const lives = await seenAlive(group, worker, group.config.load);
+    const said = workerResult(name, worker, unreachable(text), generation, host.clock.nowMs());
+    results.push({ ...said, ...lives, notificationId: nextNotificationId() });
+  }
   noteWorkers(host, results);
 }
 

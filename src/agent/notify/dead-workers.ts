@@ -1,10 +1,12 @@
 // Who lives, who has died of a generation, and who is started again on the way back. Sees only what drivers can see: a
 // worker of which nobody knows is neither.
+import type { HookConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { notifyWorker } from '../../workers/contract/notify-worker.js';
+import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
@@ -18,6 +20,21 @@ export async function livenessOf(driver: Driver, worker: string): Promise<Livene
     if (isWritError(error)) return 'unknown';
     throw error;
   }
+}
+
+/**
+ * Whether a worker lives that was not reached: who lives and stays unreached is lost one day.
+ * @param hook the command that did not reach it: where it names a pid file, that is the process which it speaks to
+ */
+export async function seenAlive(
+  { driver }: Pick<WorkerGroup, 'driver'>,
+  worker: string,
+  hook?: HookConfig,
+): Promise<Pick<WorkerResult, 'lives'>> {
+  const { pidFile } = hook ?? {};
+  const liveness = pidFile === undefined ? driver && (await livenessOf(driver, worker)) : livenessIn(pidFile);
+  if (liveness === undefined || liveness === 'unknown') return {};
+  return { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
 /** @returns keys of the workers that live just now, as far as their drivers see it */
@@ -79,8 +96,8 @@ export async function lookAfter(
 }
 
 /**
- * Looks whether those that answered are the same processes still, where no notification makes another one: one that came since has
- * said nothing, and is notified as soon as it is looked who is there.
+ * Looks whether those that answered are the same processes still, where no notification makes another one: one that came
+ * since has said nothing, and is notified as soon as it is looked who is there.
  * @returns the results, with those of the replaced as unreachable
  */
 export async function doubtReplaced(

@@ -44,9 +44,13 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
   const begunMs = host.clock.monotonicMs();
   const found = await Promise.all(
     groups.map(async (group) => {
-      const members = await readLiving(group, { known, doubt });
+      const members = await readMembers(group);
+      // Not with the patience that is had with who may be away for a moment: whoever is back is soon seen again.
       tookMs.set(group.config.name, host.clock.monotonicMs() - begunMs);
-      return [group, members] as const;
+      return [
+        group,
+        members instanceof WritError ? members : await livingOf(group, members, { known, doubt }),
+      ] as const;
     }),
   );
   // Read before, written after: an answer that came meanwhile must not be lost.
@@ -76,12 +80,11 @@ export async function readSets(host: Host, options: SetsOptions): Promise<Readon
 }
 
 /** A connection for each worker that answered is too much for every few seconds: who was gone is asked each time. */
-async function readLiving(
+function livingOf(
   group: WorkerGroup,
+  members: readonly Member[],
   { known, doubt }: Pick<SetsOptions, 'doubt'> & { readonly known: Ledger['workers'] },
-): Promise<readonly Member[] | WritError> {
-  const members = await readMembers(group);
-  if (members instanceof WritError) return members;
+): Promise<readonly Member[]> {
   return withoutDead(group, members, ({ worker, process }) => {
     const entry = known[workerKey(group.config.name, worker)];
     if (entry === undefined || entry.goneAtMs !== undefined) return true;
@@ -167,8 +170,8 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
 const replacedWithinMs = 15_000;
 
 /**
- * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer is the one
- * that answered, and has read what is active at its start.
+ * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer
+ * is the one that answered, and has read what is active at its start.
  */
 function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
   const { notifiedAtMs } = entry;

@@ -8,7 +8,7 @@ import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
-import { livenessOf } from './dead-workers.js';
+import { livenessOf, seenAlive } from './dead-workers.js';
 import type { NoCode } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
@@ -179,7 +179,8 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   if (notLoaded !== undefined) {
     const { target, clock, nextNotificationId } = options;
     const result = workerResult(name, worker, unreachable(notLoaded), target.generation, clock.nowMs());
-    return { result: { ...result, notificationId: nextNotificationId() } };
+    const lives = await seenAlive(group, worker, group.config.load);
+    return { result: { ...result, ...lives, notificationId: nextNotificationId() } };
   }
   const key = workerKey(name, worker);
   const lived = options.alive?.has(key) ?? (await livenessOf(driver, worker)) === 'alive';

@@ -2,13 +2,14 @@
 // no throws, and the caller puts the previous generation back. Writes nothing.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
+import { seenAlive } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
 import { type NotifiedGroup, notifyGroups } from './notify-group.js';
 import { asksEach, type Probed, runProbes } from './probe-workers.js';
 import { noCodes, refusal } from './refusal.js';
-import { readMembers } from './worker-groups.js';
-import { workerKey } from './worker-ledger.js';
+import { mapBounded, maxParallelNotices, readMembers } from './worker-groups.js';
+import { hasAnswered, workerKey } from './worker-ledger.js';
 
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
@@ -98,16 +99,25 @@ function requireNobodySaysNo(groups: readonly NotifiedGroup[]): void {
 
 /**
  * @returns the results: a probe that saw the generation confirms the workers of its group that were notified; one that
- *   reached nobody says that they are not there
+ *   reached nobody says that they are not there. Who vouches for itself beside a probe that was not heard has that noted.
  */
-export function provenBy({ seen, unreached }: Probed, results: readonly WorkerResult[]): WorkerResult[] {
-  return results.map((one) => {
-    if (one.state !== 'notified') return one;
+export function provenBy(
+  groups: readonly WorkerGroup[],
+  { seen, unheard }: Probed,
+  results: readonly WorkerResult[],
+): Promise<WorkerResult[]> {
+  return mapBounded(results, maxParallelNotices, async (one): Promise<WorkerResult> => {
+    if (!hasAnswered(one)) return one;
     const keys = [one.group, workerKey(one.group, one.worker)];
     if (keys.some((key) => seen.has(key))) return { ...one, state: 'confirmed' };
-    const away = keys.map((key) => unreached.get(key)).find((text) => text !== undefined);
-    return away === undefined
-      ? one
-      : { ...one, state: 'unreachable', text: `${one.text}; its probe: ${away}` };
+    const about = keys.find((key) => unheard.has(key)) ?? '';
+    const verdict = unheard.get(about);
+    if (verdict === undefined) return one;
+    const { kind, reason } = verdict;
+    if (one.state === 'confirmed' || kind !== 'unreachable')
+      return { ...one, silence: `${about}: ${reason}` };
+    const group = groups.find(({ config }) => config.name === one.group);
+    const lives = group && (await seenAlive(group, one.worker, group.config.probe));
+    return { ...one, ...lives, state: 'unreachable', text: `${one.text}; its probe: ${reason}` };
   });
 }

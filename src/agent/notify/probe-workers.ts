@@ -2,8 +2,9 @@
 // a whole. A no throws; "not now" (75) and a warning (32 to 63) prove nothing and refute nothing; who could not be reached
 // is not asked.
 import { join } from 'node:path';
-import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
+import type { HookConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import { hasStamp, stampedCommand } from '../generations/stamped-command.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
@@ -51,8 +52,8 @@ export function requireNoNo(
 export interface Probed {
   /** Seen using this generation. */
   readonly seen: ReadonlySet<string>;
-  /** The probe reached nobody: why. */
-  readonly unreached: ReadonlyMap<string, string>;
+  /** The probe gave no verdict: how it ended. */
+  readonly unheard: ReadonlyMap<string, HookVerdict>;
 }
 
 /**
@@ -66,16 +67,16 @@ export async function runProbes(
   notified: readonly WorkerResult[],
 ): Promise<Probed> {
   const seen = new Set<string>();
-  const unreached = new Map<string, string>();
+  const unheard = new Map<string, HookVerdict>();
   for (const { config } of context.groups) {
     for (const worker of questionsOf(config, notified)) {
       const about = worker === undefined ? config.name : workerKey(config.name, worker);
       const verdict = await ask(host, config, context, worker);
       if (verdict?.kind === 'ok') seen.add(about);
-      if (verdict?.kind === 'unreachable') unreached.set(about, verdict.reason);
+      else if (verdict !== undefined) unheard.set(about, verdict);
     }
   }
-  return { seen, unreached };
+  return { seen, unheard };
 }
 
 /** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
@@ -100,22 +101,11 @@ async function ask(
 ): Promise<HookReport['verdict'] | undefined> {
   const { probe, name } = config;
   if (probe === undefined) return undefined;
-  const report = await askWithRetries(host, { ...config, probe }, context, worker);
-  requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
-  return report.verdict;
-}
-
-/** As askProbe, with its further tries: what is no yes may become one. */
-export function askWithRetries(
-  host: Host,
-  config: WorkerGroupConfig & { readonly probe: ProbeConfig },
-  context: NotifyContext,
-  worker?: string,
-): Promise<HookReport> {
-  const { probe } = config;
   const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
   const retries = { clock: host.clock, again, signal: context.signal, deadlineMs: probe.deadlineMs };
-  return retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
+  const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
+  requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
+  return report.verdict;
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */

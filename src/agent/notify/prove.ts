@@ -2,6 +2,7 @@
 // those that were notified, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
 // say it, is pending still. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -62,22 +63,21 @@ export async function proveNotified(
   results: readonly WorkerResult[],
 ): Promise<Notified> {
   const seen = new Set<string>();
-  const unreached = new Map<string, string>();
+  const unheard = new Map<string, HookVerdict>();
   const failed = new Map<string, WritError>();
   for (const { group, notified } of context.groups.flatMap((one) => questionsOf(one, results))) {
     try {
       const found = await runProbes(host, { ...context, groups: [group] }, notified);
       if (isAboutAll(host, group, notified)) for (const one of found.seen) seen.add(one);
-      for (const [about, text] of found.unreached) unreached.set(about, text);
+      for (const [about, verdict] of found.unheard) unheard.set(about, verdict);
     } catch (error) {
       const known = toWritError(error);
       for (const one of notified) failed.set(workerKey(one.group, one.worker), known);
     }
   }
-  const proven = provenBy({ seen, unreached }, results).map((one) =>
-    unproven(one, failed.get(workerKey(one.group, one.worker))),
-  );
-  return { results: proven, ...problemsOf([...new Set(failed.values())]) };
+  const proven = await provenBy(context.groups, { seen, unheard }, results);
+  const left = proven.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker))));
+  return { results: left, ...problemsOf([...new Set(failed.values())]) };
 }
 
 /** One answer is worth as much as it asks about: one worker, or all of them. */

@@ -1,5 +1,5 @@
-// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or superseded,
-// and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
+// Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or
+// superseded, and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
 // done is decided in worker-action-rules.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
@@ -12,7 +12,7 @@ import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
-import { runPendingLoaders } from './run-loaders.js';
+import { runPendingLoaders, unloadedWithNobody } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
@@ -48,7 +48,8 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
   noteWorkers(host, proven);
   const actions = decide('asked');
-  const toNotify = contextOf(host, actions, ['notify', 'restart'], { ...options, target });
+  const toLoad = who === 'all' ? unloadedWithNobody(host.ledger.read()) : [];
+  const toNotify = contextOf(host, actions, ['notify', 'restart'], { ...options, target, toLoad });
   const notified: Notified = toNotify === undefined ? nothing : await notifyPending(host, toNotify);
   noteWorkers(host, notified.results);
   const toRemind = contextOf(host, actions, ['remind'], { ...options, target });
@@ -70,18 +71,23 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
 
 type Actions = ReturnType<typeof nextWorkerActions>;
 
-/** @returns what it takes to do these kinds of actions; undefined where there are none */
+/**
+ * @param options.toLoad groups that only a loader is to run for
+ * @returns what it takes to do these kinds of actions; undefined where there are none
+ */
 function contextOf(
   host: Host,
   actions: Actions,
   kinds: readonly WorkerAction['kind'][],
-  { target, signal, nextNotificationId, staging }: ReconcileOptions & Pick<NotifyContext, 'target'>,
+  options: ReconcileOptions & Pick<NotifyContext, 'target'> & { readonly toLoad?: readonly string[] },
 ): NotifyContext | undefined {
+  const { target, signal, nextNotificationId, staging, toLoad = [] } = options;
   const chosen = [...actions].filter(([, { kind }]) => kinds.includes(kind));
-  if (chosen.length === 0) return undefined;
+  if (chosen.length === 0 && toLoad.length === 0) return undefined;
   host.log.debug({ actions: Object.fromEntries(chosen) }, 'next for workers');
   const only = new Set(chosen.map(([key]) => key));
-  const groups = host.groups.filter(({ config }) => [...only].some((key) => groupOf(key) === config.name));
+  const names = new Set([...[...only].map(groupOf), ...toLoad]);
+  const groups = host.groups.filter(({ config }) => names.has(config.name));
   const verbOf: VerbOf = ({ config }, worker) =>
     actions.get(workerKey(config.name, worker))?.kind === 'restart' ? 'restart' : 'reset';
   return { groups, target, signal, nextNotificationId, only, staging: staging(), manner: { verbOf } };

@@ -1,17 +1,21 @@
 // Asks the probe of one group again, between activations, and notes what follows: repeated-probe-rules decides it. Notifies
-// nobody; whom it makes pending reconcile notifies. Its caller sees to it that nothing else moves the policy meanwhile.
+// nobody; whom it makes pending reconcile notifies. A probe may hang, so it is asked beside the jobs of a host, and its answer
+// is noted between them.
+import { isDeepStrictEqual } from 'node:util';
 import type { WorkerGroupConfig } from '../../core/config/config.js';
+import { readActive } from '../generations/generations.js';
 import type { HookReport } from '../hooks/hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import type { NotifyContext } from './notify-context.js';
-import { asksEach, askWithRetries } from './probe-workers.js';
+import type { NotifyContext, ReconcileOptions } from './notify-context.js';
+import { askProbe, asksEach } from './probe-workers.js';
 import {
   afterRight,
   afterSilence,
   afterWrong,
   isAskedAgain,
   isDoubted,
+  isOpen,
   type WrongAnswer,
 } from './repeated-probe-rules.js';
 import { groupOf, withWorkers, workerOf } from './worker-ledger.js';
@@ -29,27 +33,78 @@ export interface RepeatedProbe {
 
 const maxTextCharacters = 500;
 
-/** @returns what it showed; nothing where nobody is there to be asked about. @throws WritError DISK_*, STATE_DAMAGED */
-export async function repeatProbe(
-  host: Host,
-  group: WorkerGroup,
-  asked: Pick<NotifyContext, 'target' | 'staging' | 'signal'>,
-): Promise<RepeatedProbe> {
+/** What a probe said, about workers as they were when it was asked. */
+export interface ProbeAnswer {
+  readonly about: ReadonlyMap<string, WorkerLedger>;
+  readonly report: HookReport;
+}
+
+type Asked = Pick<NotifyContext, 'target' | 'staging' | 'signal'>;
+
+/**
+ * Asks, once: what is wrong is asked again in its time, and nobody waits for that. Writes nothing.
+ * @returns the answers; none where nobody is there to be asked about
+ */
+export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Promise<ProbeAnswer[]> {
   const { config } = group;
   const { probe } = config;
-  const keys = keysToAsk(host, config);
-  if (probe === undefined || keys.length === 0) return { proven: [], changed: [] };
+  const workers = workersToAsk(host, config);
+  if (probe === undefined || workers.length === 0) return [];
   const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
-  const changed: RepeatedProbe['changed'][number][] = [];
-  const proven: string[] = [];
-  for (const about of asksEach(probe) ? keys.map((key) => [key]) : [keys]) {
-    const report = await askWithRetries(host, { ...config, probe }, context, workerOf(about[0] ?? ''));
+  const answers: ProbeAnswer[] = [];
+  for (const about of asksEach(probe) ? workers.map((one) => [one]) : [workers]) {
+    const report = await askProbe(host, config, probe, context, workerOf(about[0]?.[0] ?? ''));
     // Whoever is told to end in the middle of it was told nothing about a worker.
     if (asked.signal.aborted) break;
-    changed.push(...noteAnswer(host, about, { report, config }));
-    if (report.verdict.kind === 'ok') proven.push(...about);
+    answers.push({ about: new Map(about), report });
+  }
+  return answers;
+}
+
+/**
+ * Notes what follows of the answers. One about workers that were notified, refused or replaced since it was asked is about
+ * nobody who is there. @throws WritError DISK_*, STATE_DAMAGED
+ */
+export function noteAnswers(
+  host: Host,
+  { config }: Pick<WorkerGroup, 'config'>,
+  answers: readonly ProbeAnswer[],
+): RepeatedProbe {
+  const changed: RepeatedProbe['changed'][number][] = [];
+  const proven: string[] = [];
+  for (const { about, report } of answers) {
+    const { workers } = host.ledger.read();
+    if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
+    changed.push(...noteAnswer(host, [...about.keys()], { report, config }));
+    if (report.verdict.kind === 'ok') proven.push(...about.keys());
   }
   return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
+}
+
+/** Both, for who sees to it that nothing else moves the policy meanwhile. @throws WritError DISK_*, STATE_DAMAGED */
+export async function repeatProbe(host: Host, group: WorkerGroup, asked: Asked): Promise<RepeatedProbe> {
+  return noteAnswers(host, group, await askAgain(host, group, asked));
+}
+
+/**
+ * In a cycle: the probes that said no or were not heard, of groups that are not asked by the clock, are asked again, or a
+ * finding would stand until the next release.
+ * @param options.who `all`: also those that are asked by the clock, since a person wants to know
+ */
+export async function hearAgain(
+  host: Host,
+  { staging, who, signal }: Pick<ReconcileOptions, 'staging' | 'who' | 'signal'>,
+): Promise<void> {
+  const active = readActive(host.paths);
+  if (active === undefined) return;
+  const target = { generation: active.number, path: active.path };
+  for (const group of host.groups) {
+    const { name, probe } = group.config;
+    const { workers } = host.ledger.read();
+    const isOpenHere = Object.entries(workers).some(([key, one]) => groupOf(key) === name && isOpen(one));
+    if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
+    await repeatProbe(host, group, { target, staging: staging(), signal });
+  }
 }
 
 /** @returns whose doubts began or ended */
@@ -86,9 +141,9 @@ function isConfirmed(host: Host, key: string): boolean {
   return host.ledger.read().workers[key]?.state === 'confirmed';
 }
 
-function keysToAsk(host: Host, { name }: WorkerGroupConfig): string[] {
+function workersToAsk(host: Host, { name }: WorkerGroupConfig): [string, WorkerLedger][] {
   const own = Object.entries(host.ledger.read().workers).filter(([key]) => groupOf(key) === name);
-  return own.filter(([, worker]) => isAskedAgain(worker)).map(([key]) => key);
+  return own.filter(([, worker]) => isAskedAgain(worker));
 }
 
 function saidText(what: string, { verdict: { reason }, text }: HookReport): string {

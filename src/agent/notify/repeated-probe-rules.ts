@@ -62,7 +62,17 @@ function isNoticeTurn({ wrong, notices = 0, noticeAtMs }: ProbeCounts, nowMs: nu
 
 /** @returns the worker after a try without a verdict: a finding, and nothing else */
 export function afterSilence(worker: WorkerLedger, silence: string): WorkerLedger {
-  return { ...worker, probed: { ...worker.probed, wrong: worker.probed?.wrong ?? 0, silence } };
+  return { ...worker, probed: unheard(worker.probed, silence) };
+}
+
+/** @returns the counts of a worker whose probe gave no verdict */
+export function unheard(probed: ProbeCounts | undefined, silence: string): ProbeCounts {
+  return { ...probed, wrong: probed?.wrong ?? 0, silence };
+}
+
+/** Its probe said no, or was not heard, and nothing has ended that. */
+export function isOpen({ goneAtMs, probed }: WorkerLedger): boolean {
+  return goneAtMs === undefined && probed !== undefined && (probed.wrong > 0 || probed.silence !== undefined);
 }
 
 /** @returns the worker after a right answer */

@@ -4,9 +4,10 @@
 import { toWritError, type WritError } from '../../core/errors.js';
 import { retryHook } from '../hooks/run-hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import { ledgerSection } from '../state/ledger.js';
+import { type Ledger, ledgerSection } from '../state/ledger.js';
 import type { NotifyContext } from './notify-context.js';
 import { groupHook, requireNoNo } from './probe-workers.js';
+import { groupOf } from './worker-ledger.js';
 
 const changeUnloaded = ledgerSection('unloaded');
 
@@ -57,6 +58,15 @@ export async function runPendingLoaders(
     }
   }
   return { unreached, ...(refusal === undefined ? {} : { refusal }) };
+}
+
+/** @returns names of the groups that are not loaded, and have no worker that would have their loader run again */
+export function unloadedWithNobody({
+  unloaded = [],
+  workers,
+}: Pick<Ledger, 'unloaded' | 'workers'>): string[] {
+  const there = Object.entries(workers).filter(([, { goneAtMs }]) => goneAtMs === undefined);
+  return unloaded.filter((name) => !there.some(([key]) => groupOf(key) === name));
 }
 
 async function runLoader(host: Host, { config, noteLoaded }: WorkerGroup, context: NotifyContext) {

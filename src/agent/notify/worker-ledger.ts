@@ -4,7 +4,7 @@ import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
-import { settledCounts } from './repeated-probe-rules.js';
+import { settledCounts, unheard } from './repeated-probe-rules.js';
 
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
@@ -117,9 +117,12 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
   if (known === undefined && others.length >= maxWorkersOfGroup) return;
   // A driver hands on the answer to its last notification alone, so that it is that one which is answered.
   const { notificationId, process } = known ?? {};
+  // Nor was its probe heard by it.
+  const silence = known?.wanted === result.generation ? known.probed?.silence : undefined;
   const own = {
     ...(notificationId === undefined ? {} : { notificationId }),
     ...(process === undefined ? {} : { process }),
+    ...(silence === undefined ? {} : { silence }),
   };
   // A worker whose group the last move did not concern is notified of what is active when it connects anew.
   if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
@@ -128,7 +131,9 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
   const { state, generation, atMs, notificationId, process } = result;
   const isSame = known?.state === state && known.wanted === generation;
-  const probed = known?.wanted === generation ? known.probed : undefined;
+  const before = known?.wanted === generation ? known.probed : undefined;
+  // Who was only notified proved nothing against its probe.
+  const probed = state === 'confirmed' ? settledCounts(before) : before;
   return withoutUnknown({
     wanted: generation,
     state,
@@ -138,8 +143,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     process,
     lives: result.lives,
     owed: hasAnswered(result) ? undefined : known?.owed,
-    // Who was only notified proved nothing against its probe.
-    probed: state === 'confirmed' ? settledCounts(probed) : probed,
+    probed: result.silence === undefined ? probed : unheard(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),
   });

@@ -4,7 +4,8 @@ import * as fs from 'node:fs';
 import type { BundleConfig } from '../../core/config/config.js';
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { type ErrorCode, WritError } from '../../core/errors.js';
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import { isUnsaidNo, WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { staleError } from '../../core/status/freshness.js';
@@ -140,6 +141,8 @@ interface Judge {
   readonly judge: (facts: Facts) => readonly Problem[];
 }
 
+const unsaid = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
+
 const judges: readonly Judge[] = [
   // The last cycle names the releases that were kept off by it.
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
@@ -153,7 +156,7 @@ const judges: readonly Judge[] = [
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   // Said by the members `pause`, `waiting` and `refusals`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
-  { codes: ['SILENT_REFUSAL'], judge: ({ ledger }) => silenceProblems(ledger) },
+  { codes: unsaid, judge: ({ ledger }) => silenceProblems(ledger) },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
@@ -169,11 +172,21 @@ function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[
       (one) =>
         !judged.has(one.code) &&
         !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts) &&
+        !isEnded(one, facts.ledger) &&
         !isRemembered(one, facts.refusals, last),
     ),
     ...facts.unreadable,
     ...judges.flatMap(({ judge }) => judge(facts)),
   ]);
+}
+
+/** A person has ended what the last cycle met, or it ended by itself: the next one takes what it kept out. */
+function isEnded({ code, facts }: Problem, { holds, blocked }: Ledger): boolean {
+  const { bundle, serial } = facts;
+  // A start that could not go back says so without facts: the ledger never had it.
+  if (code === 'ACTIVATION_BLOCKED') return blocked === undefined && Object.keys(facts).length > 0;
+  const isHeld = holds.some((one) => one.bundle === bundle && one.serial >= Number(serial));
+  return code === 'RELEASE_HELD' && !isHeld;
 }
 
 /** A block is in the ledger and in the last cycle's result: it is one problem, notified with its words. */
@@ -195,7 +208,7 @@ function blockProblems({ blocked }: Ledger): Problem[] {
 /** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */
 function silenceProblems({ waiting = {} }: Ledger): Problem[] {
   return Object.entries(waiting)
-    .filter(([, { vain }]) => vain?.code === 'SILENT_REFUSAL')
+    .filter(([, { vain }]) => vain !== undefined && isUnsaidNo(vain.code))
     .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
 }
 

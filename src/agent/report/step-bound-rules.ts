@@ -16,8 +16,8 @@ const slackMs = 600_000;
 const maxInTurn = 256;
 
 /**
- * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that notifications no
- *   steps, as a recovery or a look over the disk
+ * @param step the last one that was heard of; a transfer is heard of at each piece that comes. `none`: a job that tells of
+ *   no steps, as a recovery or a look over the disk
  * @returns milliseconds
  */
 export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {

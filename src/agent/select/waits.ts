@@ -1,6 +1,6 @@
 // The releases that wait, as the ledger has them: for the pace of a group (pace.ts says until when), or because a command
 // behind the swap gave no verdict on them, or said "not now"; for how long these are left alone is said here.
-import type { ErrorCode } from '../../core/errors.js';
+import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
@@ -29,7 +29,7 @@ export function noteFailedAttempt(
   const uses = config.workers.filter((one) => groups.includes(one.name)).flatMap((one) => one.uses);
   const used = releases.filter((one) => uses.includes(one.bundle));
   const held = used.length > 0 ? used : releases;
-  const isSilence = code === 'SILENT_REFUSAL';
+  const isSilence = isUnsaidNo(code);
   const before = held.map(({ bundle, manifest }) => {
     const known = waiting[bundle];
     // What another release met by silence says nothing of this one.

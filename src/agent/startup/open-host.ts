@@ -69,7 +69,8 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 
 /**
  * The same host under another configuration: same places, same state files, other bundles, server and workers.
- * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again, and who uses more now is pending.
+ * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again, and who
+ * uses more now is pending.
  * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {

@@ -65,6 +65,7 @@ export const ledgerSchema: object = record({
   'loadedBootId?': text,
   'loadPending?': { const: true },
   'unloaded?': listOf(text),
+  'unheardCanaries?': objectOf(text),
   'committedCycle?': text,
   'crashes?': record({ manifestDigests: objectOf(digest), count: number }),
   'blocked?': record({

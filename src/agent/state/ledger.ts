@@ -155,6 +155,8 @@ interface LedgerMembers {
   readonly loadPending?: true;
   /** Names of the groups whose loader reached nobody: it runs before their workers are notified. */
   readonly unloaded?: readonly string[];
+  /** By group: why its last canary reached nobody, though workers were there. */
+  readonly unheardCanaries?: Readonly<Record<string, string>>;
   /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
   readonly committedCycle?: string;
   /** The candidate that did not come to its end behind its swap. */

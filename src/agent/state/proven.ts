@@ -28,17 +28,26 @@ function isOnItsWay(paths: Host['paths']): boolean {
 
 /** @returns what the ledger knows of the workers of each group that has any */
 export function groupFacts(
-  { workers, unreadSets = {} }: Pick<Ledger, 'workers' | 'unreadSets'>,
+  {
+    workers,
+    unreadSets = {},
+    unloaded = [],
+    unheardCanaries = {},
+  }: Pick<Ledger, 'workers' | 'unreadSets' | 'unloaded' | 'unheardCanaries'>,
   { workers: groups }: Pick<Host['config'], 'workers'>,
   nowMs: number,
 ): GroupFacts[] {
   return groups.flatMap((config): GroupFacts[] => {
-    const { name, reset, load, probe, confirm } = config;
+    const { name, reset, load, probe, canary, confirm } = config;
     if (reset === undefined && load === undefined && probe === undefined) return [];
+    const isUnloaded = load !== undefined && unloaded.includes(name);
+    const { timeoutMs = 0 } = (isUnloaded ? load : undefined) ?? reset ?? probe ?? load ?? {};
     const own = Object.entries(workers).filter(([key]) => key.startsWith(`${name}/`));
     return [
       {
         ...{ group: name, confirm, unread: unreadSets[name] },
+        isUnloaded: isUnloaded ? 'yes' : undefined,
+        canarySilence: canary === undefined ? undefined : unheardCanaries[name],
         // The one worker that stands for a loader or a probe is always there.
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
@@ -48,7 +57,7 @@ export function groupFacts(
             ...{ state, text, goneAtMs, tries, probed },
             worker: key.slice(name.length + 1),
             generation: wanted,
-            isLost: isLost(entry, reset?.timeoutMs ?? 0, nowMs) ? 'yes' : undefined,
+            isLost: isLost(entry, timeoutMs, nowMs) ? 'yes' : undefined,
             isDead: isDead(entry) ? 'yes' : undefined,
           };
         }),

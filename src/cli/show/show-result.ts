@@ -4,7 +4,7 @@
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
-import { errorCodes } from '../../core/error-codes.js';
+import { errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
@@ -159,7 +159,7 @@ function showRolledBack(result: CycleResult): Block {
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
   // Nobody has said no, and nothing is remembered: its problem says when it is tried again.
-  const isRemembered = refused.length > 0 && !hasProblem(result, 'SILENT_REFUSAL');
+  const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isUnsaidNo(code));
   return {
     lines: [
       `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,

@@ -1,6 +1,6 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
-import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type {
   Bounded,
   BundleStatus,
@@ -24,7 +24,7 @@ import {
 } from './show-text.js';
 
 /** What stands beside an active policy until it is mended: a pull ends with 4 for the same. */
-const degradedCodes: ReadonlySet<ErrorCode> = new Set([...standingWorkerCodes, 'SILENT_REFUSAL']);
+const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
 
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): string {
@@ -39,7 +39,7 @@ export function statusWord(report: StatusReport): string {
   // Who was missed by the last cycle may have been notified since.
   const isMended = report.problems.length === 0;
   const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
-  if (missed || report.problems.some(({ code }) => degradedCodes.has(code))) return 'degraded';
+  if (missed || report.problems.some(({ code }) => isDegraded(code))) return 'degraded';
   return report.freshness.state === 'stale' ? 'stale' : 'active';
 }
 

@@ -1,7 +1,9 @@
 // What is worth a look in a configuration and no mistake: bundles that nothing examines, daemons that are known to say yes to
 // what they cannot read, directories that a daemon has still to make. Pure; what lies on the host is asked of whoever can look.
+
+import { durationMs } from '../names.js';
 import type { ConfigFile } from './config-schema.js';
-import { at, type Finding, group } from './findings.js';
+import { at, type ConfigPath, type Finding, group, valuesAt } from './findings.js';
 import { type HostLook, textsAt } from './tolerated-rules.js';
 
 /** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
@@ -15,6 +17,8 @@ export function warningsOf(
   return [
     ...uncheckedBundles(file),
     ...unprovenGroups(file, verdicts),
+    ...wordsAlone(file),
+    ...slowProbes(file),
     ...(look === undefined ? [] : missingPlaces(file, look)),
   ];
 }
@@ -46,6 +50,29 @@ function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVe
   });
 }
 
+const commands = ['canary', 'load', 'probe', 'reset'];
+
+/** Whoever writes a policy may have them said. */
+function* wordsAlone(file: ConfigFile): Generator<Finding> {
+  for (const { path, value } of commands.flatMap((key) => valuesAt(file, ['workers', '*', key]))) {
+    const { unreachable, pidFile } = group(value);
+    const { match, exit } = group(unreachable);
+    if (match === undefined || exit !== undefined || pidFile !== undefined) continue;
+    const text =
+      'excuses a no by words alone, which a program may repeat from a policy: add `exit` or `pidFile`';
+    yield at([...path, 'unreachable', 'match'], text);
+  }
+}
+
+function* slowProbes({ workers = [] }: ConfigFile): Generator<Finding> {
+  for (const [index, { probe }] of workers.entries()) {
+    const { every, timeout } = probe ?? {};
+    if (every === undefined || timeout === undefined || durationMs(timeout) <= durationMs(every)) continue;
+    const text = `${every} is less than its timeout of ${timeout}: one that hangs is asked less often`;
+    yield at(['workers', index, 'probe', 'every'], text);
+  }
+}
+
 const placesOfDaemons = [
   ...['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'].map((key) => `reset.${key}`),
   ...['canary', 'load', 'probe'].map((hook) => `${hook}.pidFile`),
@@ -63,8 +90,15 @@ function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
       if (!text.startsWith('/')) continue;
       const why = look.directory(fixedDirectory(text));
       if (why !== undefined) yield at(path, `${why}: nobody is found there`);
+      else if (place.endsWith('pidFile')) yield* missingPidFile(text, path, look);
     }
   }
+}
+
+function* missingPidFile(text: string, path: ConfigPath, look: HostLook): Generator<Finding> {
+  const why = /[*?[{]/.test(text) ? undefined : look.file(text);
+  if (why === undefined) return;
+  yield at(path, `${why}: until it is, its daemon counts as dead, and a no to the dead is none`);
 }
 
 /** @returns the directory of a path, without its parts from the first glob or placeholder on */

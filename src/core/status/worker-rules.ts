@@ -45,6 +45,10 @@ export interface GroupFacts {
   readonly workers: readonly WorkerFacts[];
   /** Nobody could say who the workers are. */
   readonly unread?: { readonly text: string; readonly sinceMs: number } | undefined;
+  /** `yes`: its loader reached nobody, so that nothing there can use what is active. */
+  readonly isUnloaded?: 'yes' | undefined;
+  /** Its last canary reached nobody, though workers were there: why. */
+  readonly canarySilence?: string | undefined;
 }
 
 /** `degraded`: a pull ends with 4; `warning`: it ends as well as it did, and says so; both are news of health. */
@@ -57,6 +61,7 @@ const judgedHere = [
   'WORKERS_MISSING',
   'PROBE_CHANGED',
   'PROBE_SILENT',
+  'CANARY_SILENT',
 ] as const satisfies readonly ErrorCode[];
 const codes = [...judgedHere, 'WORKER_REFUSED'] as const satisfies readonly ErrorCode[];
 
@@ -80,13 +85,19 @@ export function isConfirmed(groups: readonly GroupFacts[]): boolean {
   return (
     there.length > 0 &&
     there.every(({ state }) => state === 'confirmed') &&
-    groups.every((group) => group.unread === undefined && living(group).length >= group.min)
+    groups.every(
+      (group) =>
+        group.unread === undefined && group.isUnloaded !== 'yes' && living(group).length >= group.min,
+    )
   );
 }
 
 type Rule = (group: GroupFacts) => readonly WorkerFinding[];
 
-const rules: readonly Rule[] = [unread, pending, refused, changed, silent, unproven, missing];
+const rules: readonly Rule[] = [
+  ...[unread, unloaded, pending, refused, changed],
+  ...[silent, canarySilent, unproven, missing],
+];
 
 /** @returns everything that is wrong with the workers of the groups, in their order */
 export function judgeWorkers(groups: readonly GroupFacts[]): WorkerFinding[] {
@@ -103,13 +114,25 @@ function unread({ group, unread: set }: GroupFacts): WorkerFinding[] {
   return [degraded('WORKER_UNREACHABLE', group, text, { group, sinceMs })];
 }
 
+/** Where a worker is there, it says so itself. */
+function unloaded(facts: GroupFacts): WorkerFinding[] {
+  const { group, isUnloaded } = facts;
+  if (isUnloaded !== 'yes' || living(facts).some(isPending)) return [];
+  const text = `${group}: its loader reached nobody: what is active is not loaded`;
+  return [degraded('WORKER_UNREACHABLE', group, text, { group })];
+}
+
+function isPending({ state }: WorkerFacts): boolean {
+  return state === 'unreachable' || state === 'pending';
+}
+
 /** It could not be notified of what it is to use, or has just appeared. */
 function pending(facts: GroupFacts): WorkerFinding[] {
   const { group } = facts;
   // All of it was up, and is dead: as bad as one that nobody lists any more, whatever was published since.
   const level = living(facts).every(({ isDead }) => isDead === 'yes') ? 'critical' : 'warning';
   return living(facts)
-    .filter(({ state }) => state === 'unreachable' || state === 'pending')
+    .filter((one) => isPending(one) && !isDoubtedAlone(one))
     .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost }) => {
       const facts = { group, worker, generation, tries, nextNotificationAtMs };
       if (isLost !== 'yes')
@@ -117,6 +140,11 @@ function pending(facts: GroupFacts): WorkerFinding[] {
       const lost = `${group}/${worker} lives, and answers nobody since generation ${generation}: ${text}`;
       return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
     });
+}
+
+/** It is notified because of its probe, which says what is wrong. */
+function isDoubtedAlone({ state, probed }: WorkerFacts): boolean {
+  return state === 'pending' && (probed?.wrong ?? 0) > 0;
 }
 
 /** Whoever says no to what is active, and could not be helped by going back. */
@@ -155,6 +183,11 @@ function silent(facts: GroupFacts): WorkerFinding[] {
   return [...new Set(texts)].map((text) => {
     return { ...degraded('PROBE_SILENT', group, text, { group }), effect: 'warning' };
   });
+}
+
+function canarySilent({ group, canarySilence }: GroupFacts): WorkerFinding[] {
+  if (canarySilence === undefined) return [];
+  return [{ ...degraded('CANARY_SILENT', group, canarySilence, { group }), effect: 'warning' }];
 }
 
 /** The next poll proves nothing: it stays so until a probe, an answer, or `confirm: accept`. */

@@ -1,5 +1,6 @@
-// Makes the answers of drivers, and the error where they cannot say who their workers are. Owns their bound and their safety: what a worker wrote is shown to people, so
-// control characters, which could drive a terminal, are replaced here once for all drivers.
+// Makes the answers of drivers, and the error where they cannot say who their workers are. Owns their bound and their safety:
+// what a worker wrote is shown to people, so control characters, which could drive a terminal, are replaced here once for
+// all drivers.
 import { type ErrorFacts, WritError } from '../../core/errors.js';
 import type { Answer } from './driver.js';
 

@@ -9,22 +9,31 @@ export interface Patience {
   readonly graceMs: number;
 }
 
-/** What is left of the time in which a worker that was notified may be away. */
+/** The time in which a worker may be away: once for each notification, and once for each time that it was there. */
 export interface AnswerGrace {
   /** The worker is notified now. @param timeoutMs of its answer: as long as that it may take to be there again */
   notified(worker: string, timeoutMs: number): void;
-  /** @returns milliseconds; `leastMs` for a worker that nobody has notified */
-  leftMs(worker: string): number;
+  /** @returns as livenessWithin; one that was dead at the end of its grace is looked for once, until it is back */
+  within(worker: string, look: () => Promise<Liveness>): Promise<Liveness>;
 }
 
 /** @param leastMs for who reloads by another's word */
-export function createAnswerGrace(clock: Pick<Clock, 'monotonicMs'>, leastMs: number): AnswerGrace {
+export function createAnswerGrace(clock: Clock, leastMs: number): AnswerGrace {
   const untilMs = new Map<string, number>();
+  const dead = new Set<string>();
+  const graceMs = (worker: string): number =>
+    dead.has(worker) ? 0 : Math.max(leastMs, (untilMs.get(worker) ?? 0) - clock.monotonicMs());
   return {
     notified: (worker, timeoutMs) => {
       untilMs.set(worker, clock.monotonicMs() + timeoutMs);
+      dead.delete(worker);
     },
-    leftMs: (worker) => Math.max(leastMs, (untilMs.get(worker) ?? 0) - clock.monotonicMs()),
+    within: async (worker, look) => {
+      const seen = await livenessWithin({ clock, graceMs: graceMs(worker) }, look);
+      if (seen === 'dead') dead.add(worker);
+      else dead.delete(worker);
+      return seen;
+    },
   };
 }
 

@@ -120,7 +120,7 @@ function judge(result: CommandResult, options: NotifyOptions): Answer {
   const output = result.kind === 'not-started' ? '' : `${result.stdout}\n${result.stderr}`;
   const tail = tailOf(output, maxTailCharacters);
   const said = tail === '' ? reason : `${reason}: ${tail}`;
-  const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, output);
+  const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, result);
   if (kind === 'refused') return isUnreached ? unreachable(said) : refused(said);
   if (kind !== 'ok' && kind !== 'warned') return unreachable(said);
   return options.confirms === true ? confirmed(said) : notified(said);

@@ -100,7 +100,7 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
       if (listensAt === undefined) return 'unknown';
-      return socketLiveness(listensAt, { clock, graceMs: grace.leftMs(worker) });
+      return grace.within(worker, () => socketLiveness(listensAt));
     },
   };
 }

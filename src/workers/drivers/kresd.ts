@@ -39,8 +39,7 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
     keepsProcess: 'yes',
     identity: (worker) => socketIdentity(join(directory, worker)),
     // A worker that loads rules answers nobody, but the kernel still takes connections for it.
-    liveness: (worker) =>
-      socketLiveness({ path: join(directory, worker) }, { clock: context.clock, graceMs: 0 }),
+    liveness: (worker) => socketLiveness({ path: join(directory, worker) }),
   };
 }
 

@@ -80,11 +80,9 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
       return notify(worker, reset, { options, rules, expectation, clock });
     },
     // The pid of a master says more than its socket, which is away while it reloads.
-    liveness: daemon
-      ? daemon.liveness
-      : (worker) =>
-          socketLiveness({ path: placeOf(options, worker) }, { clock, graceMs: grace.leftMs(worker) }),
-    ...(daemon && { pid: daemon.pid }),
+    ...(daemon ?? {
+      liveness: (worker) => grace.within(worker, () => socketLiveness({ path: placeOf(options, worker) })),
+    }),
   };
 }
 

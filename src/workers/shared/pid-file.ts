@@ -7,7 +7,7 @@ import {
   type ProcessInfo,
   readPidFile,
 } from '../../platform/process/processes.js';
-import type { Driver } from '../contract/driver.js';
+import type { Driver, Liveness } from '../contract/driver.js';
 
 export type Daemon =
   | { readonly kind: 'found'; readonly process: ProcessInfo }
@@ -35,6 +35,12 @@ function mayMean(file: PidFile, found: ProcessInfo): boolean {
   return file.uid === 0 || file.uid === process.getuid?.() || file.uid === found.effectiveUid;
 }
 
+/** Whether the process lives that a pid file means. */
+export function livenessIn(path: string): Liveness {
+  const { kind } = findDaemon(path);
+  return kind === 'found' ? 'alive' : kind;
+}
+
 /** @param fileOf the pid file of a worker. @returns what such a file says of it, as drivers have it */
 export function pidFileVerbs(
   fileOf: (worker: string) => string,
@@ -44,10 +50,7 @@ export function pidFileVerbs(
     return daemon.kind === 'found' ? daemon.process : undefined;
   };
   return {
-    liveness: async (worker) => {
-      const { kind } = findDaemon(fileOf(worker));
-      return kind === 'found' ? 'alive' : kind;
-    },
+    liveness: async (worker) => livenessIn(fileOf(worker)),
     pid: async (worker) => processOf(worker)?.pid,
     identity: async (worker) => {
       const process = processOf(worker);

@@ -8,7 +8,6 @@ import { isSystemError, WritError } from '../../core/errors.js';
 import { isListening, type SocketPlace } from '../../platform/net/unix-socket.js';
 import { unlisted } from '../contract/answer.js';
 import type { Liveness } from '../contract/driver.js';
-import { livenessWithin, type Patience } from '../contract/liveness.js';
 import { listByCommand, type MembersOptions } from './member-command.js';
 
 const maxMembers = 1024;
@@ -75,9 +74,9 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
 
 const livenesses = { yes: 'alive', no: 'dead', unknown: 'unknown' } as const;
 
-/** @param patience the socket of a live daemon may be away, as in a reload */
-export function socketLiveness(place: SocketPlace, patience: Patience): Promise<Liveness> {
-  return livenessWithin(patience, async () => livenesses[await isListening(place)]);
+/** As of now: the socket of a live daemon may be away, as in a reload. */
+export async function socketLiveness(place: SocketPlace): Promise<Liveness> {
+  return livenesses[await isListening(place)];
 }
 
 /**

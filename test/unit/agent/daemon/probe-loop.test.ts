@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { createCycleRunner } from '../../../../src/agent/cycle/cycle-runner.js';
 import { createProber, type ProberOptions } from '../../../../src/agent/daemon/probe-loop.js';
-import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
+import { type Exclusive, exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
+import { noteWorkers } from '../../../../src/agent/notify/worker-ledger.js';
 import { pause } from '../../../../src/agent/select/pause.js';
+import type { Host } from '../../../../src/agent/state/host.js';
+import { until } from '../../../kit/assert/until.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
@@ -75,6 +79,67 @@ async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> 
   return made;
 }
 
+interface HangingScene extends Disposable {
+  readonly test: TestHost;
+  readonly path: (name: string) => string;
+  /** What the worker is, and how many wrong answers there were. */
+  readonly state: () => unknown[];
+  /** The loop until it has asked once. */
+  readonly loop: (exclusive: Exclusive, host: () => Host) => Promise<void>;
+  /** The first repeated probe hangs while this is done, and says no then. */
+  readonly whileItHangs: (act: (job: Job) => Promise<unknown>) => Promise<void>;
+}
+
+interface Job {
+  readonly exclusive: Exclusive;
+  readonly replace: (host: Host) => void;
+}
+
+async function hanging(): Promise<HangingScene> {
+  const dir = tempDir();
+  const [asked, hang, go] = ['asked', 'hang', 'go'].map((name) => dir.join(name));
+  const wait = `while ! test -e ${go}; do sleep 0.01; done`;
+  const script = `touch ${asked}; test -e ${hang} || exit 0; rm ${hang}; ${wait}; exit 1`;
+  const probe = { run: ['sh', '-c', script], timeoutMs: 60_000, everyMs: 30 * second } as const;
+  const config = { probe: { ...probe, run: [...probe.run] as [string, ...string[]] } };
+  const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config } } });
+  await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+  await test.pull();
+  fs.rmSync(dir.join('asked'));
+  fs.writeFileSync(dir.join('hang'), '');
+  const loop: HangingScene['loop'] = async (exclusive, host) => {
+    const stop = new AbortController();
+    await createProber({ host, exclusive, stop: stop.signal, onAsked: () => stop.abort() }).run();
+  };
+  return {
+    test,
+    path: dir.join,
+    loop,
+    state: () => {
+      const { state, probed } = test.host.ledger.read().workers['app/a'] ?? {};
+      return [state, probed?.wrong];
+    },
+    whileItHangs: async (act) => {
+      const { exclusive } = createCycleRunner(() => assert.fail('no cycle'));
+      let host = test.host;
+      const running = loop(exclusive, () => host);
+      await until(() => fs.existsSync(dir.join('asked')));
+      await act({
+        exclusive,
+        replace: (other) => {
+          host = other;
+        },
+      });
+      fs.writeFileSync(dir.join('go'), '');
+      await running;
+    },
+    [Symbol.dispose]: () => {
+      test[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
 const gaps = (at: readonly number[]): number[] => at.slice(1).map((one, index) => one - (at[index] ?? 0));
 
 describe('the loop of repeated probes', () => {
@@ -139,6 +204,81 @@ describe('the loop of repeated probes', () => {
     app.says(0);
     await app.run(2);
     assert.deepEqual([entries().length, entries()[0]?.reason], [before + 2, 'proved again: app/a']);
+  });
+
+  it('holds no job up: one runs while a probe hangs, whose answer is noted when it comes', async () => {
+    using app = await hanging();
+    await app.whileItHangs(async ({ exclusive }) => {
+      assert.equal(await exclusive(async () => 'done'), 'done');
+    });
+    assert.deepEqual(app.state(), ['notified', 1]);
+  });
+
+  it('says that a proof is as old as its question, however long its answer waited for a job', async () => {
+    using app = await scene({ app: 30 * second });
+    let turns = 0;
+    let askedAtMs = 0;
+    await app.run(1, {
+      exclusive: async (job) => {
+        turns += 1;
+        if (turns === 1) askedAtMs = app.test.clock.nowMs();
+        else await app.test.clock.sleep(300 * second);
+        return exclusiveAlone(job);
+      },
+    });
+    assert.deepEqual([...app.proven], [['app/a', askedAtMs]]);
+  });
+
+  it('throws an answer away that is about workers which were notified meanwhile', async () => {
+    using app = await hanging();
+    await app.whileItHangs(async ({ exclusive }) => {
+      await app.test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+      const { outcome } = await exclusive(() => app.test.pull());
+      assert.equal(outcome, 'activated');
+    });
+    assert.deepEqual(app.state(), ['confirmed', undefined]);
+  });
+
+  it('throws an answer away that is about a worker which has answered anew meanwhile', async () => {
+    using app = await hanging();
+    await app.whileItHangs(async () => {
+      const answer = { group: 'app', worker: 'a', state: 'confirmed', generation: 1, text: 'anew' } as const;
+      noteWorkers(app.test.host, [{ ...answer, atMs: app.test.clock.nowMs(), notificationId: 'c-1.1' }]);
+    });
+    assert.deepEqual(app.state(), ['confirmed', undefined]);
+  });
+
+  it('throws an answer away of a host that was paused, or got another configuration, meanwhile', async () => {
+    using app = await hanging();
+    await app.whileItHangs(async () => void pause(app.test.host, { by: 'anna', reason: 'work on it' }));
+    assert.deepEqual(app.state(), ['confirmed', undefined]);
+    using other = await hanging();
+    await other.whileItHangs(async ({ replace }) => replace(other.test.reopen()));
+    assert.deepEqual(other.state(), ['confirmed', undefined]);
+  });
+
+  it('does not begin in the middle of a job', async () => {
+    using app = await hanging();
+    fs.rmSync(app.path('hang'));
+    const { exclusive } = createCycleRunner(() => assert.fail('no cycle'));
+    let end = (): void => undefined;
+    const job = exclusive(
+      () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+    );
+    let turns = 0;
+    const counted: Exclusive = (act) => {
+      turns += 1;
+      return exclusive(act);
+    };
+    const running = app.loop(counted, () => app.test.host);
+    await until(() => turns === 1);
+    assert.equal(fs.existsSync(app.path('asked')), false);
+    end();
+    await Promise.all([job, running]);
+    assert.equal(fs.existsSync(app.path('asked')), true);
   });
 
   it('ends with no exception, whatever keeps it from asking', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createSettler, runSettleLoop, type Turn } from '../../../../src/agent/daemon/reconcile-loop.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
+import { createAnswerGrace } from '../../../../src/workers/contract/liveness.js';
 import { inodeState } from '../../../kit/assert/directory-state.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
@@ -104,6 +105,22 @@ describe('a turn between the polls', () => {
     };
     for (let at = 0; at < 9; at++) await turn(5000);
     assert.equal(driver.reads, 3, 'at once, and then every twenty seconds');
+  });
+
+  it('confirms who is back within two turns, though its driver waits a while for who is away', async () => {
+    const { test, driver, turn } = await world({ a: confirms });
+    using _ = test;
+    const grace = createAnswerGrace(test.clock, 3000);
+    let isDead = true;
+    driver.liveness = (worker) => grace.within(worker, async () => (isDead ? 'dead' : 'alive'));
+    await turn(60_000);
+    await turn(5000);
+    const entry = () => test.host.ledger.read().workers['app/a'];
+    assert.notEqual(entry()?.goneAtMs, undefined);
+    isDead = false;
+    await turn(5000);
+    assert.deepEqual([entry()?.goneAtMs, entry()?.state], [undefined, 'confirmed']);
+    assert.deepEqual(driver.notified, ['a 1']);
   });
 
   it('asks once a minute whether those live who answered, and each time whether one is back', async () => {

@@ -61,6 +61,31 @@ const cases: readonly (readonly [what: string, script: string, words: Words, kin
   ],
 ];
 
+/** Words that a policy put into the output of a program that read it, to have its refusal excused. */
+const excuse = { unreachable: { match: '^(rndc: )?connect failed' } };
+const talk: readonly (readonly [where: string, script: string])[] = [
+  ['in a later line', `echo 'zone.db:3: syntax error' >&2; echo 'connect failed' >&2; exit 1`],
+  ['on stdout, before the complaint', `echo 'connect failed'; echo 'zone.db:3: syntax error' >&2; exit 1`],
+  ['behind a carriage return', `printf 'zone.db:3: bad name\\rconnect failed\\n' >&2; exit 1`],
+  ['behind a line separator of Unicode', `printf 'bad \\342\\200\\250connect failed\\n' >&2; exit 1`],
+  ['in the middle of the complaint', `echo 'unknown word "connect failed"' >&2; exit 1`],
+];
+
+describe('a policy that would talk its refusal away', () => {
+  for (const [where, script] of talk)
+    it(`is refused, with the words of nobody there ${where}`, async () => {
+      using dir = tempDir();
+      assert.equal((await verdictOf(dir, script, excuse)).kind, 'refused');
+    });
+
+  it('is what the first line guards against, and nothing that a program says of itself there', async () => {
+    using dir = tempDir();
+    const said = ['echo connect failed; exit 1', 'printf ".....\\nconnect failed\\n" >&2; echo; exit 1'];
+    for (const script of said)
+      assert.equal((await verdictOf(dir, script, excuse)).kind, 'unreachable', script);
+  });
+});
+
 describe('a command that may reach nobody', () => {
   for (const [what, script, words, kind] of cases) {
     it(`takes ${what} for ${kind}`, async () => {

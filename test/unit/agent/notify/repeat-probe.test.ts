@@ -173,6 +173,16 @@ describe('a probe that is asked again', () => {
     assert.deepEqual((await app.test.pull()).warnings, []);
   });
 
+  it('is asked once each time, whatever it is tried in an activation: its next turn comes', async () => {
+    using dir = tempDir();
+    const asked = dir.join('asked');
+    using app = await scene({ a: confirms });
+    const { config } = app.test.host.groups[0]!;
+    Object.assign(config, { probe: { ...probe(`echo >> '${asked}'; exit 1`).probe, retry: 5 } });
+    await app.ask();
+    assert.equal(fs.readFileSync(asked, 'utf8'), '\n');
+  });
+
   it('asks each worker where it names one, and doubts that one alone', async () => {
     using app = await scene({ a: confirms, b: confirms });
     const { config } = app.test.host.groups[0]!;

@@ -5,8 +5,10 @@ import { describe, it } from 'node:test';
 import { isUnreached, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
 import { readStatusFile, writeStatusFile } from '../../../../src/agent/report/status-file.js';
 import { type AgentFacts, statusReport } from '../../../../src/agent/report/status-report.js';
+import { resume } from '../../../../src/agent/select/pause.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { WritError } from '../../../../src/core/errors.js';
+import { manifestDigest } from '../../../../src/core/release/manifest.js';
 import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
@@ -110,6 +112,33 @@ describe('the status of a host', () => {
         ['crashed'],
       );
     }
+  });
+});
+
+describe('what a person has ended with `writ resume`', () => {
+  const codes = ({ host }: { readonly host: Host }, last: Parameters<typeof cycleResult>[1]): string[] =>
+    statusReport(host, { ...facts, last: cycleResult('unchanged', last) }).problems.map(({ code }) => code);
+
+  it('is a hold: it is gone at once, though the last cycle met it', () => {
+    using test = testHost();
+    const hold = { bundle: 'access', serial: 2, by: 'anna', reason: '', atMs: 1 };
+    setLedger(test.host.ledger, { holds: [{ ...hold, manifestDigest: manifestDigest(new Uint8Array()) }] });
+    const held = { ...problem('RELEASE_HELD', 'held'), facts: { bundle: 'access', serial: 2 } };
+    const newer = { ...held, message: 'newer', facts: { bundle: 'access', serial: 3 } };
+    assert.deepEqual(codes(test, { problems: [held] }), ['RELEASE_HELD']);
+    assert.deepEqual(codes(test, { problems: [newer] }), [], 'another hold than that of the last cycle');
+    resume(test.host);
+    assert.deepEqual(codes(test, { problems: [held] }), []);
+  });
+
+  it('is a block; of one that the ledger never had only the next cycle knows', () => {
+    using test = testHost();
+    setLedger(test.host.ledger, { blocked: { reason: 'crashed', atMs: 1, manifestDigests: [] } });
+    const blocked = { ...problem('ACTIVATION_BLOCKED', 'crashed'), facts: { bundle: 'access', since: 1 } };
+    assert.deepEqual(codes(test, { problems: [blocked] }), ['ACTIVATION_BLOCKED']);
+    resume(test.host);
+    assert.deepEqual(codes(test, { problems: [blocked] }), []);
+    assert.deepEqual(codes(test, { problems: [{ ...blocked, facts: {} }] }), ['ACTIVATION_BLOCKED']);
   });
 });
 

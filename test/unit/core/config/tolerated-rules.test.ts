@@ -188,6 +188,35 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(warnings({ worker: 'reset: { kresd: "/run/gone/control/*" }' }), [
       '/workers/0/reset/kresd no directory /run/gone/control: nobody is found there',
     ]);
+    assert.deepEqual(pidFile('/run/d/gone.pid'), [
+      '/workers/0/reset/pidFile no file /run/d/gone.pid: until it is, its daemon counts as dead, and a no to the dead is none',
+    ]);
+    assert.deepEqual(pidFile('/run/d/gone-*.pid'), []);
     assert.match(warnings({ top: 'root: /gone.json' })[0] ?? '', /^\/root no file \/gone\.json: /);
+  });
+
+  it('name what excuses a no by words alone, which a policy may have a program repeat', () => {
+    const hook = (key: string, more: string) =>
+      warnings({ worker: `reset: { signal: HUP }, ${key}: { run: [ask], unreachable: { ${more} } }` });
+    for (const key of ['canary', 'load', 'probe'])
+      assert.match(
+        hook(key, 'match: gone').join(),
+        new RegExp(`^/workers/0/${key}/unreachable/match .*words alone`),
+      );
+    assert.deepEqual(hook('load', 'match: away, exit: [1]'), []);
+    assert.deepEqual(hook('load', 'exit: [1]'), []);
+    const withPid = 'load: { run: [l], unreachable: { match: away }, pidFile: /run/d.pid }';
+    assert.deepEqual(warnings({ worker: `reset: { signal: HUP }, ${withPid}` }), []);
+  });
+
+  it('name a probe that may take longer than the time between two of them', () => {
+    const probe = (times: string) => ofGroup({ worker: `probe: { run: [ask], ${times} }` });
+    assert.deepEqual(probe('timeout: 1m, every: 30s'), [
+      '/workers/0/probe/every 30s is less than its timeout of 1m: one that hangs is asked less often',
+    ]);
+    assert.deepEqual(
+      [probe('timeout: 30s, every: 30s'), probe('every: 30s'), probe('timeout: 1h')],
+      [[], [], []],
+    );
   });
 });

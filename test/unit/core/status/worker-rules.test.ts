@@ -105,7 +105,31 @@ const rows: readonly Row[] = [
     'its probe says no, and its last notification is on its way',
     [group([worker('pending', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
     false,
+    [['PROBE_CHANGED', 'degraded', 'warning']],
+  ],
+  [
+    'its probe says no, and it could not be notified because of it',
+    [group([worker('unreachable', { probed: { wrong: 4, text: 'ns: exit 1', notices: 1 } })])],
+    false,
     [unreachable, ['PROBE_CHANGED', 'degraded', 'warning']],
+  ],
+  [
+    'its loader reached nobody, and nobody is there who would say so',
+    [group([], { min: 0, isUnloaded: 'yes' }), group([worker('confirmed')], { group: 'app' })],
+    false,
+    [unreachable],
+  ],
+  [
+    'its loader reached nobody, as each of them says',
+    [group([worker('unreachable')], { isUnloaded: 'yes' })],
+    false,
+    [unreachable],
+  ],
+  [
+    'its canary reached nobody, and it proved the policy itself',
+    [group([worker('confirmed')], { canarySilence: 'ns: its canary: exit 1' })],
+    true,
+    [['CANARY_SILENT', 'warning', 'warning']],
   ],
   [
     'its probe gave no verdict since it proved it',

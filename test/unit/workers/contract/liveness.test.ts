@@ -1,29 +1,44 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Liveness } from '../../../../src/workers/contract/driver.js';
-import { livenessWithin } from '../../../../src/workers/contract/liveness.js';
+import { createAnswerGrace } from '../../../../src/workers/contract/liveness.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
-async function look(
-  ...seen: readonly Liveness[]
-): Promise<{ liveness: Liveness; sleeps: readonly number[] }> {
+const dead = async () => 'dead' as const;
+const alive = async () => 'alive' as const;
+
+function scene() {
   const clock = fakeClock({ mode: 'skip' });
-  const left = [...seen];
-  const next = async (): Promise<Liveness> => left.shift() ?? 'dead';
-  return { liveness: await livenessWithin({ clock, graceMs: 100 }, next), sleeps: clock.sleeps };
+  const grace = createAnswerGrace(clock, 3000);
+  const tookMs = async (act: () => Promise<unknown>): Promise<number> => {
+    const beforeMs = clock.monotonicMs();
+    await act();
+    return clock.monotonicMs() - beforeMs;
+  };
+  return { grace, tookMs };
 }
 
-describe('whether a worker lives that may be away for a moment', () => {
-  it('is said at once where it is seen, or nobody can see', async () => {
-    assert.deepEqual(await look('alive'), { liveness: 'alive', sleeps: [] });
-    assert.deepEqual(await look('unknown'), { liveness: 'unknown', sleeps: [] });
+describe('the time in which a worker may be away', () => {
+  it('is had once: who is known to be dead is looked for without it, until it is back', async () => {
+    const { grace, tookMs } = scene();
+    assert.equal(await tookMs(() => grace.within('a', dead)), 3000);
+    assert.equal(await tookMs(() => grace.within('a', dead)), 0);
+    assert.equal(await tookMs(() => grace.within('b', dead)), 3000, 'another one has its own');
+    assert.equal(await grace.within('a', alive), 'alive');
+    assert.equal(await tookMs(() => grace.within('a', dead)), 3000);
   });
 
-  it('is looked at again until it is back', async () => {
-    assert.deepEqual(await look('dead', 'alive'), { liveness: 'alive', sleeps: [50] });
+  it('is had anew by whoever is notified, for as long as its answer may take', async () => {
+    const { grace, tookMs } = scene();
+    await grace.within('a', dead);
+    grace.notified('a', 10_000);
+    assert.equal(await tookMs(() => grace.within('a', dead)), 10_000);
+    assert.equal(await tookMs(() => grace.within('a', dead)), 0);
   });
 
-  it('is no longer waited for at the end of the grace', async () => {
-    assert.deepEqual(await look(), { liveness: 'dead', sleeps: [50, 50] });
+  it('ends as soon as it is there', async () => {
+    const { grace, tookMs } = scene();
+    let looks = 0;
+    const back = async () => (++looks === 3 ? ('alive' as const) : ('dead' as const));
+    assert.equal(await tookMs(() => grace.within('a', back)), 100);
   });
 });

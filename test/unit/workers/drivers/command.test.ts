@@ -120,6 +120,8 @@ describe('the command driver', () => {
       'all that is given must hold',
     );
     assert.equal(await kindOf('echo "zone: syntax error"; exit 1', { match: 'connect failed' }), 'refused');
+    const echoed = 'echo "zone:3: syntax error" >&2; echo "connect failed" >&2; exit 1';
+    assert.equal(await kindOf(echoed, { match: 'connect failed' }), 'refused', 'a line of the policy');
     assert.equal(await kindOf('exit 3', { exit: [3] }), 'unreachable');
     assert.equal(await kindOf('echo connect failed; exit 0', { match: 'connect failed' }), 'notified');
     throwsCode('CONFIG_INVALID', () =>

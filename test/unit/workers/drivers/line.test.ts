@@ -124,6 +124,17 @@ describe('the line driver', () => {
     assert.equal(await driver.liveness?.('s'), 'dead');
   });
 
+  it('is told from the process before by its pid file, and has no name without one', async () => {
+    using dir = tempDir();
+    const pidFile = dir.join('pid');
+    const driver = line.create({ line: dir.join('s'), send: 'reload', pidFile }, driverContext());
+    writeFileSync(pidFile, `${process.pid}\n`);
+    assert.match((await driver.identity?.('s')) ?? '', new RegExp(`^${process.pid}@\\d+$`));
+    writeFileSync(pidFile, '4194305\n');
+    assert.equal(await driver.identity?.('s'), undefined);
+    assert.equal(driverOf(dir.join('s')).identity, undefined);
+  });
+
   it('takes silence for no verdict: a daemon that is stopped says it too', async () => {
     const mute = async (options: object): Promise<Answer> => (await ask({ habit: 'mute' }, options)).answer;
     assert.equal((await mute({ expect: '', confirms: true })).kind, 'notified');
