@@ -10,6 +10,7 @@ import { daemons } from './daemons/all.js';
 import type { Daemon } from './parts/daemon.js';
 import { killAll } from './parts/processes.js';
 import { caseOf, choose } from './rules/choose.js';
+import { type Pace, paceOf } from './rules/pace.js';
 import {
   type Cell,
   cellName,
@@ -22,12 +23,14 @@ import {
   readTable,
   withPart,
 } from './rules/page.js';
-import { makeStock, newPlace, runCell } from './stage/run-cell.js';
+import { makeStock, newPlace, type RunOptions, runCell } from './stage/run-cell.js';
 
 /** Most of a cell is waiting for a daemon. */
 const atOnce = 4;
 const page = join(projectRoot, 'docs/truth.md');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+// A reader that closes early (`npm run truth | head`) has what it wanted; daemons end with us.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const given = process.argv.slice(2);
 if (given.includes('--packages')) say(packages().join('\n'));
@@ -53,7 +56,7 @@ async function run(): Promise<number> {
   if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
   const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
   const before = record === 'yes' ? undefined : readTable(readFileSync(page, 'utf8'));
-  const played = await playAll(here, before);
+  const played = await playAll(here, before, paceOf(record));
   if (record === 'yes') writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
   const wrong = wrongOf(played, before);
   for (const line of wrong) say(`✖ ${line}`);
@@ -72,7 +75,11 @@ function isHere({ programs }: Daemon): boolean {
 }
 
 /** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
-async function playAll(names: readonly string[], before: Recorded | undefined): Promise<readonly Cell[]> {
+async function playAll(
+  names: readonly string[],
+  before: Recorded | undefined,
+  pace: Pace,
+): Promise<readonly Cell[]> {
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
   const played = new Map<string, Cell>();
@@ -81,7 +88,7 @@ async function playAll(names: readonly string[], before: Recorded | undefined): 
   const left = [...names.filter(isSlow), ...names.filter((name) => !isSlow(name))];
   const work = async (): Promise<void> => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      played.set(name, await play(name, stock));
+      played.set(name, await play(name, { stock, pace }));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
@@ -96,13 +103,13 @@ async function playAll(names: readonly string[], before: Recorded | undefined): 
   return names.flatMap((name) => played.get(name) ?? []);
 }
 
-async function play(name: string, stock: string): Promise<Cell> {
+async function play(name: string, options: Pick<RunOptions, 'stock' | 'pace'>): Promise<Cell> {
   const daemon = daemons.find((one) => name.startsWith(`${one.name}:`));
   const one = cases.find((candidate) => name === `${daemon?.name}:${candidate.name}`);
   if (daemon === undefined || one === undefined) throw new Error(`there is no cell ${name}`);
   const begunMs = Date.now();
   const keep = given.includes('--keep') ? 'all' : 'nothing';
-  const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
+  const cell = await runCell(daemon, one, { root: projectRoot, keep, ...options }).catch(
     (error: unknown): Cell => {
       return { daemon: daemon.name, case: one.name, verdict: '?', text: `could not be played: ${error}` };
     },

@@ -1,0 +1,58 @@
+// An agent runs, nothing is published, and something happens to the daemon: what Writ finds by itself, and when.
+import { wordOf } from '../rules/judge.js';
+import type { Case, Look, Scene } from './case.js';
+import { noProcess, settle } from './scene.js';
+
+interface Patience {
+  /** So long its word may be better than the truth. */
+  readonly inTimeMs: number;
+  /** How much later it is found is said all the same. */
+  readonly maxMs: number;
+}
+
+/** Of what an agent sees by itself, without a probe. */
+const usual: Patience = { inTimeMs: 60_000, maxMs: 100_000 };
+const lookEveryMs = 1000;
+
+/**
+ * Asks a host whose agent runs until it says that all is confirmed, or that something is wrong, and then the daemon.
+ * @returns what it said when the time was over, or before
+ */
+async function heard(
+  { host, instance, pause }: Scene,
+  what: string,
+  word: 'confirmed' | 'trouble',
+  { inTimeMs, maxMs }: Patience = usual,
+): Promise<Look> {
+  const begunMs = Date.now();
+  const tookMs = (): number => Date.now() - begunMs;
+  let inTime = await host.hear();
+  let now = inTime;
+  while (wordOf(now) !== word && tookMs() < maxMs) {
+    await pause(lookEveryMs);
+    now = await host.hear();
+    if (tookMs() <= inTimeMs) inTime = now;
+  }
+  const afterMs = tookMs();
+  const late = wordOf(now) === word ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
+  const found = afterMs <= inTimeMs ? 'said in time' : late;
+  return { what: `${what} (${found})`, release: 'good', answers: inTime, served: await instance.ask() };
+}
+
+export const agentCases: readonly Case[] = [
+  {
+    name: 'killed',
+    what: 'an agent runs; killed, later started again, nothing is published; asked until Writ says so, 60 s at most',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await using _agent = await scene.host.agent();
+      await heard(scene, 'running', 'confirmed');
+      await scene.instance.kill();
+      const dead = await heard(scene, 'while it is dead', 'trouble');
+      await scene.instance.start();
+      return [dead, await heard(scene, 'after it came back', 'confirmed')];
+    },
+  },
+];
