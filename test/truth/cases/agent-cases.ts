@@ -55,4 +55,23 @@ export const agentCases: readonly Case[] = [
       return [dead, await heard(scene, 'after it came back', 'confirmed')];
     },
   },
+  {
+    name: 'emptied',
+    what: 'an agent runs; somebody removes what the daemon uses, nothing is published; asked until Writ says so, `probe.every` and 30 s at most, and until a notification has restored it',
+    without: [],
+    never: ({ empty }) => (typeof empty === 'function' ? undefined : empty.never),
+    play: async (scene) => {
+      const { daemon, instance, repeat } = scene;
+      await settle(scene);
+      await using _agent = await scene.host.agent();
+      await heard(scene, 'running', 'confirmed');
+      if (typeof daemon.empty === 'function') await daemon.empty(instance);
+      const inTimeMs = repeat.everyMs + 30_000;
+      const seen = await heard(scene, 'emptied', 'trouble', { inTimeMs, maxMs: inTimeMs + 30_000 });
+      if (repeat.restores === 'no' || wordOf(seen.answers) !== 'trouble') return [seen];
+      // Three wrong answers, the notification, and one that is right.
+      const maxMs = 4 * repeat.everyMs + 60_000;
+      return [seen, await heard(scene, 'notified again', 'confirmed', { inTimeMs: maxMs, maxMs })];
+    },
+  },
 ];
