@@ -7,7 +7,7 @@ import { releaseCases, rollbackCases } from './release-cases.js';
 export const cases: readonly Case[] = [...releaseCases, ...outageCases, ...rollbackCases, ...agentCases];
 
 /** Those that every run of CI plays with every daemon. */
-export const always: readonly string[] = ['good', 'refused', 'dead before', 'absent'];
+export const always: readonly string[] = ['good', 'refused', 'dead before', 'absent', 'killed'];
 
-/** Those that wait for the agent, a minute and more. */
+/** Those in which an agent runs: with its real intervals they take minutes. */
 export const slow: readonly string[] = ['killed', 'emptied'];

@@ -18,11 +18,6 @@ export const quickIntervals: Intervals = {
   probeEveryMs: 1000,
 };
 
-/** What is recorded is what a user's agent does. */
-export function paceOf(record: 'yes' | 'no'): Pace {
-  return record === 'yes' ? 'real' : 'quick';
-}
-
 /** @returns the interval of a repeated probe; 0 where there is none */
 export function probeEveryMs(everyMs: number, pace: Pace): number {
   return pace === 'real' ? everyMs : Math.min(everyMs, quickIntervals.probeEveryMs);
