@@ -67,11 +67,13 @@ async function run(): Promise<number> {
   const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
   const recorded = readTable(readFileSync(page, 'utf8'));
   const busy = Number(flags.busy ?? 0);
+  if (!Number.isInteger(busy)) throw new Error(`--busy is no number: ${flags.busy}`);
   keepBusy(busy);
   const before = busy > 0 ? 'busy' : record === 'yes' ? 'nothing' : recorded;
   const played = await playAll(here, before, flags.all || before === 'nothing' ? 'real' : 'quick');
   if (record === 'yes') {
-    if (busy > 0) writeParts(page, { busy: drawBusy(played, { recorded, busy, processors: availableParallelism() }) });
+    if (busy > 0)
+      writeParts(page, { busy: drawBusy(played, { recorded, busy, processors: availableParallelism() }) });
     else writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
   }
   const wrong = wrongOf(played, before);
@@ -94,11 +96,7 @@ function isHere({ programs }: Daemon): boolean {
 }
 
 /** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
-async function playAll(
-  names: readonly string[],
-  before: Before,
-  pace: Pace,
-): Promise<readonly Cell[]> {
+async function playAll(names: readonly string[], before: Before, pace: Pace): Promise<readonly Cell[]> {
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
   const played = new Map<string, Cell>();
