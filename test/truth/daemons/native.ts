@@ -15,6 +15,8 @@ export const native: Daemon = {
   packages: ['python3', 'curl'],
   programs: ['python3', 'curl'],
   process: 'daemon',
+  // They start at any time, but a first pull without an agent waits for nobody.
+  starts: 'after-policy',
   good: (version) => ({ 'limits.json': limits(version) }),
   bad: (version) => ({ 'limits.json': limits(version).replace('}', '') }),
   // Only the one in Node knows of bursts: it refuses what the other has taken.
