@@ -104,7 +104,7 @@ describe('a run beside busy processes', () => {
   it('is told by what was played, and by each verdict that is another one', () => {
     const worse: Cell = { daemon: 'bind', case: 'good', verdict: '=(u)', text: 'why' };
     const text = drawBusy([worse, ...cells.slice(1)], run);
-    assert.match(text, /^4 cells beside 8 busy processes on 2 processors: 0 `BETTER`, 0 `WORSE`,\n1 that/);
+    assert.match(text, /^3 cells beside 8 busy processes on 2 processors: 0 `BETTER`, 0 `WORSE`,\n1 that/);
     assert.match(text, /good 2, dead before 1\./);
     assert.match(text, /\n- bind:good: `=\(u\)` why$/);
   });

@@ -72,7 +72,8 @@ export interface BusyRun {
 }
 
 /** @returns what was played beside busy processes: how it ended, and each cell that ended otherwise than in the table */
-export function drawBusy(cells: readonly Cell[], { recorded, busy, processors }: BusyRun): string {
+export function drawBusy(all: readonly Cell[], { recorded, busy, processors }: BusyRun): string {
+  const cells = all.filter(({ verdict }) => verdict !== '-');
   const of = (verdict: Verdict): number => cells.filter((one) => one.verdict === verdict).length;
   const cases = [...new Set(cells.map((one) => one.case))];
   const other = cells.filter((cell) => cell.verdict !== recorded.get(cellName(cell)));
