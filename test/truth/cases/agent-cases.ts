@@ -1,7 +1,7 @@
 // An agent runs, nothing is published, and something happens to the daemon: what Writ finds by itself, and when.
 import { wordOf } from '../rules/judge.js';
 import type { Case, Look, Scene } from './case.js';
-import { noProcess, settle } from './scene.js';
+import { noProcess, servedBy, settle } from './scene.js';
 
 interface Patience {
   /** So long its word may be better than the truth. */
@@ -36,7 +36,7 @@ async function heard(
   const afterMs = tookMs();
   const late = wordOf(now) === word ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
   const found = afterMs <= inTimeMs ? 'said in time' : late;
-  return { what: `${what} (${found})`, release: 'good', answers: inTime, served: await instance.ask() };
+  return { what: `${what} (${found})`, release: 'good', answers: inTime, served: await servedBy(instance, inTime) };
 }
 
 export const agentCases: readonly Case[] = [

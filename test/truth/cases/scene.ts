@@ -1,7 +1,7 @@
 // What every case is made of: a release is published, a daemon settled on the first one, and both sides are asked. Owns
 // no order of events.
-import type { Daemon, Tree } from '../parts/daemon.js';
-import type { AskOptions } from '../stage/host.js';
+import type { Daemon, Instance, Tree } from '../parts/daemon.js';
+import type { Answers, AskOptions } from '../stage/host.js';
 import type { Look, Scene } from './case.js';
 
 type Kind = 'good' | 'bad' | 'half';
@@ -27,7 +27,17 @@ export async function look(
   { release = 'good', command = 'pull', ...options }: LookOptions = {},
 ): Promise<Look> {
   const answers = await host.ask(command, options);
-  return { what, release, answers, served: await instance.ask() };
+  return { what, release, answers, served: await servedBy(instance, answers) };
+}
+
+/** A daemon on a busy machine may be too slow for whoever asks it: where Writ believes it, it is asked more than once. */
+const maxAsked = 4;
+
+export async function servedBy(instance: Instance, answers: Answers): Promise<string | undefined> {
+  let served = await instance.ask();
+  for (let asked = 1; asked < maxAsked && answers.confirmed && served !== answers.active; asked += 1)
+    served = await instance.ask();
+  return served;
 }
 
 /** A daemon that serves v1, and is known to. */

@@ -86,7 +86,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-const upWithinMs = 20_000;
+const upWithinMs = 60_000;
 
 async function untilUp({ argv, log, isUp }: DaemonProcess, child: ChildProcess): Promise<void> {
   for (const endMs = Date.now() + upWithinMs; Date.now() < endMs; await setTimeout(25)) {
