@@ -36,7 +36,12 @@ async function heard(
   const afterMs = tookMs();
   const late = wordOf(now) === word ? `said after ${Math.round(afterMs / 1000)} s` : 'never said';
   const found = afterMs <= inTimeMs ? 'said in time' : late;
-  return { what: `${what} (${found})`, release: 'good', answers: inTime, served: await servedBy(instance, inTime) };
+  return {
+    what: `${what} (${found})`,
+    release: 'good',
+    answers: inTime,
+    served: await servedBy(instance, inTime),
+  };
 }
 
 export const agentCases: readonly Case[] = [
