@@ -28,6 +28,16 @@ describe('docs/daemons', () => {
     assert.deepEqual([...new Set(listed)].sort(), [...names].sort());
   });
 
+  it('has one order on every page', () => {
+    const order = ['Check', 'Notify', 'Probe', 'Unreachable', 'Its own answer'];
+    for (const name of names) {
+      const parts = [...read(`docs/daemons/${name}.md`).matchAll(/^- \*\*(.+?)\*\*/gm)].map(
+        ([, part]) => part,
+      );
+      assert.deepEqual(parts.slice(0, order.length), order, name);
+    }
+  });
+
   it('links to files that exist', () => {
     const folder = join(projectRoot, 'docs/daemons');
     const broken = readdirSync(folder).flatMap((name) =>

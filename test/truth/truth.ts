@@ -2,18 +2,22 @@
 // writes docs/truth.md (`--all`, or some with `--record`) or compares with it. Owns arguments, order and exit code.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { defaultPath } from '../../src/platform/process/run-command.js';
 import { projectRoot } from '../kit/sources/source-files.js';
 import { always, cases, slow } from './cases/cases.js';
 import { daemons } from './daemons/all.js';
 import type { Daemon } from './parts/daemon.js';
-import { killAll } from './parts/processes.js';
+import { keepBusy, killAll } from './parts/processes.js';
 import { caseOf, choose } from './rules/choose.js';
+import type { Pace } from './rules/pace.js';
 import {
   type Cell,
   cellName,
   complaints,
+  drawBusy,
   drawDetails,
   drawTable,
   merged,
@@ -22,15 +26,23 @@ import {
   readTable,
   withPart,
 } from './rules/page.js';
-import { makeStock, newPlace, runCell } from './stage/run-cell.js';
+import { makeStock, newPlace, type RunOptions, runCell } from './stage/run-cell.js';
 
 /** Most of a cell is waiting for a daemon. */
 const atOnce = 4;
 const page = join(projectRoot, 'docs/truth.md');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
+// A reader that closes early (`npm run truth | head`) has what it wanted; daemons end with us.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-const given = process.argv.slice(2);
-if (given.includes('--packages')) say(packages().join('\n'));
+const { values: flags, positionals: named } = parseArgs({
+  options: {
+    ...{ all: { type: 'boolean' }, record: { type: 'boolean' }, keep: { type: 'boolean' } },
+    ...{ packages: { type: 'boolean' }, busy: { type: 'string' } },
+  },
+  allowPositionals: true,
+});
+if (flags.packages) say(packages().join('\n'));
 else {
   process.on('exit', killAll);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
@@ -45,25 +57,37 @@ function packages(): readonly string[] {
 async function run(): Promise<number> {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
   const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
-  const { cells: wanted, record } = choose(names, { given, always, slow, commit });
+  const asked = (['all', 'record'] as const).flatMap((one) => (flags[one] ? [`--${one}`] : []));
+  const { cells: wanted, record } = choose(names, { given: [...named, ...asked], always, commit });
   const missing = daemons.filter(
     (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),
   );
   for (const one of missing) say(`${one.name} is not installed: apt-get install ${one.packages.join(' ')}`);
   if (missing.length > 0 && process.env['WRIT_TEST_REQUIRE_REAL'] === '1') return 1;
   const here = wanted.filter((name) => !missing.some((one) => name.startsWith(`${one.name}:`)));
-  const before = record === 'yes' ? undefined : readTable(readFileSync(page, 'utf8'));
-  const played = await playAll(here, before);
-  if (record === 'yes') writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
+  const recorded = readTable(readFileSync(page, 'utf8'));
+  const busy = Number(flags.busy ?? 0);
+  if (!Number.isInteger(busy)) throw new Error(`--busy is no number: ${flags.busy}`);
+  keepBusy(busy);
+  const before = busy > 0 ? 'busy' : record === 'yes' ? 'nothing' : recorded;
+  const played = await playAll(here, before, flags.all || before === 'nothing' ? 'real' : 'quick');
+  if (record === 'yes') {
+    if (busy > 0)
+      writeParts(page, { busy: drawBusy(played, { recorded, busy, processors: availableParallelism() }) });
+    else writePage(merged(readDetails(readFileSync(page, 'utf8')), played, names));
+  }
   const wrong = wrongOf(played, before);
   for (const line of wrong) say(`✖ ${line}`);
   say(`${played.length} cells, ${wrong.length} of them wrong`);
   return wrong.length === 0 ? 0 : 1;
 }
 
-/** @param before what they are held to; left out: they are what is recorded */
-function wrongOf(cells: readonly Cell[], before: Recorded | undefined): readonly string[] {
-  return complaints(cells, before ?? new Map(cells.map((cell) => [cellName(cell), cell.verdict])));
+/** What cells are held to: the page, nothing where they are what is recorded, or no more than what must always hold. */
+type Before = Recorded | 'nothing' | 'busy';
+
+function wrongOf(cells: readonly Cell[], before: Before): readonly string[] {
+  const own = new Map(cells.map((cell) => [cellName(cell), cell.verdict]));
+  return complaints(cells, typeof before === 'string' ? own : before);
 }
 
 function isHere({ programs }: Daemon): boolean {
@@ -72,7 +96,7 @@ function isHere({ programs }: Daemon): boolean {
 }
 
 /** A wrong one is played again, alone: that a machine was too busy to answer us is no word on Writ. Both are told. */
-async function playAll(names: readonly string[], before: Recorded | undefined): Promise<readonly Cell[]> {
+async function playAll(names: readonly string[], before: Before, pace: Pace): Promise<readonly Cell[]> {
   const place = newPlace();
   const stock = await makeStock(join(place, 'stock'));
   const played = new Map<string, Cell>();
@@ -81,7 +105,7 @@ async function playAll(names: readonly string[], before: Recorded | undefined): 
   const left = [...names.filter(isSlow), ...names.filter((name) => !isSlow(name))];
   const work = async (): Promise<void> => {
     for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      played.set(name, await play(name, stock));
+      played.set(name, await play(name, { stock, pace }));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
@@ -96,13 +120,13 @@ async function playAll(names: readonly string[], before: Recorded | undefined): 
   return names.flatMap((name) => played.get(name) ?? []);
 }
 
-async function play(name: string, stock: string): Promise<Cell> {
+async function play(name: string, options: Pick<RunOptions, 'stock' | 'pace'>): Promise<Cell> {
   const daemon = daemons.find((one) => name.startsWith(`${one.name}:`));
   const one = cases.find((candidate) => name === `${daemon?.name}:${candidate.name}`);
   if (daemon === undefined || one === undefined) throw new Error(`there is no cell ${name}`);
   const begunMs = Date.now();
-  const keep = given.includes('--keep') ? 'all' : 'nothing';
-  const cell = await runCell(daemon, one, { root: projectRoot, stock, keep }).catch(
+  const keep = flags.keep ? 'all' : 'nothing';
+  const cell = await runCell(daemon, one, { root: projectRoot, keep, ...options }).catch(
     (error: unknown): Cell => {
       return { daemon: daemon.name, case: one.name, verdict: '?', text: `could not be played: ${error}` };
     },
@@ -121,17 +145,21 @@ function writePage(cells: readonly Cell[]): void {
     table: drawTable(cells, columns),
     cells: drawDetails(cells),
   };
-  const text = Object.entries(parts).reduce(
-    (made, [name, part]) => withPart(made, name, part),
-    readFileSync(page, 'utf8'),
-  );
-  writeFileSync(page, text);
+  writeParts(page, parts);
   for (const { name } of daemons) {
     const own = join(projectRoot, `docs/daemons/${name}.md`);
     const row = drawTable(
       cells.filter((one) => one.daemon === name),
       columns,
     );
-    writeFileSync(own, withPart(readFileSync(own, 'utf8'), 'row', row));
+    writeParts(own, { row });
   }
+}
+
+function writeParts(path: string, parts: Readonly<Record<string, string>>): void {
+  const text = Object.entries(parts).reduce(
+    (made, [name, part]) => withPart(made, name, part),
+    readFileSync(path, 'utf8'),
+  );
+  writeFileSync(path, text);
 }

@@ -28,7 +28,7 @@ import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
 import { createPoller } from './poller.js';
 import { createProber } from './probe-loop.js';
-import { createSettler, runSettleLoop } from './reconcile-loop.js';
+import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
 
 /** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
@@ -39,8 +39,8 @@ export interface AgentOptions extends HostOptions {
   readonly stop: AbortSignal;
   /** Calls back at each SIGHUP; returns how to stop listening. */
   readonly onReload: (reload: () => void) => () => void;
-  /** For tests: in place of every `probe.every`, which may be no shorter than 30 s. */
-  readonly probeEveryMs?: number;
+  /** For tests: in place of the usual ones, and of every `probe.every`, which may be no shorter than 30 s. */
+  readonly intervals?: SettleIntervals & { readonly probeEveryMs: number };
   /** Whoever watches the agent, as the service manager. */
   readonly observers?: readonly AgentObserver[];
 }
@@ -64,7 +64,7 @@ export type AgentParts = ReturnType<typeof composeAgent>;
 
 export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { host, note, publishStatus, problems } = agent;
-  const { clock, stop, random01 } = options;
+  const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
   const observers = allOf([feed.observer, ...(options.observers ?? [])]);
   // As it was at the last end: the first poll says what has become of it.
@@ -93,10 +93,11 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { exclusive } = runner;
   const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
   const prober = createProber({
-    ...{ host, exclusive, stop, everyMs: options.probeEveryMs },
+    ...{ host, exclusive, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
   const settler = createSettler({
+    intervals,
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
   const settle = async (): Promise<void> => {
@@ -110,7 +111,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({
-        ...{ clock, stop },
+        ...{ clock, stop, turnEveryMs: intervals?.turnEveryMs },
         before: () => exclusive(() => collector.collectWhenDue(host(), publishStatus)),
         turn: async () => {
           await exclusive(settle);

@@ -31,10 +31,21 @@ export interface Settler {
 /** A worker said no to what is active already, long after its cycle. */
 type OnRefused = (host: Host, refusal: WritError) => Promise<void>;
 
-/** A turn is as often as a worker may wait that has just appeared. */
-const turnEveryMs = 5000;
-/** Whether those who answered live: some drivers connect to a worker to see it. */
-const doubtEveryMs = 60_000;
+/** How often an agent looks after its workers by itself. */
+export interface SettleIntervals {
+  /** A turn is as often as a worker may wait that has just appeared. */
+  readonly turnEveryMs: number;
+  /** Whether those who answered live: some drivers connect to a worker to see it. */
+  readonly doubtEveryMs: number;
+  /** However long it takes to read a set, it is read as often as that. */
+  readonly maxReadGapMs: number;
+}
+
+export const usualIntervals: SettleIntervals = {
+  turnEveryMs: 5000,
+  doubtEveryMs: 60_000,
+  maxReadGapMs: notifyDelayMs(100),
+};
 /** A set that takes long to read, as one by a command, is read at most this part of the time. */
 const readShare = 20;
 
@@ -46,8 +57,14 @@ interface Later {
 
 const atOnce: Later = { tries: 0, notBeforeMs: 0 };
 
+export interface SettlerOptions {
+  readonly onRefused?: OnRefused;
+  /** Left out: the usual ones. */
+  readonly intervals?: SettleIntervals | undefined;
+}
+
 /** @returns a settler that remembers when each set was read, and for how long */
-export function createSettler({ onRefused }: { readonly onRefused?: OnRefused } = {}): Settler {
+export function createSettler({ onRefused, intervals = usualIntervals }: SettlerOptions = {}): Settler {
   const sets = new Map<string, Later>();
   let loading = atOnce;
   let doubtAtMs = 0;
@@ -65,13 +82,13 @@ export function createSettler({ onRefused }: { readonly onRefused?: OnRefused } 
   const settle = async (host: Host, signal: AbortSignal): Promise<void> => {
     const nowMs = host.clock.monotonicMs();
     const doubt = nowMs >= doubtAtMs ? 'the-answered' : 'the-gone';
-    if (doubt === 'the-answered') doubtAtMs = nowMs + doubtEveryMs;
+    if (doubt === 'the-answered') doubtAtMs = nowMs + intervals.doubtEveryMs;
     const groups = host.groups.filter(
       ({ config, driver }) => driver !== undefined && (sets.get(config.name) ?? atOnce).notBeforeMs <= nowMs,
     );
     if (groups.length === 0 && notifiableWorkers(host.ledger.read(), host.clock.nowMs()).size === 0) return;
     const readMs = await settleApart(host, { groups, signal, doubt, onRefused });
-    for (const { config } of groups) noteRead(host, config.name, sets, readMs);
+    for (const { config } of groups) noteRead(host, config.name, sets, { readMs, intervals });
   };
   return {
     turn: async (host, { signal, loader }) => {
@@ -129,13 +146,14 @@ function noteRead(
   { ledger, clock }: Host,
   name: string,
   sets: Map<string, Later>,
-  readMs: ReconcileResult['readMs'],
+  { readMs, intervals }: Pick<ReconcileResult, 'readMs'> & { readonly intervals: SettleIntervals },
 ): void {
   if (ledger.read().unreadSets?.[name] !== undefined) {
     sets.set(name, later((sets.get(name) ?? atOnce).tries + 1, clock));
     return;
   }
-  const waitMs = Math.min((readMs.get(name) ?? 0) * readShare, notifyDelayMs(100));
+  const { turnEveryMs, maxReadGapMs } = intervals;
+  const waitMs = Math.min((readMs.get(name) ?? 0) * readShare, maxReadGapMs);
   // What is read within a turn's time is read at each turn.
   sets.set(name, waitMs <= turnEveryMs ? atOnce : later(0, clock, waitMs));
 }
@@ -156,10 +174,13 @@ export interface SettleLoopOptions {
   readonly before: () => Promise<void>;
   readonly after: () => Promise<void>;
   readonly turn: () => Promise<void>;
+  /** Left out: the usual one. */
+  readonly turnEveryMs?: number | undefined;
 }
 
 /** Turn after turn until it is stopped. */
-export async function runSettleLoop({ clock, stop, before, after, turn }: SettleLoopOptions): Promise<void> {
+export async function runSettleLoop(options: SettleLoopOptions): Promise<void> {
+  const { clock, stop, before, after, turn, turnEveryMs = usualIntervals.turnEveryMs } = options;
   while (!stop.aborted) {
     await before();
     await clock.sleep(turnEveryMs, stop);

@@ -156,8 +156,7 @@ function readStored(path: string): Buffer | undefined {
   }
   if (verdict.because === 'too-long') return undefined;
   // Nothing can be renamed onto a directory.
-  if (verdict.because === 'not-regular') throw inTheWay(path);
-  if (verdict.why === 'ELOOP') throw inTheWay(linkAt(path));
+  if (verdict.because === 'not-regular') throw inTheWay(linkAt(path));
   throw diskError(verdict.cause, { op: 'trust.read', path });
 }
 

@@ -4,18 +4,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { RunWritOptions, WritRun } from './run-writ.js';
 
-const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+const writEntry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
 
 export interface ProcessOptions extends RunWritOptions {
   readonly input?: string;
   /** A program that runs writ as its last arguments, as `unshare -m`. */
   readonly under?: readonly string[];
+  /** A program of the tests that does as writ does, in its place. */
+  readonly entry?: string;
 }
 
 /** Runs the compiled program to its end, as a user would; no terminal is attached. */
 export function runWritProcess(args: readonly string[], options: ProcessOptions = {}): Promise<WritRun> {
   return new Promise((resolve, reject) => {
-    const { under = [], cwd, env } = options;
+    const { under = [], cwd, env, entry = writEntry } = options;
     const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
     const child = spawn(program, rest, {
       env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -55,7 +57,7 @@ export interface WritProcess {
 export function startWrit(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { under = [] }: Pick<ProcessOptions, 'under'> = {},
+  { under = [], entry = writEntry }: Pick<ProcessOptions, 'under' | 'entry'> = {},
 ): WritProcess {
   const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
   const child = spawn(program, rest, {

@@ -9,6 +9,7 @@ import { fail2ban } from './fail2ban.js';
 import { haproxy } from './haproxy.js';
 import { knot } from './knot.js';
 import { kresd } from './kresd.js';
+import { native } from './native.js';
 import { nftables } from './nftables.js';
 import { nginx } from './nginx.js';
 import { nsd } from './nsd.js';
@@ -39,4 +40,5 @@ export const daemons: readonly Daemon[] = [
   varnish,
   fail2ban,
   postfix,
+  native,
 ];

@@ -1,5 +1,5 @@
-// nginx as a master with two workers, whose site is the policy.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+// nginx as a master with two workers, whose site is the policy, under a configuration as Debian has it.
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { curl, life } from '../parts/processes.js';
@@ -22,31 +22,36 @@ export const nginx: Daemon = {
     stamped(version, { 'site.conf': site(stage, version, 'listen 192.0.2.1:8099;') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port, statusPort] }) => {
-    const [config, pidFile] = [join(dir, 'nginx.conf'), join(dir, 'nginx.pid')];
+    const [config, pidFile, logs] = [join(dir, 'nginx.conf'), join(dir, 'nginx.pid'), join(dir, 'logs')];
     const ask = (): Promise<string | undefined> => curl('-f', `http://127.0.0.1:${port}/stamp`);
     return {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/etc/nginx/nginx.conf', config],
         ['/run/nginx.pid', pidFile],
+        ['/var/log/nginx', logs],
         ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
       ],
       prepare: (own) => {
-        const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => {
-          mkdirSync(join(dir, name));
-          return `${name}_temp_path ${join(dir, name)};`;
-        });
+        mkdirSync(logs);
+        for (const name of ['error.log', 'access.log']) {
+          writeFileSync(join(logs, name), '');
+          // As Debian gives its logs to the user of the children.
+          chmodSync(join(logs, name), 0o666);
+        }
         writeFileSync(
           config,
-          `worker_processes 2; daemon off;
-events { worker_connections 64; }
-http { access_log off; ${temporary.join(' ')}
+          `user www-data; worker_processes 2; daemon off;
+error_log ${logs}/error.log;
+include /etc/nginx/modules-enabled/*.conf;
+events { worker_connections 768; }
+http { include /etc/nginx/mime.types; access_log ${logs}/access.log;
 server { listen 127.0.0.1:${statusPort}; return 204; }
 ${own}}\n`,
         );
       },
       ...life({
-        argv: ['nginx', '-p', dir, '-c', config, '-e', 'stderr', '-g', `pid ${pidFile};`],
+        argv: ['nginx', '-c', config, '-e', 'stderr', '-g', `pid ${pidFile};`],
         log: join(dir, 'log'),
         isUp: async () =>
           existsSync(pidFile) &&

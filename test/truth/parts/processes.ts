@@ -52,6 +52,13 @@ export function killAll(): void {
   for (const child of leaders) signalGroup(child, 'SIGKILL');
 }
 
+/** As many processes that never wait, until `killAll`. */
+export function keepBusy(count: number): void {
+  for (let at = 0; at < count; at += 1) {
+    leaders.add(spawn('sh', ['-c', 'while :; do :; done'], { detached: true, stdio: 'ignore' }));
+  }
+}
+
 function begin({ argv: [program, ...args], log, env, cwd }: DaemonProcess) {
   const child = spawn(program, args, {
     detached: true,
@@ -79,7 +86,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-const upWithinMs = 20_000;
+const upWithinMs = 60_000;
 
 async function untilUp({ argv, log, isUp }: DaemonProcess, child: ChildProcess): Promise<void> {
   for (const endMs = Date.now() + upWithinMs; Date.now() < endMs; await setTimeout(25)) {

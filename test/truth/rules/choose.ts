@@ -10,16 +10,12 @@ export interface Wanted {
 
 /** Each commit plays so large a part of what CI leaves out. */
 const shareOf = 12;
-/** Of cases that wait for minutes: a run of CI has few of them. */
-const maxSlow = 2;
 
 export interface ChooseOptions {
   /** `--all`, or names of cells, daemons (`bind`) or cases (`:good`), and `--record`. */
   readonly given: readonly string[];
   /** Cases of every run. */
   readonly always: readonly string[];
-  /** Cases of which a share has at most two cells. */
-  readonly slow: readonly string[];
   /** Digest that turns the share. */
   readonly commit: string;
 }
@@ -28,7 +24,7 @@ export interface ChooseOptions {
  * @param names all cells, as `bind:good`
  * @throws Error for a name that nothing has
  */
-export function choose(names: readonly string[], { given, always, slow, commit }: ChooseOptions): Wanted {
+export function choose(names: readonly string[], { given, always, commit }: ChooseOptions): Wanted {
   if (given.includes('--all')) return { cells: names, record: 'yes' };
   const wanted = given.filter((one) => !one.startsWith('--'));
   if (wanted.length > 0) {
@@ -37,16 +33,8 @@ export function choose(names: readonly string[], { given, always, slow, commit }
     const cells = names.filter((name) => wanted.some((one) => fits(name, one)));
     return { cells, record: given.includes('--record') ? 'yes' : 'no' };
   }
-  const share = names.filter(
-    (name) => !always.includes(caseOf(name)) && turnOf(name, commit) % shareOf === 0,
-  );
-  const slowOnes = share
-    .filter((name) => slow.includes(caseOf(name)))
-    .sort((a, b) => turnOf(a, commit) - turnOf(b, commit));
-  const leftOut = slowOnes.slice(maxSlow);
-  const cells = names.filter(
-    (name) => always.includes(caseOf(name)) || (share.includes(name) && !leftOut.includes(name)),
-  );
+  const isTurn = (name: string): boolean => turnOf(name, commit) % shareOf === 0;
+  const cells = names.filter((name) => always.includes(caseOf(name)) || isTurn(name));
   return { cells, record: 'no' };
 }
 

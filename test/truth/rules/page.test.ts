@@ -5,6 +5,7 @@ import { verdicts } from './judge.js';
 import {
   type Cell,
   complaints,
+  drawBusy,
   drawDetails,
   drawTable,
   merged,
@@ -94,6 +95,24 @@ describe('what was recorded', () => {
 
   it('loses a cell of a daemon or a case that is no more', () => {
     assert.deepEqual(merged(cells, [], ['nft:good']), [cells[2]]);
+  });
+});
+
+describe('a run beside busy processes', () => {
+  const run = { recorded: readTable(table), busy: 8, processors: 2 };
+
+  it('is told by what was played, and by each verdict that is another one', () => {
+    const worse: Cell = { daemon: 'bind', case: 'good', verdict: '=(u)', text: 'why' };
+    const text = drawBusy([worse, ...cells.slice(1)], run);
+    assert.match(text, /^3 cells beside 8 busy processes on 2 processors: 0 `BETTER`, 0 `WORSE`,\n1 that/);
+    assert.match(text, /good 2, dead before 1\./);
+    assert.match(text, /\n- bind:good: `=\(u\)` why$/);
+  });
+
+  it('is no table, and no line of a cell, that would be read as one', () => {
+    const text = drawBusy(cells, run);
+    assert.equal(readTable(text).size, 0);
+    assert.deepEqual(readDetails(text), []);
   });
 });
 

@@ -64,6 +64,28 @@ export function merged(before: readonly Cell[], now: readonly Cell[], names: rea
   return names.flatMap((name) => all.get(name) ?? []);
 }
 
+export interface BusyRun {
+  /** What the same cells were without the others. */
+  readonly recorded: Recorded;
+  readonly busy: number;
+  readonly processors: number;
+}
+
+/** @returns what was played beside busy processes: how it ended, and each cell that ended otherwise than in the table */
+export function drawBusy(all: readonly Cell[], { recorded, busy, processors }: BusyRun): string {
+  const cells = all.filter(({ verdict }) => verdict !== '-');
+  const of = (verdict: Verdict): number => cells.filter((one) => one.verdict === verdict).length;
+  const cases = [...new Set(cells.map((one) => one.case))];
+  const other = cells.filter((cell) => cell.verdict !== recorded.get(cellName(cell)));
+  const played = cases.map((name) => `${name} ${cells.filter((one) => one.case === name).length}`);
+  return [
+    `${cells.length} cells beside ${busy} busy processes on ${processors} processors: ${of('BETTER')} \`BETTER\`, ${of('WORSE')} \`WORSE\`,`,
+    `${other.length} that are not as in the table. Cells of each case: ${played.join(', ')}.`,
+    ...(other.length === 0 ? [] : ['']),
+    ...other.map((cell) => `- ${cellName(cell)}: \`${cell.verdict}\` ${cell.text}`),
+  ].join('\n');
+}
+
 /**
  * @param page whole text
  * @throws Error for a cell that is no verdict

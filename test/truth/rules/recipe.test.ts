@@ -33,6 +33,10 @@ describe('a recipe', () => {
     assert.throws(() => readRecipe(page.replace('```yaml', '```yml')), /no block of yaml/);
   });
 
+  it('may have a program in place of lines of a daemon', () => {
+    assert.equal(readRecipe('```yaml\na: 1\n```\n```js\nrun();\n```\n').own, 'run();\n');
+  });
+
   it('is not ended by three ticks inside of a line', () => {
     assert.equal(readRecipe('```yaml\na: "```"\n```\n').agent, 'a: "```"\n');
   });

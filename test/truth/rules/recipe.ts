@@ -7,7 +7,7 @@ import { durationMs } from '../../../src/core/names.js';
 export interface Recipe {
   /** The first block of YAML: `bundles` and `workers`. */
   readonly agent: string;
-  /** The first block of the daemon's own configuration; empty where it needs none. */
+  /** The first block of the daemon's own configuration, or its program; empty where it needs none. */
   readonly own: string;
 }
 
@@ -17,7 +17,7 @@ export type Places = readonly (readonly [onPage: string, here: string])[];
 export function readRecipe(page: string): Recipe {
   const agent = blockOf(page, 'yaml');
   if (agent === undefined) throw new Error('the page has no block of yaml');
-  return { agent, own: blockOf(page, 'conf') ?? '' };
+  return { agent, own: blockOf(page, 'conf') ?? blockOf(page, 'js') ?? '' };
 }
 
 /** What becomes of somebody else's change of what its worker uses. */

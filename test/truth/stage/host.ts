@@ -10,6 +10,7 @@ import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../parts/daemon.js';
+import type { Pace } from '../rules/pace.js';
 
 /** What Writ says, by all of its commands. */
 export interface Answers {
@@ -35,6 +36,8 @@ export interface HostOptions {
   /** `bundles` and `workers` as YAML. */
   readonly agent: string;
   readonly without: readonly Judge[];
+  /** Of the agent. */
+  readonly pace: Pace;
   readonly under?: readonly string[];
 }
 
@@ -62,7 +65,9 @@ export async function makeStock(dir: string): Promise<string> {
   return dir;
 }
 
-export function truthHost({ dir, stock, agent, without, under = [] }: HostOptions): TruthHost {
+const quickAgent = join(import.meta.dirname, 'quick-agent.js');
+
+export function truthHost({ dir, stock, agent, without, pace, under = [] }: HostOptions): TruthHost {
   cpSync(stock, dir, { recursive: true });
   const [repository, keys, config] = [join(dir, 'repo'), join(dir, 'keys'), join(dir, 'agent.json')];
   const own = parseDocument(agent).toJS() as { bundles: { name: string }[]; workers: object[] };
@@ -98,7 +103,8 @@ export function truthHost({ dir, stock, agent, without, under = [] }: HostOption
       return hear(runOf(command, await writ.ended));
     },
     agent: async () => {
-      const agent = startWrit(['agent', '--config', config], {}, { under });
+      const entry = pace === 'quick' ? { entry: quickAgent } : {};
+      const agent = startWrit(['agent', '--config', config], {}, { under, ...entry });
       const end = (): void => void agent.child.kill('SIGKILL');
       process.once('exit', end);
       agent.child.once('exit', () => process.removeListener('exit', end));

@@ -3,9 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../../kit/programs/free-port.js';
-import type { Case, Look } from '../cases/cases.js';
+import type { Case, Look } from '../cases/case.js';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { judge, type Verdict, wordOf, worstOf } from '../rules/judge.js';
+import { type Pace, probeEveryMs } from '../rules/pace.js';
 import type { Cell } from '../rules/page.js';
 import { placed, readRecipe, readRepeat } from '../rules/recipe.js';
 import { makeStock, truthHost } from './host.js';
@@ -16,6 +17,7 @@ export interface RunOptions {
   readonly stock: string;
   /** `all`: its directory stays, and is named. */
   readonly keep: 'all' | 'nothing';
+  readonly pace: Pace;
 }
 
 export { makeStock };
@@ -43,13 +45,14 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
     instance.prepare(here.own);
     const { under } = instance;
     const host = truthHost({
-      ...{ dir: hostDir, stock: options.stock, agent: here.agent, without: one.without },
+      ...{ dir: hostDir, stock: options.stock, agent: here.agent, without: one.without, pace: options.pace },
       ...(under === undefined ? {} : { under }),
     });
+    const repeat = readRepeat(here.agent);
     const pause = (ms: number): Promise<void> => setTimeout(ms);
     const looks = await one.play({
       ...{ daemon, stage, instance, host, pause },
-      repeat: readRepeat(here.agent),
+      repeat: { ...repeat, everyMs: probeEveryMs(repeat.everyMs, options.pace) },
     });
     const verdict = worstOf(looks.map(judged));
     return { ...cell, verdict, text: looks.map((look) => tell(look, dir)).join('; ') };

@@ -145,6 +145,26 @@ describe('a turn between the polls', () => {
     assert.deepEqual([driver.notified, goneAtMs()], [['a 1'], undefined]);
   });
 
+  it('looks as often as it is given: for the dead, and for a set that takes long', async () => {
+    const intervals = { turnEveryMs: 1000, doubtEveryMs: 1000, maxReadGapMs: 2000 };
+    const { test, driver, turn } = await world({ a: confirms }, createSettler({ intervals }));
+    using _ = test;
+    let asked = 0;
+    driver.liveness = async () => {
+      asked += 1;
+      return 'alive';
+    };
+    for (let at = 0; at < 4; at++) await turn(1000);
+    assert.deepEqual([asked, driver.reads], [4, 4]);
+    const { members } = driver;
+    driver.members = async () => {
+      await test.clock.sleep(1000);
+      return members();
+    };
+    for (let at = 0; at < 4; at++) await turn(1000);
+    assert.equal(driver.reads, 6, 'a second to read and two to wait, and not twenty');
+  });
+
   it('lets no set that takes long keep others waiting', async () => {
     const { test, driver, turn } = await world({ a: confirms });
     using _ = test;
@@ -205,5 +225,29 @@ describe('the loop of turns', () => {
     stop.abort();
     await loop;
     assert.equal(said.length, 4);
+  });
+
+  it('takes one as often as it is given', async () => {
+    const clock = fakeClock();
+    const stop = new AbortController();
+    let turns = 0;
+    const nothing = async (): Promise<void> => undefined;
+    const turn = async (): Promise<void> => {
+      turns += 1;
+    };
+    const loop = runSettleLoop({
+      clock,
+      stop: stop.signal,
+      before: nothing,
+      turn,
+      after: nothing,
+      turnEveryMs: 1000,
+    });
+    await clock.advance(0);
+    await clock.advance(1000);
+    await clock.advance(1000);
+    assert.equal(turns, 2);
+    stop.abort();
+    await loop;
   });
 });

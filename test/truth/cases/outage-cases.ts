@@ -1,0 +1,101 @@
+// The daemon is dead, stopped, slow or not there yet when a release comes, or between two looks.
+import type { Case } from './case.js';
+import { look, noProcess, publish, settle } from './scene.js';
+
+/** Longer than an answer takes, shorter than any `timeout` of the pages. */
+const slowMs = 2500;
+
+export const outageCases: readonly Case[] = [
+  {
+    name: 'dead before',
+    what: 'killed, then v2 is published',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await publish(scene, 'v2');
+      return [await look(scene, 'while it is dead')];
+    },
+  },
+  {
+    name: 'dead of it',
+    what: 'v2 is active, and the daemon dies behind the pull; nothing is published',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await publish(scene, 'v2');
+      await scene.host.ask('pull');
+      await scene.instance.kill();
+      return [await look(scene, 'next pull')];
+    },
+  },
+  {
+    name: 'slow',
+    what: 'it hears nothing for the first 2.5 s in which Writ notifies it of v2',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      const { instance, pause } = scene;
+      await settle(scene);
+      await publish(scene, 'v2');
+      instance.stopAndGo('SIGSTOP');
+      const onReset = (): void => void pause(slowMs).then(() => instance.stopAndGo('SIGCONT'));
+      return [await look(scene, 'after the pull', { onReset })];
+    },
+  },
+  {
+    name: 'hung',
+    what: 'stopped (SIGSTOP) while v2 is pulled; goes on later',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      const { instance } = scene;
+      await settle(scene);
+      await publish(scene, 'v2');
+      instance.stopAndGo('SIGSTOP');
+      const stopped = await look(scene, 'while it is stopped');
+      instance.stopAndGo('SIGCONT');
+      return [stopped, await look(scene, 'next pull after it goes on')];
+    },
+  },
+  {
+    name: 'absent',
+    what: 'v1 is the first release, and the daemon is not there yet; it comes later',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await publish(scene, 'v1');
+      const absent = await look(scene, 'before it is there');
+      await scene.instance.start();
+      return [absent, await look(scene, 'next pull after it came')];
+    },
+  },
+  {
+    name: 'back later',
+    what: 'dead while v2 is pulled, then started again',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await publish(scene, 'v2');
+      await scene.host.ask('pull');
+      await scene.instance.start();
+      return [await look(scene, 'next pull after it came back')];
+    },
+  },
+  {
+    name: 'restarted',
+    what: 'killed and started again between two looks; nothing is published',
+    without: [],
+    never: noProcess,
+    play: async (scene) => {
+      await settle(scene);
+      await scene.instance.kill();
+      await scene.instance.start();
+      return [await look(scene, 'next pull')];
+    },
+  },
+];

@@ -1,0 +1,67 @@
+// What is published while the daemon lives: a good release, a broken one that somebody judges or nobody, and the way back.
+import type { Case, Look, Scene } from './case.js';
+import { look, publish, settle } from './scene.js';
+
+async function refused(scene: Scene, kind: 'bad' | 'half'): Promise<readonly Look[]> {
+  await settle(scene);
+  await publish(scene, 'v2', kind);
+  const first = await look(scene, 'after the pull', { release: 'bad' });
+  return [first, await look(scene, 'next pull', { release: 'bad' })];
+}
+
+export const releaseCases: readonly Case[] = [
+  {
+    name: 'good',
+    what: 'v1 is served, v2 is published',
+    without: [],
+    play: async (scene) => {
+      await settle(scene);
+      await publish(scene, 'v2');
+      return [await look(scene, 'after the pull')];
+    },
+  },
+  {
+    name: 'check',
+    what: 'v2 is broken, and there is a check',
+    without: [],
+    never: (_daemon, agent) => (agent.includes('checks:') ? undefined : 'its page has no check'),
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'refused',
+    what: 'v2 is broken, and nothing checks it before the daemon',
+    without: ['checks'],
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'bare',
+    what: 'v2 is broken, and there is neither check nor probe: the daemon is believed',
+    without: ['checks', 'probe'],
+    never: (_daemon, agent) => (agent.includes('probe:') ? undefined : 'its page has no probe: as `refused`'),
+    play: (scene) => refused(scene, 'bad'),
+  },
+  {
+    name: 'half',
+    what: 'a part of v2 is broken, and nothing checks it',
+    without: ['checks'],
+    never: ({ half }) => (typeof half === 'function' ? undefined : half.never),
+    play: (scene) => refused(scene, 'half'),
+  },
+];
+
+export const rollbackCases: readonly Case[] = [
+  {
+    name: 'rolled back',
+    what: 'v1, v2, v3, then `writ rollback` twice',
+    without: [],
+    play: async (scene) => {
+      await settle(scene);
+      for (const version of ['v2', 'v3']) {
+        await publish(scene, version);
+        await scene.host.ask('pull');
+      }
+      const first = await look(scene, 'after the first', { command: 'rollback' });
+      return [first, await look(scene, 'after the second', { command: 'rollback' })];
+    },
+  },
+];

@@ -1,0 +1,20 @@
+// An agent in a process of its own as `writ agent` runs it, but for the intervals at which it looks after its workers: a
+// configuration may set none so short, and no variable of the environment may. Usage: quick-agent agent --config FILE
+import { startAgent } from '../../../src/agent/agent.js';
+import { createLog } from '../../../src/platform/telemetry/log.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { quickIntervals } from '../rules/pace.js';
+
+const [, , , , configPath = ''] = process.argv;
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
+await startAgent({
+  configPath,
+  version: '0.1.0',
+  clock: systemClock,
+  log: createLog('writ-agent', 'info'),
+  random01: Math.random,
+  stop: stop.signal,
+  onReload: () => () => undefined,
+  intervals: quickIntervals,
+});
