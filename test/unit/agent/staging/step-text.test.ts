@@ -32,8 +32,12 @@ describe('the words of a step', () => {
     assert.equal(checkStep([], 'ok').verdict, 'skip');
   });
 
-  it('show five lines of what a check printed, not all', () => {
+  it('show five lines of what a check printed, the last one among them, and how many are left out', () => {
     const long = report('zones', 'refused', Array.from({ length: 500 }, (_, n) => `line ${n}`).join('\n'));
-    assert.equal(checkStep([long], 'fail').text.split('\n').length, 6);
+    const { text } = checkStep([long], 'fail');
+    assert.deepEqual(
+      [text.split('\n').length, text.includes('(495 more lines)'), text.endsWith('line 499')],
+      [7, true, true],
+    );
   });
 });
