@@ -367,6 +367,10 @@ export const errorCodes = {
   ),
   AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),
+  LOCK_UNTRIED: busy(
+    'This machine could not run the program that takes the lock: it is stalled, or has no process left.',
+    'Try again; look at its load and at the limit of processes.',
+  ),
   AGENT_BUSY: busy('Too many watch the agent already.', 'End a `writ status --watch`.'),
   INTERRUPTED: failed('The command was interrupted.', 'Run it again.'),
 

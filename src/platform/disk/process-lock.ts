@@ -30,7 +30,7 @@ const retryMs = 200;
  * Takes the lock, or says who holds it.
  * @throws WritError options.code when another process holds it past waitMs; its facts are `holder`
  *   (for people), `alive`, and as far as they are known `what`, `pid`, `command` and `sinceMs`; DISK_* when the lock file
- *   cannot be opened; INTERNAL without the flock program
+ *   cannot be opened; LOCK_UNTRIED where no program can be started now; INTERNAL without the flock program
  */
 export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock, durable } = options;
@@ -70,8 +70,11 @@ async function tryLock(descriptor: number): Promise<boolean> {
   });
   if (result.kind === 'exited' && (result.exitCode === 0 || result.exitCode === 1))
     return result.exitCode === 0;
-  throw new WritError('INTERNAL', `flock did not run (${result.kind})`, {
-    hint: 'Install util-linux, which has the flock program.',
+  const isMissing = result.kind === 'not-started' && result.reason.includes('ENOENT');
+  const code = isMissing || result.kind === 'exited' ? 'INTERNAL' : 'LOCK_UNTRIED';
+  const why = result.kind === 'not-started' ? result.reason : result.kind;
+  throw new WritError(code, `flock did not run (${why})`, {
+    ...(isMissing ? { hint: 'Install util-linux, which has the flock program.' } : {}),
     facts: { result },
   });
 }

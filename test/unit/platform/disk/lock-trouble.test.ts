@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type LockOptions, takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
-import { startScript } from '../../../kit/cli/child-script.js';
+import { runScript, startScript } from '../../../kit/cli/child-script.js';
 import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -104,5 +104,33 @@ describe('a disk that fails', () => {
     const readOnly = lockOptions(dir.join('lock'), failing('lock.open', 'EROFS'));
     await rejectsCode('DISK_READ_ONLY', takeLock(readOnly));
     await rejectsCode('DISK_FULL', takeLock(lockOptions(dir.join('lock'), failing('lock.open', 'ENOSPC'))));
+  });
+});
+
+describe('a machine without a process left', () => {
+  const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become a user who has none left' };
+
+  it('says that it is busy, and not that a program is missing', asRoot, async () => {
+    using dir = tempDir();
+    fs.chmodSync(dir.path, 0o777);
+    // The threads of Node count too: they are there before the limit is.
+    const script = `
+      const { execFileSync } = await import('node:child_process');
+      const { stat } = await import('node:fs/promises');
+      const { takeLock } = await import(at('src/platform/disk/process-lock.js'));
+      const { systemClock } = await import(at('src/platform/time/clock.js'));
+      const { createDurableFs } = await import(at('src/platform/disk/durable-fs.js'));
+      await Promise.all(Array.from({ length: 8 }, () => stat('/')));
+      execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=1:1']);
+      process.setgid(54321);
+      process.setuid(54321);
+      await takeLock({ durable: createDurableFs(), path: ${JSON.stringify(dir.join('lock'))}, holder: 'pull', waitMs: 0,
+        clock: systemClock, code: 'LOCK_HELD' }).catch(({ code, kind, message }) => console.log(code, kind, message));`;
+    const run = await runScript(script);
+    assert.equal(run.kind, 'exited', JSON.stringify(run));
+    assert.match(
+      run.kind === 'exited' ? run.stdout : '',
+      /^LOCK_UNTRIED busy flock did not run \(.*EAGAIN.*\)\n$/,
+    );
   });
 });
