@@ -14,16 +14,12 @@ export function brokenPath(path: string): string {
  * @throws WritError DISK_*
  */
 export function keepBroken(durable: DurableFs, path: string): void {
-  const kind = (at: string): 'file' | 'directory' | 'other' | 'nothing' => {
-    const stats = lookAt(at);
-    if (stats === undefined) return 'nothing';
-    return stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'other';
-  };
   const aside = brokenPath(path);
-  if (kind(aside) === 'directory') durable.removeTree('recover.drop-broken', aside);
-  if (kind(path) === 'file') durable.linkFile('recover.keep-broken', path, aside);
-  else if (kind(path) !== 'nothing') {
-    if (kind(aside) !== 'nothing') durable.removeFile('recover.drop-broken', aside);
-    durable.rename('recover.keep-broken', path, aside);
-  }
+  const found = lookAt(path);
+  if (found === undefined) return;
+  const isFile = found.isFile();
+  // No file is renamed onto a directory, nor a directory onto anything.
+  if (!isFile || lookAt(aside)?.isDirectory()) durable.removeTree('recover.drop-broken', aside);
+  if (isFile) durable.linkFile('recover.keep-broken', path, aside);
+  else durable.rename('recover.keep-broken', path, aside);
 }

@@ -12,6 +12,7 @@ import {
   prepareDelegated,
   prepareEquipped,
   prepareIndependent,
+  prepareInTheWay,
   prepareLost,
   prepareRefused,
   prepareRefusedAtFirst,
@@ -94,6 +95,7 @@ export const matrixCycles: readonly MatrixCycle[] = [
     prepare: (world) => prepareLost(world),
   },
   { name: 'start with a broken ledger', command: 'start', prepare: prepareBroken },
+  { name: 'start with a directory in the place of the ledger', command: 'start', prepare: prepareInTheWay },
   {
     name: 'update that the worker refuses',
     command: 'pull',

@@ -3,6 +3,7 @@
 import {
   appendFileSync,
   linkSync,
+  mkdirSync,
   readdirSync,
   realpathSync,
   renameSync,
@@ -203,6 +204,18 @@ export async function prepareBroken(world: ReplayWorld): Promise<MatrixExpectati
   await world.repository.publish(files(2));
   writeFileSync(pathsOf(world).ledger, '{"writ":1,');
   return { ...fromOldToNew, to: 'old' };
+}
+
+/** For the second time: what was kept beside it then has to go. */
+export async function prepareInTheWay(world: ReplayWorld): Promise<MatrixExpectation> {
+  const expected = await prepareBroken(world);
+  const { ledger } = pathsOf(world);
+  rmSync(ledger);
+  for (const path of [ledger, `${ledger}.damaged`]) {
+    mkdirSync(path);
+    writeFileSync(join(path, 'in the way'), '');
+  }
+  return expected;
 }
 
 function pathsOf({ disk }: ReplayWorld): HostPaths {

@@ -46,6 +46,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'flush.record-older:flush-to': oneMore,
   'flush.record-older:flush-from': oneMore,
   'recover.keep-broken:discard': sameLines,
+  'recover.keep-broken:flush-from': sameDirectory,
   'refusals:discard': sameLines,
   'status:discard': sameLines,
   'trust.clock-floor:discard': sameLines,
