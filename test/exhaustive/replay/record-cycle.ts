@@ -6,6 +6,7 @@ import { loadConfig } from '../../../src/agent/config/load-config.js';
 import { listGenerations } from '../../../src/agent/generations/generations.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
+import { sealed } from '../../../src/agent/state/sealed-json.js';
 import type { AgentConfig } from '../../../src/core/config/config.js';
 import { readBootId } from '../../../src/platform/process/boot-id.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
@@ -106,13 +107,20 @@ async function trace(world: ReplayWorld, argv: readonly string[]): Promise<FileO
 function forgetBoot(disk: string): void {
   const path = `${disk}/lib/writ/ledger.json`;
   if (!fs.existsSync(path)) return;
-  fs.writeFileSync(path, fs.readFileSync(path, 'utf8').replaceAll(readBootId(), earlierBoot));
+  fs.writeFileSync(path, asOfEarlierBoot(fs.readFileSync(path, 'utf8')));
 }
 
 function inEarlierBoot(operation: FileOperation): FileOperation {
   if (operation.kind !== 'write') return operation;
-  const text = operation.bytes.toString('latin1').replaceAll(readBootId(), earlierBoot);
-  return { ...operation, bytes: Buffer.from(text, 'latin1') };
+  return { ...operation, bytes: Buffer.from(asOfEarlierBoot(operation.bytes.toString('latin1')), 'latin1') };
+}
+
+/** A ledger ends with a digest of itself: under another boot it is another one. */
+function asOfEarlierBoot(text: string): string {
+  if (!text.includes(readBootId())) return text;
+  const { digest, ...ledger } = JSON.parse(text.replaceAll(readBootId(), earlierBoot)) as { digest: string };
+  assert.match(digest, /^sha256:/);
+  return sealed(ledger);
 }
 
 function requireNoHole(image: Parameters<typeof differences>[0], disk: string): void {
