@@ -19,6 +19,13 @@ export interface RequestRecord {
   readonly complete: boolean;
 }
 
+/** One that was closed for a bound, and not for what it asked. */
+export interface RefusedConnection {
+  /** `connections`: of all; `address`: of one address; `pipelining`: requests that did not wait for an answer. */
+  readonly reason: 'connections' | 'address' | 'pipelining';
+  readonly remote: string;
+}
+
 export type RequestObserver = (record: RequestRecord) => void;
 
 const maxLoggedCharacters = 256;
