@@ -32,11 +32,13 @@ export function answerInTurn(
       const { socket } = request;
       // What was parsed together with the request that ended the connection.
       if (socket.destroyed) return;
-      const line = lines.get(socket);
-      if (response.socket !== null || line === undefined) {
+      if (response.socket !== null) {
         lines.set(socket, { last: response, waiting: 0 });
         return handler(request, response);
       }
+      const line = lines.get(socket);
+      // Behind an answer that Node gave by itself, as to a request without a Host: it ends the connection.
+      if (line === undefined) return;
       if (line.waiting === maxWaiting) {
         onExcess(socket);
         socket.destroy();

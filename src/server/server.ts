@@ -87,10 +87,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const end = async (): Promise<void> => {
     const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
     // Node closes what is idle at that moment; what was busy then, or half a request, would stay till the deadline.
-    void tracker.idle().then(listener.destroyConnections);
-    await Promise.all([resigner?.stop(), closing]);
-    // The last sockets are closed: what they carried is logged in the same turn, and waited for no longer.
-    await new Promise(setImmediate);
+    const idle = tracker.idle().then(listener.destroyConnections);
+    await Promise.all([resigner?.stop(), closing, idle]);
   };
   const url = await listen(app, options, end);
   // Not before: a second server on the same address must fail without having signed anything.

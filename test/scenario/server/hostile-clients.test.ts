@@ -96,6 +96,8 @@ const attacks: Readonly<Record<string, Attack>> = {
   },
   'never ends its headers': ({ url }) => hostileClients(url, half, 600),
   'opens thousands of connections and says nothing': ({ url }) => hostileClients(url, '', many),
+  'asks again and again behind a request that is refused before anybody sees it': ({ url }) =>
+    hostileClients(url, `GET / HTTP/1.1\r\n\r\n${getRequest(bigFile).repeat(30)}`, 50),
   'says what is no request behind one that is': ({ url }) =>
     hostileClients(url, `${getRequest(bigFile)}nonsense\r\n\r\n`, 200),
 };
