@@ -10,6 +10,7 @@ import { type RunningServer, startServer } from '../../../src/server/server.js';
 import type { ServerLimits } from '../../../src/server/server-limits.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { hostileClient } from '../../kit/net/hostile-client.js';
 import { rawGet, rawRequest } from '../../kit/net/raw-request.js';
 import {
   archiveBytes,
@@ -420,6 +421,20 @@ describe('start and end', () => {
     const closed = server.close();
     assert.equal((await reading.arrayBuffer()).byteLength, 30_000_000);
     await closed;
+  });
+
+  it('does not wait for a client that has sent half a request', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const limits = { closeDeadlineMs: 600_000, headersTimeoutMs: 600_000, idleTimeoutMs: 600_000 };
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
+    const client = await hostileClient(server.url, 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:');
+    // It is connected on both sides when another one has its answer.
+    assert.equal((await rawGet(server.url, '/healthz')).status, 200);
+    const late = AbortSignal.timeout(10_000);
+    const waited = once(late, 'abort').then(() => 'waited');
+    assert.equal(await Promise.race([server.close().then(() => 'closed'), waited]), 'closed');
+    client.destroy();
   });
 
   it('finishes what is under way, takes nothing new, and cuts off who does not read', async () => {
