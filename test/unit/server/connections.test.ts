@@ -11,7 +11,7 @@ import { type ServerLimits, serverLimits } from '../../../src/server/server-limi
 import { logLines } from '../../kit/assert/log-lines.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { getRequest, hostileClients } from '../../kit/net/hostile-client.js';
+import { getRequest, hostileClient, hostileClients } from '../../kit/net/hostile-client.js';
 import { rawGet, rawRequest } from '../../kit/net/raw-request.js';
 import { archiveBytes, archiveFile, writeRepository } from '../../kit/repository/unsigned-repository.js';
 
@@ -107,18 +107,20 @@ describe('requests that do not wait for an answer', () => {
   });
 
   it('count no more once they are begun', async () => {
-    await using here = await site({ maxWaitingRequests: 2 });
-    const { hostname, port } = new URL(here.url);
-    const client = connect(Number(port), hostname);
-    let text = '';
-    client.on('data', (chunk) => {
-      text += chunk;
-    });
-    for (let round = 1; round <= 4; round += 1) {
-      client.write(getRequest(archiveFile).repeat(3));
-      await until(() => client.closed || text.split(archiveBytes).length === round * 3 + 1);
-      assert.equal(client.closed, false);
+    const begun: (() => void)[] = [];
+    await using here = await bareListener({ maxWaitingRequests: 2 }, (_request, response) =>
+      begun.push(() => response.end('x')),
+    );
+    const client = await hostileClient(here.url, getRequest('a').repeat(3));
+    client.resume();
+    // There are always two that wait, and never more.
+    for (let count = 1; count <= 5; count += 1) {
+      await until(() => begun.length === count || here.refused.length > 0);
+      begun.at(-1)?.();
+      await until(() => begun.length === count + 1 || here.refused.length > 0);
+      client.write(getRequest('a'));
     }
+    assert.deepEqual(here.refused, []);
     client.destroy();
   });
 
@@ -148,17 +150,26 @@ describe('requests that do not wait for an answer', () => {
     await using here = await site();
     const file = `targets/${'c'.repeat(64)}.big`;
     fs.writeFileSync(here.dir.join(file), Buffer.alloc(30_000_000, 0x61));
-    const answer = await rawRequest(here.url, `${getRequest(file)}nonsense\r\n\r\n`);
-    assert.doesNotMatch(answer.body, /HTTP/);
+    const atOnce = await rawRequest(here.url, `${getRequest(file)}nonsense\r\n\r\n`);
+    assert.notEqual(atOnce.status, 400);
+    const client = await hostileClient(here.url, getRequest(file));
+    const chunks: Buffer[] = [];
+    client.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await until(() => chunks.length > 0);
+    client.write('nonsense\r\n\r\n');
+    await until(() => client.closed);
+    assert.equal(Buffer.concat(chunks).toString('latin1').split('HTTP/').length, 2);
     assert.equal((await rawRequest(here.url, 'nonsense\r\n\r\n')).status, 400);
   });
 });
 
 describe('an address with too many connections', () => {
   it('is told so at the next one, and served again when one has gone', async () => {
-    await using here = await bareListener({ maxConnectionsPerAddress: 2 }, (_request, response) =>
-      response.end('x'),
-    );
+    let begun = 0;
+    await using here = await bareListener({ maxConnectionsPerAddress: 2 }, (_request, response) => {
+      begun += 1;
+      response.end('x');
+    });
     const [first, second] = await hostileClients(here.url, '', 2);
     const answer = await rawRequest(here.url, '');
     assert.equal(answer.status, 429);
@@ -167,6 +178,8 @@ describe('an address with too many connections', () => {
       ['10', 'close'],
     );
     assert.deepEqual(here.refused, [{ reason: 'address', remote: '127.0.0.1' }]);
+    await rawGet(here.url, '/');
+    assert.equal(begun, 0, 'what a refused connection asks is read by nobody');
     first?.destroy();
     await until(async () => (await rawGet(here.url, '/')).status === 200);
     second?.destroy();
