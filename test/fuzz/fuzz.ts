@@ -15,6 +15,7 @@ const secondsOfTurn = 12;
 const maxKeptBytes = 2048;
 const maxKept = 60;
 
+const freshCoverage = measureCoverage((url) => url.includes('/dist/src/'));
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: { seconds: { type: 'string' }, seed: { type: 'string' }, keep: { type: 'boolean' } },
@@ -47,11 +48,9 @@ async function fuzzAll(): Promise<boolean> {
 async function fuzzOne(name: string, bound: FuzzBound): Promise<boolean> {
   const target = await targets[name]?.();
   if (target === undefined) return false;
-  const coverage = measureCoverage((url) => url.includes('/dist/src/'));
   const corpus = readCorpus(name);
   const startedMs = performance.now();
-  const { runs, found, fault } = await fuzzTarget(target, { seed, bound, coverage, corpus });
-  coverage.close();
+  const { runs, found, fault } = await fuzzTarget(target, { seed, bound, coverage: freshCoverage(), corpus });
   await target.close?.();
   const tookMs = Math.round(performance.now() - startedMs);
   say(

@@ -14,23 +14,24 @@ interface Range {
 }
 
 export interface Coverage {
-  /** Forgets what ran since the last look. */
-  skip(): void;
-  /** True when something ran that never ran before; it is then known. */
+  /** True when something ran since the last look that never ran before; it is then known. */
   hasNew(): boolean;
   /** As hasNew, and what is new stays so. */
   showsNew(): boolean;
-  close(): void;
 }
 
-/** @param isLookedAt by the URL of a script */
-export function measureCoverage(isLookedAt: (url: string) => boolean): Coverage {
+/**
+ * V8 counts the blocks of what is run for the first time while it measures: what ran before, or is measured a second time, is
+ * counted by whole functions. So this is called once in a process, and early.
+ * @param isLookedAt by the URL of a script
+ * @returns makes a coverage that knows nothing yet
+ */
+export function measureCoverage(isLookedAt: (url: string) => boolean): () => Coverage {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
   session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
-  const known = new Map<string, Uint8Array>();
-  const look = (keep: 'keep' | 'leave'): boolean => {
+  const look = (known: Known, keep: 'keep' | 'leave'): boolean => {
     let isNew = false;
     for (const { url, functions } of takeScripts(session)) {
       if (!isLookedAt(url)) continue;
@@ -38,13 +39,14 @@ export function measureCoverage(isLookedAt: (url: string) => boolean): Coverage 
     }
     return isNew;
   };
-  return {
-    skip: () => void takeScripts(session),
-    hasNew: () => look('keep'),
-    showsNew: () => look('leave'),
-    close: () => session.disconnect(),
+  return () => {
+    const known: Known = new Map();
+    return { hasNew: () => look(known, 'keep'), showsNew: () => look(known, 'leave') };
   };
 }
+
+/** Of each function, which of its characters ran. */
+type Known = Map<string, Uint8Array>;
 
 /** It answers within the call: the session is of this thread. */
 function takeScripts(session: Session): readonly Script[] {
@@ -57,12 +59,7 @@ function takeScripts(session: Session): readonly Script[] {
 }
 
 /** @param ranges of one function: the whole, then blocks inside it whose count is another */
-function marks(
-  known: Map<string, Uint8Array>,
-  url: string,
-  ranges: readonly Range[],
-  keep: 'keep' | 'leave',
-) {
+function marks(known: Known, url: string, ranges: readonly Range[], keep: 'keep' | 'leave') {
   const [whole] = ranges;
   if (whole === undefined || whole.count === 0) return false;
   const { startOffset, endOffset } = whole;

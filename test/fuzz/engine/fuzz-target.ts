@@ -50,9 +50,15 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
     const { user, system } = process.cpuUsage(before);
     if (user + system > maxCpuMs * 1000) throw new Error(`it took ${(user + system) / 1000} ms`);
   };
+  // What was found last is where the way goes on.
+  const begin = (): Buffer => {
+    if (target.make !== undefined && random.once(4)) return target.make(random);
+    return random.pick(random.once(2) ? pool.slice(-8) : pool);
+  };
   const change = (): Buffer => {
-    const { words, repair } = target;
-    const changed = changeInput(random.pick(pool), { random, words, other: random.pick(pool) });
+    const { words, repair, reshape } = target;
+    if (reshape !== undefined && random.once(2)) return reshape(begin(), random);
+    const changed = changeInput(begin(), { random, words, other: random.pick(pool) });
     return repair === undefined || random.once(4) ? changed : repair(changed);
   };
   try {

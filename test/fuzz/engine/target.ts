@@ -1,5 +1,6 @@
 // What is fuzzed: one reader of bytes that others write, and what must hold of whatever it makes of them.
 import { isWritError } from '../../../src/core/errors.js';
+import type { Seeded } from '../../kit/assert/seeded.js';
 
 export interface Target {
   readonly name: string;
@@ -7,6 +8,10 @@ export interface Target {
   readonly seeds: readonly Buffer[];
   /** Words of the format: a random byte seldom makes one. */
   readonly words: readonly string[];
+  /** Another honest-looking input, made by the rules of the format; one of four begins with it. */
+  readonly make?: (random: Seeded) => Buffer;
+  /** A change that keeps the form of the format. */
+  readonly reshape?: (input: Buffer, random: Seeded) => Buffer;
   /** Makes a changed input get further: a checksum that is right again. */
   readonly repair?: (input: Buffer) => Buffer;
   /** @throws whatever is a fault: an error that is no refusal, or an assertion about what was accepted */

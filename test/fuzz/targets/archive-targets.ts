@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import { encodeManifest, type Manifest, parseManifest } from '../../../src/core/release/manifest.js';
 import { createTarReader } from '../../../src/core/release/tar-reader.js';
+import type { Seeded } from '../../kit/assert/seeded.js';
 import {
   bundleTar,
   endOfArchive,
@@ -10,6 +11,7 @@ import {
   paxEntry,
   tarEntry,
 } from '../../kit/repository/archive-builder.js';
+import { changeJson } from '../engine/change-json.js';
 import { acceptedOr, inPieces, type Target } from '../engine/target.js';
 
 export interface TarFile {
@@ -85,6 +87,7 @@ export function tarTarget(read: TarRead = readTar): Target {
       'x',
       '../',
     ],
+    make: madeTar,
     repair: withChecksums,
     check: (input) => {
       const whole = acceptedOr(codes, () => read([input]));
@@ -97,6 +100,35 @@ export function tarTarget(read: TarRead = readTar): Target {
       }
     },
   };
+}
+
+/** Entries with what a header may say, each by itself right. */
+function madeTar(random: Seeded): Buffer {
+  const entries = Array.from({ length: 1 + random.int(4) }, () => {
+    const content = Buffer.alloc(random.pick([0, 1, 511, 512, 513, random.int(1500)]), 'x');
+    const path = random.pick(['a', 'a/b', '../a', '/a', 'a\0b', 'ü', 'x'.repeat(random.int(300)), '']);
+    const mode = random.pick([0o644, 0o755, 0o4755, 0]);
+    const type = random.once(5) ? random.pick(['1', '2', '5', 'L', 'g', '\0']) : '0';
+    const entry = tarEntry({
+      path,
+      content,
+      mode,
+      type,
+      ...(random.once(8) ? { size: random.int(5000) } : {}),
+    });
+    if (!random.once(3)) return entry;
+    const size = random.once(2)
+      ? `${content.length}`
+      : random.pick(['-1', '00', '99999999999999999999', 'x']);
+    const record = random.pick([
+      ['path', path],
+      ['size', size],
+      ['mtime', '1'],
+      ['linkpath', '/'],
+    ] as const);
+    return Buffer.concat([paxEntry([record]), entry]);
+  });
+  return Buffer.concat([...entries, endOfArchive]);
 }
 
 /** Of every block that says it is a header. */
@@ -116,6 +148,7 @@ function withChecksums(input: Buffer): Buffer {
 export function manifestTarget(parse: (bytes: Buffer) => Manifest = parseBounded): Target {
   return {
     name: 'manifest',
+    reshape: changeJson,
     seeds: [
       manifestOf([
         { path: 'a/b.conf', content: 'x' },

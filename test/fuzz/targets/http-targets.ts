@@ -49,6 +49,7 @@ export async function httpAnswersTarget(
       answered('200 OK\r\nConnection: close', 'until the end'),
       answered('302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0', ''),
       answered('503 Busy\r\nRetry-After: 5\r\nContent-Length: 0', ''),
+      answered('200 OK\r\nConnection: close', 'x'.repeat(150)),
       answered('304 Not Modified\r\nETag: "x"', ''),
       answered('404 Not Found\r\nContent-Length: 0', ''),
     ],

@@ -18,6 +18,7 @@ import {
   type KresdAnswer,
   maxKresdAnswerBytes,
 } from '../../../src/workers/protocols/kresd-protocol.js';
+import { changeJson } from '../engine/change-json.js';
 import { acceptedOr, inPieces, type Target } from '../engine/target.js';
 
 const refused = ['MESSAGE_MALFORMED'];
@@ -62,6 +63,7 @@ function readLines(input: Buffer): readonly SocketMessage[] {
 export function controlTarget(parse: typeof parseControlRequest = parseControlRequest): Target {
   return {
     name: 'control-socket',
+    reshape: changeJson,
     seeds: [
       lines([
         { writ: 1, version: '0.1.0' },
@@ -125,6 +127,7 @@ function checkRequest(request: object): void {
 export function nativeTarget(parse: typeof parseWorkerMessage = parseWorkerMessage): Target {
   return {
     name: 'native-protocol',
+    reshape: changeJson,
     seeds: [
       lines([
         { type: 'hello', name: 'access-1', pid: 4711 },

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import type { ParsedConfig } from '../../../src/core/config/parse-config.js';
 import { parseEnvelope, topLevelRoles } from '../../../src/core/tuf/tuf-metadata.js';
 import { parseXmlRpcAnswer, type XmlRpcValue } from '../../../src/workers/protocols/xml-rpc.js';
+import type { Seeded } from '../../kit/assert/seeded.js';
 import { parse as parseConfigText } from '../../unit/core/config/parsed-text.js';
+import { changeJson } from '../engine/change-json.js';
 import { acceptedOr, type Target } from '../engine/target.js';
 import { hostConfig, metadataFiles, xmlRpcAnswers } from './text-seeds.js';
 
@@ -13,6 +15,7 @@ export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Tar
   return {
     name: 'tuf-metadata',
     seeds: metadataFiles,
+    reshape: changeJson,
     words: [
       ...[
         '"signed":',
@@ -55,9 +58,9 @@ export function metadataTarget(parse: typeof parseEnvelope = parseEnvelope): Tar
         assert.ok(Number.isSafeInteger(signed.version) && signed.version > 0, `version ${signed.version}`);
         assert.ok(Number.isFinite(expiresAtMs));
         assert.equal(new Set(signatures.map(({ keyid }) => keyid)).size, signatures.length);
-        // What was signed is what was read: the canonical bytes read as the same again.
-        const again = JSON.parse(Buffer.from(read.value.signedBytes).toString()) as unknown;
-        assert.deepEqual(again, JSON.parse(JSON.stringify(signed)));
+        // What was read, written in another way, has the same bytes to sign.
+        const again = parse(Buffer.from(JSON.stringify({ signatures, signed })), role);
+        assert.deepEqual(Buffer.from(again.signedBytes), Buffer.from(read.value.signedBytes));
       }
     },
   };
@@ -68,6 +71,7 @@ export function configTarget(parse: (text: string) => ParsedConfig = parseConfig
   return {
     name: 'configuration',
     seeds: hostConfig,
+    reshape: changeJson,
     words: [
       ...[
         'repository: ',
@@ -129,6 +133,7 @@ export function configTarget(parse: (text: string) => ParsedConfig = parseConfig
 export function xmlRpcTarget(parse: typeof parseXmlRpcAnswer = parseXmlRpcAnswer): Target {
   return {
     name: 'xml-rpc',
+    make: (random) => Buffer.from(answerWith(madeValue(random, 0))),
     seeds: xmlRpcAnswers,
     words: [
       ...[
@@ -163,10 +168,22 @@ export function xmlRpcTarget(parse: typeof parseXmlRpcAnswer = parseXmlRpcAnswer
       if (answer.kind === 'malformed') assert.ok(answer.at >= 0 && answer.at <= input.length);
       if (answer.kind !== 'value') return;
       // A value that is written out is read as the same.
-      const text = `<methodResponse><params><param>${written(answer.value)}</param></params></methodResponse>`;
-      assert.deepEqual(parse(text), answer);
+      assert.deepEqual(parse(answerWith(answer.value)), answer);
     },
   };
+}
+
+function answerWith(value: XmlRpcValue): string {
+  return `<methodResponse><params><param>${written(value)}</param></params></methodResponse>`;
+}
+
+function madeValue(random: Seeded, depth: number): XmlRpcValue {
+  const some = (): XmlRpcValue[] => Array.from({ length: random.int(3) }, () => madeValue(random, depth + 1));
+  const kind = random.int(depth > 4 ? 3 : 5);
+  if (kind === 0) return random.pick(['', 'a', '&<>', '&amp;', '\u0000', ' ', 'ü']);
+  if (kind === 1) return random.pick([0, -1, 2 ** 31, -(2 ** 31)]);
+  if (kind === 2) return random.once(2);
+  return kind === 3 ? some() : new Map(some().map((one, at) => [`${at}`, one]));
 }
 
 function written(value: XmlRpcValue): string {
