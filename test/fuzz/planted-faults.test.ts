@@ -59,7 +59,7 @@ const planted: Readonly<Record<string, Planted>> = {
   },
   'tuf-metadata': {
     fault: 'stumbles over a target that carries nothing of ours',
-    maxRuns: 4000,
+    maxRuns: 8000,
     broken: () =>
       metadataTarget((bytes, role, name) => {
         const file = parseEnvelope(bytes, role, name);

@@ -38,19 +38,20 @@ bundles:
   - name: dns-edge
 `,
   `repository: [https://a.example/, file:///media/usb/repo]
-poll: 5m
+poll: { every: 5m }
 host: { labels: { site: ams } }
 bundles:
   - name: dns-edge
     channel: stable
     checks:
       - run: [kresd, -c, '{bundle}/x.conf']
+        name: parses
         timeout: 10s
 workers:
   - name: resolver
     uses: [dns-edge]
-    when: { paths: ['*.conf'] }
-    reset: { driver: signal, signal: HUP, pidFile: /run/x.pid }
+    when: { reset: ['*.conf'] }
+    reset: { signal: HUP, pidFile: /run/x.pid }
     probe: { run: [dig, x], every: 1m }
 `,
 ].map((text) => Buffer.from(text));
