@@ -192,7 +192,7 @@ function written(value: XmlRpcValue): string {
 
 function typed(value: XmlRpcValue): string {
   if (typeof value === 'string') return `<string>${escaped(value)}</string>`;
-  if (typeof value === 'number') return `<int>${value}</int>`;
+  if (typeof value === 'number') return `<int>${Object.is(value, -0) ? '-0' : value}</int>`;
   if (typeof value === 'boolean') return `<boolean>${value ? 1 : 0}</boolean>`;
   if (!(value instanceof Map)) {
     return `<array><data>${(value as readonly XmlRpcValue[]).map(written).join('')}</data></array>`;
