@@ -12,7 +12,7 @@ import { targets } from './targets/targets.js';
 /** Less is too short to find anything: the fewer seconds, the fewer targets have a turn. */
 const secondsOfTurn = 12;
 /** What is kept stays small: a corpus is played at every run. */
-const maxKeptBytes = 2048;
+const maxKeptBytes = 4096;
 const maxKept = 60;
 
 const freshCoverage = measureCoverage((url) => url.includes('/dist/src/'));
