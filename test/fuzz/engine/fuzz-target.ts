@@ -41,12 +41,19 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
   const found: Buffer[] = [];
   let runs = 0;
   let last: Buffer = Buffer.alloc(0);
+  // What is thrown behind the back of a target would end the process, and its input with it.
+  const crash = new AbortController();
+  const onCrash = (error: unknown): void => crash.abort(error);
+  process.on('uncaughtException', onCrash);
   const run = async (input: Buffer): Promise<void> => {
     last = input;
     runs += 1;
     const before = process.cpuUsage();
     const checked = target.check(input);
-    if (checked !== undefined) return checked;
+    if (checked !== undefined) {
+      await checked;
+      return crash.signal.throwIfAborted();
+    }
     const { user, system } = process.cpuUsage(before);
     if (user + system > maxCpuMs * 1000) throw new Error(`it took ${(user + system) / 1000} ms`);
   };
@@ -78,5 +85,7 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
     return { runs, found };
   } catch (error) {
     return { runs, found, fault: { input: last, error } };
+  } finally {
+    process.off('uncaughtException', onCrash);
   }
 }
