@@ -35,7 +35,7 @@ export async function httpAnswersTarget(
 ): Promise<Target> {
   let answer: Buffer = Buffer.alloc(0);
   const server = await rawServer((socket) => void socket.end(answer));
-  const limits = { ...defaultTransportLimits, metadataTimeoutMs: 5000 };
+  const limits = { ...defaultTransportLimits, metadataTimeoutMs: 120_000 };
   const source = openRepositorySource(server.url, { clock: fakeClock(), version: 'fuzz', limits });
   const codes = [
     ...['SERVER_UNREACHABLE', 'SERVER_BUSY', 'SERVER_ERROR', 'REDIRECT_REFUSED'],

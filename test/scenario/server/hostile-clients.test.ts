@@ -124,7 +124,7 @@ describe('a server with 1,024 descriptors', () => {
       for (const socket of await attack(site)) socket.destroy();
       await until(() => site.descriptors() <= start.descriptors);
       const pullMs = await bestPull(site);
-      assert.ok(pullMs < start.pullMs * 5 + 100, `${pullMs} ms, and ${start.pullMs} ms at the start`);
+      assert.ok(pullMs < start.pullMs * 10 + 1000, `${pullMs} ms, and ${start.pullMs} ms at the start`);
       assert.ok(site.residentBytes() < 300_000_000, `${site.residentBytes()} bytes`);
     });
   }
