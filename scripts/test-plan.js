@@ -30,6 +30,7 @@ const slow = {
   'scenario/cli/each-command': 12,
   'scenario/cli/pull-wait': 12,
   'scenario/agent/service-manager': 12,
+  'scenario/server/hostile-clients': 12,
   'scenario/ceremony/root-ceremony': 11,
   'real/host/resolver': 11,
   'real/host/cost': 11,

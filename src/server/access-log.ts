@@ -19,6 +19,13 @@ export interface RequestRecord {
   readonly complete: boolean;
 }
 
+/** One that was closed for a bound, and not for what it asked. */
+export interface RefusedConnection {
+  /** `connections`: of all; `address`: of one address; `pipelining`: requests that did not wait for an answer. */
+  readonly reason: 'connections' | 'address' | 'pipelining';
+  readonly remote: string;
+}
+
 export type RequestObserver = (record: RequestRecord) => void;
 
 const maxLoggedCharacters = 256;
@@ -47,7 +54,8 @@ export function createRequestTracker(clock: Clock, observers: readonly RequestOb
       const remote = socket.remoteAddress ?? '';
       const startedMs = clock.monotonicMs();
       const writtenBefore = socket.bytesWritten;
-      // 'close' comes after every end, an aborted download included; 'finish' would not.
+      // 'close' comes after every end, an aborted download included; 'finish' would not. It comes because this answer has
+      // its socket (answer-in-turn): one that waits for it is never told that the connection is gone.
       reply.raw.once('close', () =>
         ended({
           route,

@@ -38,7 +38,7 @@ export function createApp(parts: AppParts): FastifyInstance {
     serverFactory: listener.serverFactory,
     // The router sees one address of ours: what a client wrote is read by request-path alone.
     rewriteUrl: () => '/',
-    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, log),
+    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, parts),
   });
   app.removeAllContentTypeParsers();
   app.addHook('onRequest', (request, reply, done) => {
@@ -137,11 +137,17 @@ const statusOfClientError: Readonly<Record<string, string>> = {
 };
 
 /** What never became a request: not HTTP, too many headers, or too slow. */
-function refuseMalformed(error: Error & { readonly code: string }, socket: Socket, log: Logger): void {
+function refuseMalformed(
+  error: Error & { readonly code: string },
+  socket: Socket,
+  { log, listener }: AppParts,
+): void {
   // Its request, if there was one, is in the log as not complete.
   if (error.code === 'ECONNRESET') return void socket.destroy();
   const status = statusOfClientError[error.code] ?? '400 Bad Request';
   log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
-  if (socket.writable) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  // Amid an answer it would be taken for bytes of the file.
+  const mayAnswer = socket.writable && !listener.isAnswering(socket);
+  if (mayAnswer) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   socket.destroy(error);
 }

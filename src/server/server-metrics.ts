@@ -1,10 +1,11 @@
 // What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
 import type { Metrics } from '../platform/telemetry/metrics.js';
-import type { RequestRecord } from './access-log.js';
+import type { RefusedConnection, RequestRecord } from './access-log.js';
 import type { RepositoryState } from './resign/repository-view.js';
 
 export interface ServerMetrics {
   request(record: RequestRecord): void;
+  refused(refused: Pick<RefusedConnection, 'reason'>): void;
   resign(result: 'success' | 'failure'): void;
   /** Prometheus' text, with the repository as it is now. */
   text(state: RepositoryState, nowMs: number): Promise<string>;
@@ -21,6 +22,11 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
     name: 'writ_server_sent_bytes_total',
     help: 'Bytes of answers by route, headers included.',
     labels: ['route'],
+  });
+  const refused = metrics.counter({
+    name: 'writ_server_refused_connections_total',
+    help: 'Connections that were closed for a bound, by reason.',
+    labels: ['reason'],
   });
   const resigns = metrics.counter({
     name: 'writ_server_resign_total',
@@ -43,11 +49,13 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
     labels: [],
   });
   for (const result of ['success', 'failure']) resigns.add({ result }, 0);
+  for (const reason of ['connections', 'address', 'pipelining']) refused.add({ reason }, 0);
   return {
     request: ({ route, status, bytes }) => {
       requests.add({ route, status });
       sent.add({ route }, bytes);
     },
+    refused: ({ reason }) => refused.add({ reason }),
     resign: (result) => resigns.add({ result }),
     text: (state, nowMs) => {
       expiry.clear();

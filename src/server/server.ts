@@ -7,16 +7,18 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { isSystemError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
+import { readMaxOpenFiles } from '../platform/process/process-limits.js';
 import { type Logger, silentLog } from '../platform/telemetry/log.js';
 import { createMetrics, type MetricsOptions } from '../platform/telemetry/metrics.js';
 import { type Clock, systemClock } from '../platform/time/clock.js';
 import { accessLog, createRequestTracker } from './access-log.js';
+import { uncountedAddresses } from './admission.js';
 import { createApp } from './app.js';
 import { createLiveFile } from './files/live-file.js';
 import { createListener, type Listener } from './listener.js';
 import { createRepositoryView } from './resign/repository-view.js';
 import { createResigner, type OnlineSigner } from './resign/resigner.js';
-import { defaultServerLimits, type ServerLimits } from './server-limits.js';
+import { type ServerLimits, serverLimits } from './server-limits.js';
 import { createServerMetrics } from './server-metrics.js';
 import { readTlsFiles, type TlsFiles } from './tls-files.js';
 
@@ -35,6 +37,8 @@ export interface ServerOptions {
   readonly log?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<ServerLimits>;
+  /** Addresses that bring the connections of many clients: no number is asked of them. */
+  readonly proxies?: readonly string[];
   /** Default: those of Writ only. */
   readonly processMetrics?: MetricsOptions['process'];
 }
@@ -59,10 +63,18 @@ const defaultWatchEveryMs = 10_000;
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { repository, tls, signer, clock = systemClock, log = silentLog() } = options;
-  const limits = { ...defaultServerLimits, ...options.limits };
+  const limits = serverLimits(options.limits ?? {}, readMaxOpenFiles());
   requireRepository(repository);
-  const listener = createListener(limits, tls && readTlsFiles(tls));
   const metrics = createServerMetrics(await createMetrics({ process: options.processMetrics ?? 'omit' }));
+  const listener = createListener({
+    limits,
+    uncounted: uncountedAddresses(options.proxies ?? []),
+    onRefused: (refused) => {
+      metrics.refused(refused);
+      log.info(refused, 'refused a connection');
+    },
+    tls: tls && readTlsFiles(tls),
+  });
   const view = createRepositoryView(repository);
   const { maxTimestampBytes } = defaultMetadataLimits;
   const timestamp = createLiveFile(repository, 'metadata/timestamp.json', maxTimestampBytes);
@@ -74,8 +86,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const app = createApp(parts);
   const end = async (): Promise<void> => {
     const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
-    // Node closes what is idle at that moment; a connection that was busy would be kept alive till the deadline.
-    const idle = tracker.idle().then(listener.destroyIdleConnections);
+    // Node closes what is idle at that moment; what was busy then, or half a request, would stay till the deadline.
+    const idle = tracker.idle().then(listener.destroyConnections);
     await Promise.all([resigner?.stop(), closing, idle]);
   };
   const url = await listen(app, options, end);

@@ -11,9 +11,15 @@ export interface ProcessLimits {
 /** @param file in the form of /proc/self/limits. @returns the hard limits */
 export function readProcessLimits(file = '/proc/self/limits'): ProcessLimits {
   const text = fs.readFileSync(file, 'utf8');
-  const hard = (name: string): number => {
-    const value = new RegExp(`^${name} +\\S+ +(\\d+) `, 'm').exec(text)?.[1];
-    return value === undefined ? Number.POSITIVE_INFINITY : Number(value);
-  };
-  return { maxDataBytes: hard('Max data size'), maxProcesses: hard('Max processes') };
+  return { maxDataBytes: hardLimit(text, 'Max data size'), maxProcesses: hardLimit(text, 'Max processes') };
+}
+
+/** How many descriptors this process may have: Node raises the soft limit to the hard one when it starts. */
+export function readMaxOpenFiles(file = '/proc/self/limits'): number {
+  return hardLimit(fs.readFileSync(file, 'utf8'), 'Max open files');
+}
+
+function hardLimit(text: string, name: string): number {
+  const value = new RegExp(`^${name} +\\S+ +(\\d+) `, 'm').exec(text)?.[1];
+  return value === undefined ? Number.POSITIVE_INFINITY : Number(value);
 }

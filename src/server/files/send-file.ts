@@ -8,7 +8,8 @@ import type { ServedFile } from './served-file.js';
 
 const json = 'application/json';
 const immutable = 'public, max-age=31536000, immutable';
-const readAheadBytes = 262_144;
+/** Twice as much is held for each client that reads nothing: thousands of them must not take the memory of the machine. */
+const readAheadBytes = 65_536;
 
 /** timestamp.json: a cache has to ask each time, and gets 304 when nothing was published. */
 export function sendLive(request: FastifyRequest, reply: FastifyReply, live: LiveBytes): FastifyReply {

@@ -9,7 +9,9 @@ import { isWritError, type WritError } from '../../../src/core/errors.js';
 import { type RunningServer, startServer } from '../../../src/server/server.js';
 import type { ServerLimits } from '../../../src/server/server-limits.js';
 import { until } from '../../kit/assert/until.js';
+import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { hostileClient } from '../../kit/net/hostile-client.js';
 import { rawGet, rawRequest } from '../../kit/net/raw-request.js';
 import {
   archiveBytes,
@@ -422,19 +424,34 @@ describe('start and end', () => {
     await closed;
   });
 
+  it('does not wait for a client that has sent half a request', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const limits = { closeDeadlineMs: 600_000, headersTimeoutMs: 300_000, requestTimeoutMs: 600_000 };
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
+    const client = await hostileClient(server.url, 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:');
+    // It is connected on both sides when another one has its answer.
+    assert.equal((await rawGet(server.url, '/healthz')).status, 200);
+    const late = AbortSignal.timeout(10_000);
+    const waited = once(late, 'abort').then(() => 'waited');
+    assert.equal(await Promise.race([server.close().then(() => 'closed'), waited]), 'closed');
+    client.destroy();
+  });
+
   it('finishes what is under way, takes nothing new, and cuts off who does not read', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
     const file = `targets/${'c'.repeat(64)}.big`;
     fs.writeFileSync(dir.join(file), Buffer.alloc(16_000_000, 0x61));
-    const limits = { closeDeadlineMs: 1000 };
-    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, limits });
+    const clock = fakeClock();
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0, clock });
     const reading = await fetch(`${server.url}/${file}`);
     const stuck = await fetch(`${server.url}/${file}`);
     const closed = server.close();
     const whole = await reading.arrayBuffer();
     assert.equal(whole.byteLength, 16_000_000);
     await assert.rejects(fetch(`${server.url}/metadata/timestamp.json`));
+    await clock.advance(30_000);
     await closed;
     await assert.rejects(stuck.arrayBuffer());
   });

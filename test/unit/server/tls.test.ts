@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import type { Server } from 'node:https';
+import { type AddressInfo, BlockList } from 'node:net';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { isWritError } from '../../../src/core/errors.js';
+import { createListener } from '../../../src/server/listener.js';
 import { startServer } from '../../../src/server/server.js';
-import type { TlsFiles } from '../../../src/server/tls-files.js';
+import { serverLimits } from '../../../src/server/server-limits.js';
+import { readTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { makeCertificate, secureGet } from '../../kit/net/certificate.js';
+import { hostileClient } from '../../kit/net/hostile-client.js';
+import { rawRequest } from '../../kit/net/raw-request.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { writeRepository } from '../../kit/repository/unsigned-repository.js';
 
@@ -55,6 +61,33 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     } finally {
       await server.close();
     }
+  });
+
+  it('closes a connection that is too many of its address before it shakes hands', async () => {
+    using dir = tempDir();
+    const tls = readTlsFiles(await makeCertificate(dir.path, 'first'));
+    const limits = serverLimits({ maxConnectionsPerAddress: 1 }, 10_000);
+    const listener = createListener({ limits, tls, uncounted: new BlockList(), onRefused: () => undefined });
+    const server = listener.serverFactory(() => undefined, {}) as Server;
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const held = await hostileClient(url, '');
+    assert.deepEqual(await rawRequest(url, ''), { status: 0, headers: new Map(), body: '' });
+    held.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it('ends without waiting for a client that never shakes hands', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const files = await makeCertificate(dir.path, 'first');
+    const limits = { closeDeadlineMs: 600_000, tlsHandshakeTimeoutMs: 600_000 };
+    const options = { repository: dir.path, host: '127.0.0.1', port: 0, tls: files, limits };
+    const server = await startServer(options);
+    const silent = await hostileClient(server.url, '');
+    assert.equal((await secureGet(server.url, files.certFile)).status, 200);
+    await server.close();
+    silent.destroy();
   });
 
   it('refuses a certificate and key that are no pair, or that are not there', async () => {

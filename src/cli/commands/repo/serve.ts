@@ -1,6 +1,7 @@
 // `writ serve`: flags to a running server, its address on stdout, and a clean end at SIGTERM.
 // Owns no HTTP and signs nothing itself; of --keys only the two online keys are read.
 import { once } from 'node:events';
+import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { toWritError, WritError } from '../../../core/errors.js';
 import { createLog, type Logger } from '../../../platform/telemetry/log.js';
@@ -10,6 +11,7 @@ import { notifyManagerOfServer, type ServerManager } from '../../../server/sd-re
 import { type RunningServer, requireRepository, startServer } from '../../../server/server.js';
 import type { TlsFiles } from '../../../server/tls-files.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { numberFlag, repeatedFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, preset } from '../../console/flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { repositoryFlag } from '../../repository/repository-flags.js';
@@ -24,6 +26,16 @@ const flags = {
   ),
   tlsCert: optional('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP'),
   tlsKey: optional('--tls-key <file>', 'its key, PEM'),
+  perAddress: optional(
+    '--per-address <n|off>',
+    'connections that one address may hold; 2000, at most half of all',
+    perAddressFlag,
+  ),
+  proxy: optional(
+    '--proxy <address>',
+    'address that brings many clients, and is not held to --per-address; may be repeated',
+    repeatedFlag(addressFlag),
+  ),
   ...passphraseFlags,
 };
 type ServeFlags = FlagValues<typeof flags>;
@@ -32,6 +44,7 @@ export const command: CommandDefinition<ServeFlags> = {
   examples: [
     'writ serve --repository repo',
     'writ serve --repository repo --listen 0.0.0.0:443 --tls-cert server.crt --tls-key server.pem --keys online',
+    'writ serve --repository repo --listen 10.0.0.5:8080 --proxy 10.0.0.2 --proxy 10.0.0.3',
   ],
   exitCodes: [
     '0  ended by SIGTERM or SIGINT, requests under way finished',
@@ -49,6 +62,8 @@ export const command: CommandDefinition<ServeFlags> = {
       ...flags.listen,
       ...(tls === undefined ? {} : { tls }),
       ...(signer === undefined ? {} : { signer }),
+      ...(flags.perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: flags.perAddress } }),
+      proxies: flags.proxy ?? [],
       log,
       clock: context.clock,
       processMetrics: 'include',
@@ -75,6 +90,16 @@ export function listenFlag(text: string): { readonly host: string; readonly port
     throw new InvalidArgumentError('HOST:PORT is wanted, as 127.0.0.1:8080 or [::1]:8080.');
   }
   return { host: match[1] ?? match[2] ?? '', port };
+}
+
+/** @param text a number of connections, or `off` */
+function perAddressFlag(text: string): number {
+  return text === 'off' ? Number.POSITIVE_INFINITY : numberFlag(1, 1_000_000)(text);
+}
+
+function addressFlag(text: string): string {
+  if (isIP(text) !== 0) return text;
+  throw new InvalidArgumentError('An IP address is wanted, as 192.0.2.1 or 2001:db8::1.');
 }
 
 function tlsFiles({ tlsCert, tlsKey }: ServeFlags, { at }: CommandContext): TlsFiles | undefined {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { listenFlag } from '../../../../src/cli/commands/repo/serve.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate, secureGet } from '../../../kit/net/certificate.js';
+import { hostileClients } from '../../../kit/net/hostile-client.js';
+import { rawRequest } from '../../../kit/net/raw-request.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 import { writeRepository } from '../../../kit/repository/unsigned-repository.js';
 
@@ -35,6 +38,38 @@ describe('--listen', () => {
       assert.throws(() => listenFlag(text), { code: 'commander.invalidArgument' });
     });
   }
+});
+
+describe('writ serve of an address with many connections', () => {
+  // Loopback is never bounded: it takes another address of this machine to see it.
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === 'IPv4' && !one.internal)?.address;
+  const skip = own === undefined && 'this machine has no address but loopback';
+
+  const statusWith = async (...flags: readonly string[]): Promise<number> => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const args = ['serve', '--repository', dir.path, '--listen', `${own}:0`, '-q', ...flags];
+    await using server = startWrit(args);
+    const [, url = ''] = await server.waitForStdout(/^LISTENING (http:.+)$/m);
+    const held = await hostileClients(url, '', 2);
+    const { status } = await rawRequest(
+      url,
+      'GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n',
+    );
+    for (const socket of held) socket.destroy();
+    return status;
+  };
+
+  it('refuses the next one by --per-address', { skip }, async () => {
+    assert.equal(await statusWith('--per-address', '2'), 429);
+  });
+
+  it('refuses none of them with --per-address off, and none of a --proxy', { skip }, async () => {
+    assert.equal(await statusWith('--per-address', 'off'), 200);
+    assert.equal(await statusWith('--per-address', '2', '--proxy', '192.0.2.77', '--proxy', `${own}`), 200);
+  });
 });
 
 describe('writ serve', () => {
@@ -113,6 +148,9 @@ describe('writ serve', () => {
     ['no repository', ['--repository', '/nonexistent'], 'USAGE', 2],
     ['no --repository', [], 'USAGE', 2],
     ['an address that is none', ['--repository', '/', '--listen', 'nowhere'], 'USAGE', 2],
+    ['no connections of an address', ['--repository', '/', '--per-address', '0'], 'USAGE', 2],
+    ['a number that is none', ['--repository', '/', '--per-address', 'many'], 'USAGE', 2],
+    ['a proxy that is no address', ['--repository', '/', '--proxy', 'proxy.example'], 'USAGE', 2],
     ['a certificate without its key', ['--repository', '/', '--tls-cert', '/x'], 'USAGE', 2],
     ['a key without its certificate', ['--repository', '/', '--tls-key', '/x'], 'USAGE', 2],
   ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { readProcessLimits } from '../../../../src/platform/process/process-limits.js';
+import { readMaxOpenFiles, readProcessLimits } from '../../../../src/platform/process/process-limits.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('readProcessLimits', () => {
@@ -17,6 +17,14 @@ describe('readProcessLimits', () => {
       maxDataBytes: Number.POSITIVE_INFINITY,
       maxProcesses: 200,
     });
+  });
+
+  it('has the descriptors that there may be, which Node takes all of', () => {
+    using dir = tempDir();
+    const path = dir.join('limits');
+    writeFileSync(path, 'Max open files            1024                 524288               files     \n');
+    assert.equal(readMaxOpenFiles(path), 524_288);
+    assert.ok(readMaxOpenFiles() > 0);
   });
 
   it('reads those of this process', () => {

@@ -1,0 +1,50 @@
+// How many connections one address may hold at a time, so that one client leaves room for the others. None is counted of
+// addresses that stand for many: loopback, and the proxies that were named. Owns the counts, and reads no byte.
+import { BlockList, isIPv6, type Socket } from 'node:net';
+
+export interface Admission {
+  /** True for a connection that may stay: it is counted until it closes. */
+  admits(socket: Socket): boolean;
+}
+
+export function createAdmission(maxPerAddress: number, uncounted: BlockList): Admission {
+  const counts = new Map<string, number>();
+  return {
+    admits: (socket) => {
+      const { remoteAddress = '', remoteFamily } = socket;
+      if (uncounted.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4')) return true;
+      const client = clientOf(remoteAddress);
+      const count = counts.get(client) ?? 0;
+      if (count >= maxPerAddress) return false;
+      counts.set(client, count + 1);
+      socket.once('close', () => {
+        const left = (counts.get(client) ?? 1) - 1;
+        if (left === 0) counts.delete(client);
+        else counts.set(client, left);
+      });
+      return true;
+    },
+  };
+}
+
+/** @param proxies addresses of which each brings the connections of many clients */
+export function uncountedAddresses(proxies: readonly string[]): BlockList {
+  const list = new BlockList();
+  list.addSubnet('127.0.0.0', 8, 'ipv4');
+  list.addAddress('::1', 'ipv6');
+  for (const proxy of proxies) list.addAddress(proxy, isIPv6(proxy) ? 'ipv6' : 'ipv4');
+  return list;
+}
+
+/** Who is behind an address: of IPv6 the first 64 bits, for the others are as many as one client wants to have. */
+export function clientOf(address: string): string {
+  const plain = address.replace(/%.*$/, '');
+  if (!isIPv6(plain)) return plain;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain);
+  if (mapped?.[1] !== undefined) return mapped[1];
+  const [before = '', after] = plain.split('::');
+  const groups = before === '' ? [] : before.split(':');
+  const behind = after === undefined || after === '' ? [] : after.split(':');
+  const zeros = after === undefined ? 0 : 8 - groups.length - behind.length;
+  return [...groups, ...Array<string>(zeros).fill('0'), ...behind].slice(0, 4).join(':');
+}

@@ -1,0 +1,72 @@
+// `npm run fuzz -- [--seconds N] [--seed N] [--keep] [TARGET...]`: the kept corpus of every target, then new inputs for as many
+// seconds. Without names the targets take turns, by the seed, which is of the commit. Owns arguments, turns and exit code:
+// 1 when there was a fault, whose input is then in the corpus.
+import { execFileSync } from 'node:child_process';
+import { inspect, parseArgs } from 'node:util';
+import { projectRoot } from '../kit/sources/source-files.js';
+import { keepInput, readCorpus } from './engine/corpus.js';
+import { measureCoverage } from './engine/coverage.js';
+import { type FuzzBound, fuzzTarget } from './engine/fuzz-target.js';
+import { targets } from './targets/targets.js';
+
+/** Less is too short to find anything: the fewer seconds, the fewer targets have a turn. */
+const secondsOfTurn = 12;
+/** What is kept stays small: a corpus is played at every run. */
+const maxKeptBytes = 4096;
+const maxKept = 60;
+
+const freshCoverage = measureCoverage((url) => url.includes('/dist/src/'));
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string' }, seed: { type: 'string' }, keep: { type: 'boolean' } },
+});
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const unknown = positionals.filter((name) => targets[name] === undefined);
+if (unknown.length > 0) {
+  say(`no target ${unknown.join(', ')}; there are ${Object.keys(targets).join(', ')}`);
+  process.exit(2);
+}
+const seconds = Number(options.seconds ?? '60');
+const seed = Number(options.seed ?? seedOfCommit());
+process.exitCode = (await fuzzAll()) ? 0 : 1;
+
+async function fuzzAll(): Promise<boolean> {
+  const wanted = positionals.length > 0 ? positionals : Object.keys(targets);
+  const turns = positionals.length > 0 ? wanted.length : Math.floor(seconds / secondsOfTurn);
+  const count = Math.min(Math.max(turns, 1), wanted.length);
+  const first = seed % wanted.length;
+  say(`seed ${seed}, ${count} of ${wanted.length} targets for ${Math.round(seconds / count)} s each`);
+  let isGood = true;
+  for (const [index, name] of wanted.entries()) {
+    const hasTurn = (index - first + wanted.length) % wanted.length < count;
+    const bound = hasTurn ? { maxMs: (seconds / count) * 1000 } : { maxRuns: 0 };
+    isGood = (await fuzzOne(name, bound)) && isGood;
+  }
+  return isGood;
+}
+
+async function fuzzOne(name: string, bound: FuzzBound): Promise<boolean> {
+  const target = await targets[name]?.();
+  if (target === undefined) return false;
+  const corpus = readCorpus(name);
+  const startedMs = performance.now();
+  const { runs, found, fault } = await fuzzTarget(target, { seed, bound, coverage: freshCoverage(), corpus });
+  await target.close?.();
+  const tookMs = Math.round(performance.now() - startedMs);
+  say(
+    `${fault ? '✖' : '✔'} ${name}: ${runs} inputs in ${tookMs} ms, ${corpus.length} kept, ${found.length} new`,
+  );
+  if (options.keep === true) {
+    const small = found.filter((input) => input.length <= maxKeptBytes);
+    for (const input of small.slice(0, Math.max(0, maxKept - corpus.length))) keepInput(name, input);
+  }
+  if (fault === undefined) return true;
+  say(`  ${keepInput(name, fault.input)}: ${fault.input.toString('base64').slice(0, 2000)}`);
+  say(inspect(fault.error));
+  return false;
+}
+
+function seedOfCommit(): number {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' });
+  return Number.parseInt(commit.slice(0, 8), 16);
+}

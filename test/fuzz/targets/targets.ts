@@ -1,0 +1,19 @@
+// All targets, by name. Each is made when its turn comes: those of HTTP listen.
+import type { Target } from '../engine/target.js';
+import { manifestTarget, tarTarget } from './archive-targets.js';
+import { httpAnswersTarget, httpRequestsTarget } from './http-targets.js';
+import { controlTarget, kresdTarget, nativeTarget } from './socket-targets.js';
+import { configTarget, metadataTarget, xmlRpcTarget } from './text-targets.js';
+
+export const targets: Readonly<Record<string, () => Target | Promise<Target>>> = {
+  tar: () => tarTarget(),
+  manifest: () => manifestTarget(),
+  'tuf-metadata': () => metadataTarget(),
+  configuration: () => configTarget(),
+  'control-socket': () => controlTarget(),
+  'native-protocol': () => nativeTarget(),
+  kresd: () => kresdTarget(),
+  'xml-rpc': () => xmlRpcTarget(),
+  'http-answers': () => httpAnswersTarget(),
+  'http-requests': () => httpRequestsTarget(),
+};
