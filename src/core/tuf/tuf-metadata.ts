@@ -142,7 +142,7 @@ export function parseEnvelope<Role extends TopLevelRole>(
 ): ParsedFile<Role> {
   const maxContainers = smallFileContainers + Math.floor(bytes.length / bytesPerContainer);
   const json = parseStrictJson(bytes, { maxContainers });
-  if (json.kind === 'refused') throw at.malformed(name, `JSON: ${json.reason} at ${json.offset}`);
+  if (json.kind === 'refused') throw at.noJson(name, json);
   const envelope = at.object(name, json.value, 'the file');
   const signed = at.object(name, envelope['signed'], 'signed');
   // A snapshot signed by the right keys must not pass for a timestamp.

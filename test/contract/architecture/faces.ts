@@ -199,6 +199,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [
     'affected-groups',
+    'archive-bounds',
     'disk-space',
     'entry-rules',
     'manifest',
