@@ -226,6 +226,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'json-scan',
     'strict-json',
     'text-diff',
+    'yaml-data',
     'yaml-parse',
     'yaml-places',
   ],
