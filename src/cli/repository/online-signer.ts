@@ -5,6 +5,7 @@ import { isWritError } from '../../core/errors.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { askClockSync } from '../../platform/time/clock-sync.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
 import type { OnlineSigner } from '../../server/resign/resigner.js';
@@ -29,6 +30,8 @@ export async function createOnlineSigner(
       keysDirectory: keys.path,
       clock,
       durableFs,
+      // A server never says by itself that its clock is right.
+      clockCheck: { ask: () => askClockSync() },
       holder: 'serve',
       // Not waited for: when the other writer is done, there may be nothing left to sign.
       lockWaitMs: 0,

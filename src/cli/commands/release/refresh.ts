@@ -7,7 +7,7 @@ import {
 } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { required } from '../../console/flags.js';
-import { type ChangeFlags, changeFlags, changeOptions } from '../../repository/change-flags.js';
+import { type ChangeFlags, changeFlags, changeOptions, warnOfClock } from '../../repository/change-flags.js';
 
 export const command: CommandDefinition<ChangeFlags> = {
   examples: [
@@ -29,6 +29,7 @@ export const command: CommandDefinition<ChangeFlags> = {
     const result = await resignOnline({ ...options, signers, roles: onlineRoles, keysDirectory: keys.path });
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
+    warnOfClock(result, context.reporter);
     for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was left out`);
     return answer(result);
   },
