@@ -3,7 +3,7 @@
 
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import { askClockSync } from '../../platform/time/clock-sync.js';
+import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';

@@ -5,7 +5,7 @@ import { isWritError } from '../../core/errors.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { askClockSync } from '../../platform/time/clock-sync.js';
+import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
 import type { OnlineSigner } from '../../server/resign/resigner.js';

@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import { isWritError, WritError } from '../../core/errors.js';
 import { openTargetDigest } from '../../core/tuf/target-digest.js';
-import { isOnlineRole, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
 import { overlaySource } from '../../trust/sources/overlay-source.js';
@@ -73,16 +73,12 @@ export async function verifyAsClient({ state, timestamp, next, clock }: NextFile
   }
 }
 
-/** To sign again what was just signed helps nobody, and no new root lives longer than the time that hosts were told. */
+/** No new root lives longer than the time that hosts were told, and nothing is signed that does not. */
 function withWayOut(error: unknown, state: RepositoryState, clock: Clock): unknown {
   if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') return error;
+  if (signedAheadMs(state, clock.nowMs()) === undefined) return error;
   const { code, message, facts } = error;
-  const { role } = facts;
-  const isAhead = signedAheadMs(state, clock.nowMs()) !== undefined;
-  if (isAhead && (role === 'root' || isOnlineRole(String(role)))) {
-    return new WritError(code, message, { facts, hint: signedAheadHint, cause: error });
-  }
-  return isOnlineRole(String(role)) ? new WritError(code, message, { facts, cause: error }) : error;
+  return new WritError(code, message, { facts, hint: signedAheadHint, cause: error });
 }
 
 /** What this publish brings: archives that are live already were checked when they went live. */

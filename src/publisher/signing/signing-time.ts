@@ -45,9 +45,9 @@ export function signedAheadMs(state: Signed, nowMs: number): number | undefined 
   return aheadMs > toleratedMs ? aheadMs : undefined;
 }
 
-/** For whom even its time does not help: the root, or what nobody here signs, ends before it. */
+/** Where a role ends before the time that hosts were told. */
 export const signedAheadHint =
-  'A clock that was ahead has signed: replace the timestamp key, and hosts forget its time (docs/operations.md, "Signed ahead").';
+  'A clock that was ahead has signed. Sign the role anew (`writ sign --role`), or replace the timestamp key (docs/operations.md, "Signed ahead").';
 
 /** @returns for an edition: the time, and whether a person vouches for it */
 export function signedBy(

@@ -262,6 +262,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'platform/process': [
     'boot-id',
     'bubblewrap',
+    'clock-sync',
     'control-group',
     'find-processes',
     'heap',
@@ -311,7 +312,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'root-difference',
     'root-rules',
   ],
-  'publisher/signing': ['online-signing', 'resign-role', 'self-check', 'sign-change', 'sign-role'],
+  'publisher/signing': [
+    'online-signing',
+    'resign-role',
+    'self-check',
+    'sign-change',
+    'sign-role',
+    'signing-time',
+  ],
   'publisher/teams': ['delegate', 'delegation-plan'],
   'publisher/upkeep': [
     'check-repository',

@@ -3,7 +3,7 @@
 import { WritError } from '../../../core/errors.js';
 import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
-import { askClockSync } from '../../../platform/time/clock-sync.js';
+import { askClockSync } from '../../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';

@@ -1,7 +1,7 @@
 // Asks the kernel whether anybody keeps its clock right, by a program that is there: Node has no adjtimex. Where none is,
 // or none may look, as in most containers, the answer is unknown. Files that a time daemon leaves are no answer: their
 // times are those of the clock in question.
-import { runCommand } from '../process/run-command.js';
+import { runCommand } from './run-command.js';
 
 export type ClockSync = 'synchronised' | 'unsynchronised' | 'unknown';
 
