@@ -9,6 +9,7 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
+import { publishedHost } from '../../kit/repository/published-host.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
 
 const dayMs = 86_400_000;
@@ -71,5 +72,18 @@ describe('a repository that was signed 30 days ahead', () => {
     assert.equal((await writ(dir, 'repo', 'check', '--repository', 'repo')).exitCode, 0);
     const state = createRepositoryView(dir.join('repo')).read();
     assert.equal(judgeHealth({ state, nowMs: Date.now() }).status, 'ok');
+  });
+});
+
+describe('a host whose clock was never set', () => {
+  it('takes a release by the time that was signed with it, the first and the next', async () => {
+    using dir = tempDir();
+    using site = publishedHost(dir, { bundles: [{ name: 'dns-edge' }], nowMs: 0 });
+    for (const content of ['one', 'two']) {
+      await site.repository.publish({ 'p.yaml': content });
+      await site.host.sync();
+      assert.equal(site.host.read('dns-edge/p.yaml'), content);
+    }
+    assert.equal(site.host.host.client.status()?.clockFloorMs, site.clock.nowMs());
   });
 });
