@@ -1,6 +1,7 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
 // the answers that say what is signed and what waits. Owns no change.
 
+import { given } from '../../core/given.js';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
@@ -102,7 +103,8 @@ export function changeAnswer(
   { outcome, details, what, lines = [] }: Change,
   { repository }: ChangeFlags,
 ): Answer {
-  const changed = { changed: true, ...details };
+  const { signedAheadMs } = result;
+  const changed = { changed: true, ...details, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {
     const { versions } = result;
     return {

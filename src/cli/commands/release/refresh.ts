@@ -1,4 +1,5 @@
 // `writ refresh`: signs snapshot and timestamp anew, and takes targets that wait for them live.
+import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
 import {
   openOnlineSigners,
@@ -35,14 +36,14 @@ export const command: CommandDefinition<ChangeFlags> = {
   },
 };
 
-function answer({ versions, targetsBefore, wentLive, ignored }: ResignResult): Answer {
+function answer({ versions, targetsBefore, wentLive, ignored, signedAheadMs }: ResignResult): Answer {
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
   const news = texts.length === 0 ? '' : `; ${texts.join(', ')} went live`;
   return {
     outcome: 'signed',
-    details: { changed: true, versions, targetsBefore, wentLive, ignored },
+    details: { changed: true, versions, targetsBefore, wentLive, ignored, ...given({ signedAheadMs }) },
     lines: [`SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`],
   };
 }
