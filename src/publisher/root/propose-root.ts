@@ -4,7 +4,6 @@ import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits } from '../../core/limits.js';
-import { signedAtMsOf } from '../../core/tuf/trusted-set.js';
 import { parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -42,9 +41,8 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
       facts: { directory: options.repository },
     });
   }
-  // A root that its makers' clocks leave behind the one before would end before it.
-  const signedAtMs = Math.max(options.clock.nowMs(), signedAtMsOf(base) ?? 0);
-  const signed = changeRoot(base.signed, options.change, signedAtMs);
+  // By the maker's own clock: no floor binds a root, and one that was made ahead must not make all after it end late.
+  const signed = changeRoot(base.signed, options.change, options.clock.nowMs());
   requireSane(judgeRoot(base.signed, signed), { danger: options.danger });
   // What we could not read ourselves must not be mailed.
   const root = parseEnvelope(encodeMetadata({ signatures: [], signed }), 'root');
