@@ -17,7 +17,9 @@ const slow = {
   'exhaustive/interrupted/interrupted-cycle': 30,
   'exhaustive/interrupted/interrupted-refresh': 30,
   'exhaustive/soak/soak': 30,
+  'real/host/small-heap': 25,
   'real/host/supervisord-host': 25,
+  'scenario/clocks/wrong-clocks': 25,
   'exhaustive/operations/operations.sample': 22,
   'real/demo/demo': 21,
   'exhaustive/systemd/systemd-agent': 20,
@@ -34,6 +36,7 @@ const slow = {
   'scenario/ceremony/root-ceremony': 11,
   'real/host/resolver': 11,
   'real/host/cost': 11,
+  'unit/core/text/linear-time': 11,
   'exhaustive/kills/kills.sample': 10,
   'exhaustive/replay/replay.sample': 10,
 };

@@ -129,7 +129,7 @@ export const errorCodes = {
 
   CLOCK_BEHIND: degraded(
     'The clock of this host is behind the newest time that the repository has signed; that time is used for expiry.',
-    'Set the clock (`timedatectl set-ntp true`).',
+    'Set the clock (`timedatectl set-ntp true`). If it is right, the repository was signed by a clock that was ahead: `writ repo status` says so.',
   ),
 
   UNTRUSTED_ACTIVE: degraded(
@@ -393,6 +393,14 @@ export const errorCodes = {
   REPOSITORY_INVALID: failed(
     'The repository does not verify as a client would verify it; nothing went live.',
     'Run `writ repo check`; restore what it names from another copy of the repository.',
+  ),
+  SIGNED_AHEAD: failed(
+    'The repository was signed by a clock that was ahead: hosts take that time for the present, and see no expiry before it.',
+    'Publishing goes on, by that time. To end it, replace the timestamp key (docs/operations.md, "Signed ahead").',
+  ),
+  CLOCK_UNSURE: failed(
+    'The clock is more than 30 days past all that was signed, and its kernel says that nobody keeps it right; nothing was signed.',
+    'Set the clock. If it is right, say so: the same command, or `writ refresh` for a server, with --clock-is-right.',
   ),
   REPOSITORY_LOCKED: busy(
     'Another process writes this repository.',

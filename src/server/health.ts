@@ -34,7 +34,8 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
   const roles = Object.entries(state.roles);
   const reasons: HealthReason[] = [
     ...state.problems.map(({ code, message }) => ({ level: 'critical', code, message }) as const),
-    ...roles.flatMap(([role, one]) => expiryReason(role, one, nowMs)),
+    ...aheadReason(state, nowMs),
+    ...roles.flatMap(([role, one]) => expiryReason(role, one, judgedAtMs(state, nowMs))),
     ...resignReasons(state, resign),
   ];
   const lastMs = resign?.lastSuccessMs;
@@ -46,6 +47,21 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
     onlineKeys: resign !== undefined,
     ...(lastMs === undefined ? {} : { lastResign: new Date(lastMs).toISOString() }),
   };
+}
+
+/** Hosts go by the time that was signed where it is later than theirs. */
+function judgedAtMs({ roles }: RepositoryState, nowMs: number): number {
+  return Math.max(nowMs, roles.timestamp?.saidAtMs ?? 0);
+}
+
+/** As much as hosts let a clock differ before they say so. */
+const toleratedSkewMs = 60_000;
+
+function aheadReason(state: RepositoryState, nowMs: number): HealthReason[] {
+  const signedAtMs = judgedAtMs(state, nowMs);
+  if (signedAtMs - nowMs <= toleratedSkewMs) return [];
+  const message = `signed by a clock that was ahead, at ${new Date(signedAtMs).toISOString()}: hosts see no expiry before; replace the timestamp key`;
+  return [{ level: 'warning', code: 'SIGNED_AHEAD', message }];
 }
 
 function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs: number): HealthReason[] {

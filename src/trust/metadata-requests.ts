@@ -48,5 +48,10 @@ export type Found = Extract<FetchVerdict, { kind: 'found' }>;
 /** @throws WritError METADATA_MISSING */
 export function requireFound(verdict: FetchVerdict, role: string, name: string): Found {
   if (verdict.kind === 'found') return verdict;
-  throw new WritError('METADATA_MISSING', `the repository has no ${name}`, { facts: { role, name } });
+  const { redirectedTo } = verdict.kind === 'absent' ? verdict : {};
+  const where =
+    redirectedTo === undefined ? '' : `: the server sends us to ${redirectedTo}, where nothing is`;
+  throw new WritError('METADATA_MISSING', `the repository has no ${name}${where}`, {
+    facts: { role, name, redirectedTo },
+  });
 }

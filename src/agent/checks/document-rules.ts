@@ -3,7 +3,8 @@
 // without end. What the data mean is a schema's.
 import { type Document, LineCounter } from 'yaml';
 import { scanJson } from '../../core/text/json-scan.js';
-import { parseYaml, yamlData } from '../../core/text/yaml-parse.js';
+import { yamlData } from '../../core/text/yaml-data.js';
+import { parseYaml } from '../../core/text/yaml-parse.js';
 import { yamlOffset } from '../../core/text/yaml-places.js';
 
 export type DocumentFormat = 'json' | 'yaml';
@@ -28,6 +29,9 @@ export type PolicyDocument =
   | { readonly kind: 'mistakes'; readonly problems: readonly DocumentProblem[] };
 
 const maxDepth = 200;
+/** More than what any check has time for, whatever memory it is given. */
+const maxPieces = 5_000_000;
+const maxContainers = 1_000_000;
 const tooDeep = 'it is nested too deeply';
 
 /** @returns JSON for names that end in `.json`, YAML for all others */
@@ -59,13 +63,13 @@ function mistake(text: string): PolicyDocument {
 }
 
 function readJson(text: string, maxProblems: number): PolicyDocument {
-  const { problems } = scanJson(text, { maxDepth, maxProblems });
+  const { problems } = scanJson(text, { maxDepth, maxContainers, maxProblems });
   if (problems.length > 0) {
     const placed = problems.map((problem) => ({ ...placeOf(text, problem.offset), text: problem.text }));
     return { kind: 'mistakes', problems: placed };
   }
   const locate = (pointers: readonly string[]): Place[] => {
-    const { offsets } = scanJson(text, { maxDepth, maxProblems, wanted: new Set(pointers) });
+    const { offsets } = scanJson(text, { maxDepth, maxContainers, maxProblems, wanted: new Set(pointers) });
     return pointers.map((pointer) => placeOf(text, offsets.get(pointer) ?? 0));
   };
   return { kind: 'data', data: JSON.parse(text), locate };
@@ -78,8 +82,9 @@ function placeOf(text: string, offset: number): Place {
 
 function readYaml(text: string, maxProblems: number): PolicyDocument {
   const lines = new LineCounter();
-  const parsed = parseYaml(text, lines);
-  return parsed.kind === 'document' ? fromYaml(parsed.document, lines, maxProblems) : mistake(tooDeep);
+  const parsed = parseYaml(text, lines, { maxPieces });
+  if (parsed.kind === 'document') return fromYaml(parsed.document, lines, maxProblems);
+  return mistake(parsed.kind === 'too-deep' ? tooDeep : `it has more than ${maxPieces} words and marks`);
 }
 
 function fromYaml(document: Document.Parsed, lines: LineCounter, maxProblems: number): PolicyDocument {

@@ -25,6 +25,7 @@ export async function refreshTrust(job: Job, { force, signal }: CycleRequest): P
         ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
       );
       record.refresh = { atMs: host.clock.nowMs() };
+      endRetryAfter(host);
       const from = mirrorText(mirror, host.config.repository.length);
       const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}${from}`;
       return { value: undefined, text, verdict: warnings.length + failures.length > 0 ? 'warn' : 'ok' };
@@ -45,6 +46,13 @@ function noteRetryAfter(host: Host, error: unknown): void {
   if (typeof retryAfterMs !== 'number') return;
   const retryAfterUntilMs = host.clock.nowMs() + retryAfterMs;
   host.ledger.write(changeRetry(host.ledger.read(), { retryAfterUntilMs }));
+}
+
+/** Who answers has time again. */
+function endRetryAfter(host: Host): void {
+  const ledger = host.ledger.read();
+  if (ledger.retryAfterUntilMs === undefined) return;
+  host.ledger.write(changeRetry(ledger, { retryAfterUntilMs: undefined }));
 }
 
 /** Makes a warning of each mirror that failed, for the result of the cycle and the log. */

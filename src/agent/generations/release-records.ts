@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../../core/names.js';
+import { judgeKeptPath } from '../../core/release/entry-rules.js';
 import { type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
@@ -233,7 +234,7 @@ export function readManifest(paths: HostPaths, bundle: string, name: string, sig
   try {
     const bytes = readBounded(path, defaultArchiveLimits.maxManifestBytes);
     if (manifestDigest(bytes) !== signed) throw new WritError('MANIFEST_DIGEST', 'not as signed');
-    return parseManifest(bytes, defaultArchiveLimits);
+    return parseManifest(bytes, defaultArchiveLimits, judgeKeptPath);
   } catch (cause) {
     throw damaged(path, cause);
   }

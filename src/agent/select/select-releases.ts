@@ -129,7 +129,8 @@ function judge(
     highest: accepted.at(-1),
     active: release && { serial: release.serial, manifestDigest: release.manifest.digest },
     channelChanged: lastChannel !== undefined && lastChannel !== bundle.channel,
-    nowMs: host.clock.nowMs(),
+    // As expiry is judged: a host that is in 1970 yet knows better by what was signed.
+    nowMs: Math.max(host.clock.nowMs(), host.client.status()?.clockFloorMs ?? 0),
   });
 }
 

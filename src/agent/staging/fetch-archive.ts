@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { type ArchiveLimits, maxResumptions } from '../../core/limits.js';
+import { requireManifestLength } from '../../core/release/archive-bounds.js';
 import { spaceForArchive } from '../../core/release/disk-space.js';
 import { openTargetDigest, type TargetDigest } from '../../core/tuf/target-digest.js';
 import { requireRoom, withNeed } from '../../platform/disk/disk-room.js';
@@ -124,8 +125,12 @@ function startOver(download: Download, target: SignedTarget): void {
   Object.assign(download, nothingYet(target));
 }
 
+/** By signed lengths alone: what is too long is nobody's full disk, and nobody's memory. */
 function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
-  if (target.length <= limits.maxArchiveBytes) return;
+  if (target.length <= limits.maxArchiveBytes) {
+    requireManifestLength(target.release.manifest.length, target.length, limits);
+    return;
+  }
   throw new WritError('ARCHIVE_LIMIT', `${target.path}: the archive is larger than the limit`, {
     facts: { expected: limits.maxArchiveBytes, actual: target.length },
   });

@@ -150,13 +150,16 @@ function stageError(error: unknown, { archive, signal }: StageOptions): unknown 
   if (error.syscall !== undefined) {
     return diskError(error, { op: 'stage.tree', path: error.path ?? archive.path });
   }
-  if (!decoderErrors.test(error.code ?? '')) return error;
-  return new WritError('ARCHIVE_MALFORMED', `the archive cannot be decompressed: ${error.message}`, {
+  const code = error.code ?? '';
+  if (!decoderErrors.test(code) && !endedEarly.test(code)) return error;
+  const why = endedEarly.test(code) ? 'data lies behind its compressed stream' : error.message;
+  return new WritError('ARCHIVE_MALFORMED', `the archive cannot be decompressed: ${why}`, {
     facts: { target: path },
     cause: error,
   });
 }
 
-// zlib and Brotli have codes of their own. The last two are how a decoder that ends before its input, because
-// something lies behind the compressed stream, looks from outside.
-const decoderErrors = /^(Z_|ERR__|ABORT_ERR$|ERR_STREAM_PREMATURE_CLOSE$)/;
+/** zlib and Brotli have codes of their own. */
+const decoderErrors = /^(Z_|ERR__)/;
+/** A decoder that ends before its input, as it looks from outside. */
+const endedEarly = /^(ABORT_ERR|ERR_STREAM_PREMATURE_CLOSE)$/;

@@ -9,8 +9,13 @@ function selectLine(selection: Selection): string {
   const { bundle, channel, fromSerial, toSerial, revision, problem } = selection.result;
   const from = fromSerial ?? 'none';
   if (selection.kind === 'take')
-    return `${bundle} ${channel} ${from} -> ${toSerial}${revision ? ` (${revision})` : ''}`;
+    return `${bundle} ${channel} ${from} -> ${toSerial}${revision ? ` (${oneLine(revision)})` : ''}`;
   return `${bundle} ${channel} ${from} stays${problem ? ` [${problem.code}]` : ''}`;
+}
+
+/** A line of its own in the notes of a step would look like a word of ours. */
+function oneLine(text: string): string {
+  return text.replaceAll('\n', '\\u{a}');
 }
 
 /** @returns as `1 file`, `122 files` */

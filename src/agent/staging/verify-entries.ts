@@ -3,6 +3,7 @@
 
 import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
+import { requireManifestLength, requireRatio } from '../../core/release/archive-bounds.js';
 import { entryRules, judgeEntryPath } from '../../core/release/entry-rules.js';
 import {
   type Manifest,
@@ -33,8 +34,6 @@ export interface BundleVisitor extends TarVisitor {
   finish(): ProvenManifest;
 }
 
-/** A tree this small is no bomb whatever it was packed into: a few lines of zeros shrink a thousandfold. */
-const ratioFreeBytes = 1_000_000;
 const plainMode = 0o644;
 const executableFileMode = 0o755;
 
@@ -92,12 +91,10 @@ class Visitor implements BundleVisitor {
   }
 
   #beginManifest({ path, sizeBytes, mode }: TarEntry): void {
-    const { release, limits } = this.#options;
+    const { release, limits, archiveBytes } = this.#options;
     if (path.toString('latin1') !== manifestName) throw notFirst(acceptedPath(path, limits));
     requireMode(manifestName, mode);
-    if (sizeBytes > limits.maxManifestBytes) {
-      throw tooLarge('the manifest is too large', limits.maxManifestBytes, sizeBytes);
-    }
+    requireManifestLength(sizeBytes, archiveBytes, limits);
     if (sizeBytes !== release.manifest.length) {
       throw wrongManifest(release.manifest.length, sizeBytes);
     }
@@ -111,9 +108,8 @@ class Visitor implements BundleVisitor {
     if (digest !== release.manifest.digest) throw wrongManifest(release.manifest.digest, digest);
     const manifest = parseManifest(bytes, limits);
     const unpackedBytes = manifest.files.reduce((total, file) => total + file.sizeBytes, bytes.length);
-    const maxBytes = Math.max(ratioFreeBytes, archiveBytes * limits.maxRatio);
     // Every later entry is held to its size in the manifest, so this one sum bounds all that is unpacked.
-    if (unpackedBytes > maxBytes) throw tooLarge('the archive unpacks to too much', maxBytes, unpackedBytes);
+    requireRatio(unpackedBytes, archiveBytes, limits);
     return manifest;
   }
 }
@@ -170,8 +166,4 @@ function notFirst(actual: string): WritError {
   return new WritError('ARCHIVE_MALFORMED', 'the archive does not begin with its manifest', {
     facts: { expected: manifestName, actual },
   });
-}
-
-function tooLarge(what: string, expected: number, actual: number): WritError {
-  return new WritError('ARCHIVE_LIMIT', what, { facts: { expected, actual } });
 }

@@ -1,18 +1,22 @@
 // Text of others on a terminal: what would move the cursor or turn the text is shown escaped, and widths are counted in
 // columns. Pure; owns no colour and no word of its own.
 
-const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+// Format characters turn the text or hide in it; the default ignorable ones show nothing, though some are letters.
+const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
-/** Control and direction-changing characters as \u{...}: what is printed is what is there. */
+/** Control, format and invisible characters as \u{...}: what is printed is what is there, and all that is there. */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => `\\u{${codeOf(character)}}`);
 }
 
 /** @returns JSON of the same value: JSON.stringify leaves U+007F to U+009F as they are, and a terminal obeys them */
 export function printableJson(value: object): string {
-  return JSON.stringify(value).replace(
-    unprintable,
-    (character) => `\\u${codeOf(character).padStart(4, '0')}`,
+  return JSON.stringify(value).replace(unprintable, (character) =>
+    // JSON knows no escape beyond U+FFFF but that of both surrogates.
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
   );
 }
 

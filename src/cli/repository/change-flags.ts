@@ -1,21 +1,24 @@
 // What the commands that change a repository's targets have in common: their flags, the options made of them, and
 // the answers that say what is signed and what waits. Owns no change.
 
+import { given } from '../../core/given.js';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { type FlagValues, required } from '../console/flags.js';
-import { shellWord } from '../show/show-repository.js';
+import { shellWord, timeLeft } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
-import { lockWaitFlag, repositoryFlag } from './repository-flags.js';
+import { clockFlag, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
 
 export const changeFlags = {
   repository: repositoryFlag,
   keys: required('--keys <dir>', 'directory with the keys'),
   lockWait: lockWaitFlag,
+  clockIsRight: clockFlag,
   ...passphraseFlags,
   ...signerFlags,
 };
@@ -42,6 +45,7 @@ export function changeOptions(
     durableFs: createDurableFs(),
     lockWaitMs: flags.lockWait,
     report: reporter,
+    clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
   } satisfies ChangeOptions;
 }
 
@@ -57,6 +61,7 @@ export function narrateSigned(
   reporter: Reporter,
 ): void {
   if (result.kind === 'nothing-new') return;
+  warnOfClock(result, reporter);
   const own = result.signed.map(({ role, version }) => `${role} v${version}`);
   if (result.kind === 'waiting') {
     reporter.finish('sign', `${own.join(', ')}; no keys for ${result.missing.join(', ')}`);
@@ -66,6 +71,16 @@ export function narrateSigned(
   const online = [`snapshot v${versions.snapshot}`, `timestamp v${versions.timestamp}`];
   reporter.finish('sign', [...own, ...online].join(', '));
   reporter.finish('verify', 'with our own client, from the first root');
+}
+
+/** A signer's clock that is behind what was signed is no failure, and may be the one that is right. */
+export function warnOfClock(
+  { signedAheadMs }: { readonly signedAheadMs?: number | undefined },
+  reporter: Reporter,
+): void {
+  if (signedAheadMs === undefined) return;
+  const far = timeLeft(signedAheadMs);
+  reporter.warn(`this clock is ${far} behind what was signed before: that time was used (writ repo status)`);
 }
 
 /** @returns as `; hosts see it when snapshot and timestamp are signed` */
@@ -88,7 +103,8 @@ export function changeAnswer(
   { outcome, details, what, lines = [] }: Change,
   { repository }: ChangeFlags,
 ): Answer {
-  const changed = { changed: true, ...details };
+  const { signedAheadMs } = result;
+  const changed = { changed: true, ...details, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {
     const { versions } = result;
     return {

@@ -4,20 +4,24 @@
 import { isWritError } from '../../core/errors.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import { askClockSync } from '../../platform/process/clock-sync.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
+import type { ClockCheck } from '../../publisher/signing/signing-time.js';
 import type { OnlineSigner } from '../../server/resign/resigner.js';
 
 /**
  * @param keys of this directory only the files of snapshot and timestamp, and the publisher's copy of the root,
  *   are opened
+ * @param ask whether the clock is kept right; for its test
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function createOnlineSigner(
   repository: string,
   keys: KeyDirectory,
   clock: Clock,
+  ask: ClockCheck['ask'] = askClockSync,
 ): Promise<OnlineSigner> {
   let signers = await openOnlineSigners(repository, keys);
   const durableFs = createDurableFs();
@@ -29,6 +33,8 @@ export async function createOnlineSigner(
       keysDirectory: keys.path,
       clock,
       durableFs,
+      // A server never says by itself that its clock is right.
+      clockCheck: { ask: () => ask() },
       holder: 'serve',
       // Not waited for: when the other writer is done, there may be nothing left to sign.
       lockWaitMs: 0,

@@ -1,13 +1,17 @@
 // The text of a configuration file: YAML to data, and places in the data to lines of the file. Owns the bounds
 // on YAML (size, aliases, one document, no tags, unique keys). What the data mean is config-schema's.
 import { type Document, LineCounter } from 'yaml';
-import { parseYaml, yamlData } from '../text/yaml-parse.js';
+import { yamlData } from '../text/yaml-data.js';
+import { parseYaml } from '../text/yaml-parse.js';
 import { yamlOffset } from '../text/yaml-places.js';
 import { type ConfigMistake, pointerOf } from './config-errors.js';
 import type { ConfigCode, Finding } from './findings.js';
 
 export const maxConfigBytes = 1_000_000;
+/** A line of a label has eight: far more than any host has to say, in a part of the memory that it has. */
+const bounds = { maxPieces: 200_000 };
 const tooDeep = 'the file is nested too deeply';
+const tooMuch = `the file says too much: more than ${bounds.maxPieces} words and marks`;
 
 export type ConfigText =
   | { readonly ok: true; readonly data: unknown; readonly locate: (finding: Finding) => ConfigMistake }
@@ -19,8 +23,9 @@ export function readConfigText(text: string): ConfigText {
   if (bytes > maxConfigBytes)
     return broken(`the file has ${bytes} bytes; at most ${maxConfigBytes} are read`);
   const lines = new LineCounter();
-  const parsed = parseYaml(text, lines);
-  return parsed.kind === 'document' ? fromDocument(parsed.document, lines) : broken(tooDeep);
+  const parsed = parseYaml(text, lines, bounds);
+  if (parsed.kind === 'document') return fromDocument(parsed.document, lines);
+  return broken(parsed.kind === 'too-deep' ? tooDeep : tooMuch);
 }
 
 function fromDocument(document: Document.Parsed, lines: LineCounter): ConfigText {

@@ -1,6 +1,7 @@
 // Which paths may be in a bundle: an allow-list that publisher and agent share, so that what one packs the
 // other stages. Pure strings: joined to a directory, an accepted path names something inside it, whatever
 // the file system folds. Links and special files are refused by type, by those who read archives and trees.
+import { createHash } from 'node:crypto';
 import type { ArchiveLimits } from '../limits.js';
 
 /** First entry of every archive; never a file of a bundle. */
@@ -14,6 +15,7 @@ export const entryRules = {
   'control-character': 'has a control character',
   backslash: 'has a backslash',
   character: 'has a character that is no letter, mark, number, punctuation, symbol or space',
+  invisible: 'has a character that shows nothing',
   absolute: 'is absolute',
   'drive-letter': 'begins with a drive letter',
   'trailing-slash': 'ends with a slash',
@@ -54,6 +56,16 @@ export function judgeEntryPath(path: string | Uint8Array, limits: ArchiveLimits)
   return rule === undefined ? { kind: 'accepted', path: text } : refused(rule, text);
 }
 
+/**
+ * As judgeEntryPath, for a release that this host or repository has accepted: what shows nothing was no rule before, and
+ * an upgrade makes no active policy a damaged one.
+ */
+export function judgeKeptPath(path: string | Uint8Array, limits: ArchiveLimits): PathVerdict {
+  const verdict = judgeEntryPath(path, limits);
+  const forgiven = verdict.kind === 'refused' && verdict.rule === 'invisible';
+  return forgiven ? { kind: 'accepted', path: verdict.path } : verdict;
+}
+
 function refused(rule: EntryRule, path: string): PathVerdict {
   return { kind: 'refused', rule, path };
 }
@@ -69,6 +81,8 @@ function decode(bytes: Uint8Array): string | undefined {
 const controlCharacter = /\p{Cc}/u;
 // Not in the list: format characters (bidi overrides, joiners), private use, unassigned, line separators.
 const allowedCharacters = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
+// Letters and marks that show nothing, as fillers and variation selectors: two names would look the same.
+const invisibleCharacter = /\p{Default_Ignorable_Code_Point}/u;
 const driveLetter = /^[A-Za-z]:/;
 const notUtf8 = /\p{Surrogate}|\ufffd/u;
 
@@ -79,6 +93,7 @@ function wholePathRule(text: string, limits: ArchiveLimits): EntryRule | undefin
   if (controlCharacter.test(text)) return 'control-character';
   if (text.includes('\\')) return 'backslash';
   if (!allowedCharacters.test(text)) return 'character';
+  if (invisibleCharacter.test(text)) return 'invisible';
   if (text.normalize('NFC') !== text) return 'not-normalised';
   if (text.startsWith('/')) return 'absolute';
   if (driveLetter.test(text)) return 'drive-letter';
@@ -94,16 +109,23 @@ function componentRule(components: readonly string[], limits: ArchiveLimits): En
     if (name === '.' || name === '..') return 'dot-component';
     if (/[. ]$/.test(name)) return 'trailing-dot-or-space';
     if (Buffer.byteLength(name) > limits.maxNameBytes) return 'name-too-long';
+    // One letter may fold to eighteen, and a manifest has room for twenty million of them.
+    if (foldPath(name).length > limits.maxNameBytes) return 'name-too-long';
   }
   return undefined;
 }
 
+const plainText = /^[ -~]*$/;
+const invisible = /\p{Default_Ignorable_Code_Point}/gu;
+
 /**
  * Two paths with one folded form may be one file somewhere (case-folding or normalising file systems), so
- * that one would overwrite the other. Upper case first: it makes sharp s `SS` and takes ligatures apart.
+ * that one would overwrite the other. Upper case first: it makes sharp s `SS` and takes ligatures apart. What shows
+ * nothing counts for nothing: ext4 with casefold leaves it out too.
  */
 function foldPath(path: string): string {
-  return path.normalize('NFKC').toUpperCase().toLowerCase();
+  if (plainText.test(path)) return path.toLowerCase();
+  return path.normalize('NFKC').replace(invisible, '').toUpperCase().toLowerCase();
 }
 
 /** The paths of one bundle so far: add() refuses what cannot lie beside them in one tree. */
@@ -112,14 +134,15 @@ export interface PathSet {
   add(path: string): PathVerdict;
 }
 
-/** @returns an empty set; it holds at most limits.maxEntries directories. */
+/** @returns an empty set; it holds at most limits.maxEntries directories, and of no path its text a second time. */
 export function createPathSet(limits: ArchiveLimits): PathSet {
   const files = new Set<string>();
   const directories = new Set<string>();
+  // A manifest may name each file in a directory of its own, a kilobyte deep: digests, for texts would be many times it.
   const exactOfFolded = new Map<string, string>();
 
   const isTwin = (path: string): boolean => {
-    const folded = foldPath(path);
+    const folded = createHash('sha256').update(foldPath(path)).digest('base64');
     const exact = exactOfFolded.get(folded) ?? path;
     exactOfFolded.set(folded, exact);
     return exact !== path;

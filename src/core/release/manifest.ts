@@ -50,68 +50,95 @@ export function manifestDigest(bytes: Uint8Array): Digest {
 }
 
 /**
- * Reads a manifest strictly: known members only, sorted, each path once and accepted by the entry rules.
+ * Reads a manifest strictly: its canonical form and no other, sorted, each path once and accepted by the entry rules. Row
+ * by row out of its bytes: no tree of what somebody else wrote is ever made, and nothing is read behind the first mistake.
+ * @param judge judgeKeptPath for what was accepted before
  * @throws WritError MANIFEST_MALFORMED; ARCHIVE_LIMIT for too many files or bytes
  */
-export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits): Manifest {
+export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits, judge = judgeEntryPath): Manifest {
   bound('manifest bytes', bytes.length, limits.maxManifestBytes);
-  const rows = filesOf(parseJson(bytes));
-  bound('files', rows.length, limits.maxEntries);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  requireFrame(text);
   const paths = createPathSet(limits);
-  const files = rows.map((row) => parseFile(row, limits, paths));
-  const treeBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
-  bound('bytes of all files', treeBytes, limits.maxTreeBytes);
-  requireOrder(files);
-  const manifest = { files };
-  // Duplicate members, other number forms, white space and escapes all end here.
-  if (!encodeManifest(manifest).equals(bytes)) throw malformed('it is not in canonical form');
-  return manifest;
+  const files: ManifestFile[] = [];
+  let treeBytes = 0;
+  for (const row of rowsOf(text, longestRow(limits))) {
+    bound('files', files.length + 1, limits.maxEntries);
+    const file = readRow(row, { limits, paths, judge });
+    requireOrder(files.at(-1), file);
+    treeBytes += file.sizeBytes;
+    bound('bytes of all files', treeBytes, limits.maxTreeBytes);
+    files.push(file);
+  }
+  return { files };
 }
 
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-  } catch (error) {
-    throw malformed('it is not JSON in UTF-8', { cause: error });
+const frame = { begin: '{"files":[', end: `],"writ":${formatVersion}}` } as const;
+
+function requireFrame(text: Buffer): void {
+  const whole = text.length >= frame.begin.length + frame.end.length;
+  const end = text.toString('latin1', Math.max(text.length - 40, 0));
+  if (whole && text.toString('latin1', 0, frame.begin.length) === frame.begin && end.endsWith(frame.end))
+    return;
+  const version = /,"writ":([0-9]{1,9})\}$/.exec(end)?.[1];
+  if (version !== undefined && version !== String(formatVersion)) {
+    throw malformed('its format version is not the known one', { actual: Number(version) });
+  }
+  throw malformed('it is no list of files in canonical form');
+}
+
+/** A path as it is written, each of its characters escaped, with all that is written around it. */
+function longestRow({ maxPathBytes }: ArchiveLimits): number {
+  return 2 * maxPathBytes + 200;
+}
+
+// Inside of a row no quotation mark stands alone, so that these bytes are never a part of a path.
+const betweenRows = '},{"';
+
+/** Bytes of each row, in their order; one that is too long is cut, and then no row any more. */
+function* rowsOf(text: Buffer, maxRowBytes: number): Generator<Buffer> {
+  const end = text.length - frame.end.length;
+  let at: number = frame.begin.length;
+  while (at < end) {
+    const window = text.subarray(at, Math.min(at + maxRowBytes, end));
+    const next = window.indexOf(betweenRows);
+    const row = next === -1 ? window : window.subarray(0, next + 1);
+    yield row;
+    at += row.length;
+    if (next !== -1) at += 1;
   }
 }
 
-function filesOf(value: unknown): readonly unknown[] {
-  if (typeof value !== 'object' || value === null) throw malformed('it is no object');
-  const { writ, files } = value as Record<string, unknown>;
-  if (writ !== formatVersion) throw malformed('its format version is not the known one', { actual: writ });
-  if (!Array.isArray(files)) throw malformed('it has no list of files');
-  return files;
+const rowForm =
+  /^\{"executable":(true|false),"path":"((?:[^"\\]|\\")*)","sha256":"([0-9a-f]{64})","size":(0|[1-9][0-9]{0,15})\}$/;
+
+interface RowRules {
+  readonly limits: ArchiveLimits;
+  readonly paths: PathSet;
+  readonly judge: typeof judgeEntryPath;
 }
 
-function parseFile(row: unknown, limits: ArchiveLimits, paths: PathSet): ManifestFile {
-  if (typeof row !== 'object' || row === null) throw malformed('a file is no object');
-  const { path, sha256, size, executable } = row as Record<string, unknown>;
-  if (typeof path !== 'string') throw malformed('a file has no path');
-  const alone = judgeEntryPath(path, limits);
-  const verdict = alone.kind === 'accepted' ? paths.add(path) : alone;
+function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile {
+  const [, executable, written = '', hex, size] = rowForm.exec(row.toString('latin1')) ?? [];
+  const digest = digestFromHex(hex);
+  const sizeBytes = Number(size);
+  if (digest === undefined || !Number.isSafeInteger(sizeBytes)) {
+    throw malformed(`no row of a file in canonical form: ${JSON.stringify(row.toString('utf8', 0, 200))}`);
+  }
+  const alone = judge(Buffer.from(written.replaceAll('\\"', '"'), 'latin1'), limits);
+  const verdict = alone.kind === 'accepted' ? paths.add(alone.path) : alone;
+  const { path } = verdict;
   if (verdict.kind === 'refused') {
-    throw malformed(`path ${JSON.stringify(path.slice(0, 200))} ${entryRules[verdict.rule]}`, {
-      rule: verdict.rule,
-    });
+    const shown = JSON.stringify(path.slice(0, 200));
+    throw malformed(`path ${shown} ${entryRules[verdict.rule]}`, { rule: verdict.rule });
   }
-  const digest = digestFromHex(sha256);
-  if (digest === undefined) throw malformed(`${path} has no digest`);
-  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
-    throw malformed(`${path} has no size`);
-  }
-  bound(`bytes of ${path}`, size, limits.maxFileBytes);
-  if (typeof executable !== 'boolean') throw malformed(`${path} does not say whether it is executable`);
-  return { path, sizeBytes: size, digest, executable };
+  bound(`bytes of ${path}`, sizeBytes, limits.maxFileBytes);
+  return { path, sizeBytes, digest, executable: executable === 'true' };
 }
 
-function requireOrder(files: readonly ManifestFile[]): void {
-  for (const [index, file] of files.entries()) {
-    const before = files[index - 1];
-    if (before !== undefined && compareCodePoints(before.path, file.path) >= 0) {
-      throw malformed(`${file.path} is not in order`);
-    }
-  }
+function requireOrder(before: ManifestFile | undefined, file: ManifestFile): void {
+  if (before === undefined || compareCodePoints(before.path, file.path) < 0) return;
+  throw malformed(`${file.path} is not in order`);
 }
 
 function bound(what: string, actual: number, expected: number): void {
@@ -119,8 +146,8 @@ function bound(what: string, actual: number, expected: number): void {
   throw new WritError('ARCHIVE_LIMIT', `too many ${what}`, { facts: { expected, actual } });
 }
 
-function malformed(what: string, { cause, ...facts }: Record<string, unknown> = {}): WritError {
-  return new WritError('MANIFEST_MALFORMED', `the manifest is refused: ${what}`, { facts, cause });
+function malformed(what: string, facts: Record<string, unknown> = {}): WritError {
+  return new WritError('MANIFEST_MALFORMED', `the manifest is refused: ${what}`, { facts });
 }
 
 export interface ManifestDifference {

@@ -16,6 +16,8 @@ export interface JsonScan {
 
 export interface JsonScanOptions {
   readonly maxDepth: number;
+  /** Objects and arrays together. */
+  readonly maxContainers: number;
   readonly maxProblems: number;
   /** JSON pointers (RFC 6901) whose places are asked for. */
   readonly wanted?: ReadonlySet<string>;
@@ -52,6 +54,7 @@ class Scanner implements JsonScan {
   readonly #text: string;
   readonly #options: JsonScanOptions;
   readonly #path: string[] = [];
+  #containers = 0;
   #at = 0;
 
   constructor(text: string, options: JsonScanOptions) {
@@ -69,10 +72,17 @@ class Scanner implements JsonScan {
     this.#note();
     // The scanner calls itself once a level: without a bound, brackets alone would exhaust the stack.
     if (this.#path.length > this.#options.maxDepth) throw new JsonMistake('nested too deeply', this.#at);
+    if (first === '{' || first === '[') this.#open();
     if (first === '{') this.#members();
     else if (first === '[') this.#elements();
     else if (first === '"') this.#token(string, 'not a valid string');
     else this.#token(scalar, first === undefined ? 'the text ends too early' : 'not a JSON value');
+  }
+
+  #open(): void {
+    this.#containers += 1;
+    if (this.#containers <= this.#options.maxContainers) return;
+    throw new JsonMistake('too many objects and arrays', this.#at);
   }
 
   #note(): void {

@@ -17,21 +17,24 @@ export type StrictJson =
 export interface StrictJsonLimits {
   /** 64 by default. */
   readonly maxDepth?: number;
-  /**
-   * Objects and arrays together; one takes up to a hundred times the memory of the bytes that it is written in.
-   * As many as there are by default.
-   */
-  readonly maxContainers?: number;
 }
 
 /**
- * @param bytes UTF-8 text of one JSON value; numbers are integers that a double holds exactly
+ * Five megabytes of `{},` would become a third of a gigabyte: one key of one team could starve a host. The shortest
+ * entries that metadata really has, of a snapshot, take more than 20 bytes each, with two members.
+ */
+const [bytesPerContainer, bytesPerMember] = [16, 10];
+const smallFile = 1000;
+
+/**
+ * @param bytes UTF-8 text of one JSON value, no denser than text that says something; numbers are integers that a double
+ *   holds exactly
  * @returns the value, or what is wrong with it; never throws
  */
 export function parseStrictJson(bytes: Uint8Array, limits: StrictJsonLimits = {}): StrictJson {
   const text = decode(bytes);
   if (text === undefined) return { kind: 'refused', reason: 'not UTF-8', offset: 0 };
-  const reader = new Reader(text, limits);
+  const reader = new Reader(text, bytes.length, limits);
   try {
     return { kind: 'value', value: reader.readDocument() };
   } catch (error) {
@@ -60,12 +63,14 @@ class Reader {
   readonly #text: string;
   readonly #maxDepth: number;
   #containersLeft: number;
+  #membersLeft: number;
   #at = 0;
 
-  constructor(text: string, { maxDepth = 64, maxContainers = Number.POSITIVE_INFINITY }: StrictJsonLimits) {
+  constructor(text: string, bytes: number, { maxDepth = 64 }: StrictJsonLimits) {
     this.#text = text;
     this.#maxDepth = maxDepth;
-    this.#containersLeft = maxContainers;
+    this.#containersLeft = smallFile + Math.floor(bytes / bytesPerContainer);
+    this.#membersLeft = smallFile + Math.floor(bytes / bytesPerMember);
   }
 
   readDocument(): JsonValue {
@@ -103,6 +108,8 @@ class Reader {
       // Readers disagree about which twin counts: one would check what another uses.
       if (name in object)
         throw new JsonMistake(`duplicate member ${JSON.stringify(name.slice(0, 80))}`, nameAt);
+      if (this.#membersLeft === 0) throw new JsonMistake('too many members', nameAt);
+      this.#membersLeft -= 1;
       if (!this.#take(':')) throw this.#refusal('":" is missing');
       object[name] = this.#readValue(depth + 1);
     } while (this.#take(','));

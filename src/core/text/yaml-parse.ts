@@ -1,27 +1,44 @@
 // Parses one YAML document under bounds that the yaml package has not: its composer calls itself once a level,
 // and at the end of the stack V8 may end the whole process (a regular expression that is compiled there is a
-// fatal error), which no catch and no worker thread contains. So depth is measured before anything is composed.
-import { Composer, type CST, type Document, type LineCounter, Parser, YAMLParseError } from 'yaml';
+// fatal error), which no catch and no worker thread contains. So depth is measured before anything is composed, and how
+// much there is while it arrives. Takes time in proportion to the text: the package compares each key with every other.
+import {
+  Composer,
+  type CST,
+  type Document,
+  isScalar,
+  Lexer,
+  type LineCounter,
+  Parser,
+  visit,
+  YAMLParseError,
+} from 'yaml';
 
 /** Levels of collections in a document. */
-const maxYamlDepth = 200;
-/** An alias repeats what it stands for: a few lines of them make a gigabyte. */
-const maxAliases = 100;
+export const maxYamlDepth = 200;
+
+export interface YamlBounds {
+  /** Pieces that the text is made of, as words, marks and white space: each takes up to a kilobyte while it is read. */
+  readonly maxPieces: number;
+}
 
 export type YamlResult =
   /** Its `errors` and `warnings` are the caller's to judge. */
-  { readonly kind: 'document'; readonly document: Document.Parsed } | { readonly kind: 'too-deep' };
+  | { readonly kind: 'document'; readonly document: Document.Parsed }
+  | { readonly kind: 'too-deep' | 'too-much' };
 
 /** @param lines learns where the lines of the text begin. Schema core, unique keys, one document; never throws. */
-export function parseYaml(text: string, lines: LineCounter): YamlResult {
-  const composer = new Composer({ schema: 'core', strict: true, uniqueKeys: true, prettyErrors: false });
+export function parseYaml(text: string, lines: LineCounter, bounds: YamlBounds): YamlResult {
+  const composer = new Composer({ schema: 'core', strict: true, uniqueKeys: false, prettyErrors: false });
   const tokens: CST.Token[] = [];
-  for (const token of new Parser(lines.addNewLine).parse(text)) {
-    if (nestsDeeper<CST.Token>(token, childrenOfToken)) return { kind: 'too-deep' };
+  for (const token of tokensOf(text, lines, bounds)) {
+    if (token === undefined) return { kind: 'too-much' };
+    if (nestsDeeper(token)) return { kind: 'too-deep' };
     tokens.push(token);
   }
   const [document, second] = composer.compose(tokens, true, text.length);
   if (document === undefined) return { kind: 'too-deep' };
+  requireUniqueKeys(document);
   if (second !== undefined) {
     const [from, to] = second.range;
     const text = 'only one document may be in a file';
@@ -30,27 +47,52 @@ export function parseYaml(text: string, lines: LineCounter): YamlResult {
   return { kind: 'document', document };
 }
 
-export type YamlData =
-  | { readonly kind: 'data'; readonly data: unknown }
-  | { readonly kind: 'too-deep' | 'aliases' };
-
-/** @returns plain data of a document without errors; no aliases that multiply, and none that nest without end */
-export function yamlData(document: Document.Parsed): YamlData {
-  try {
-    const data: unknown = document.toJS({ maxAliasCount: maxAliases });
-    return nestsDeeper(data, childrenOfData) ? { kind: 'too-deep' } : { kind: 'data', data };
-  } catch (error) {
-    if (error instanceof ReferenceError) return { kind: 'aliases' };
-    throw error;
+/** @returns undefined as the last one where the text has too many pieces */
+function* tokensOf(
+  text: string,
+  lines: LineCounter,
+  { maxPieces }: YamlBounds,
+): Generator<CST.Token | undefined> {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  let pieces = 0;
+  for (const piece of new Lexer().lex(text)) {
+    pieces += 1;
+    if (pieces > maxPieces) return yield undefined;
+    yield* parser.next(piece);
   }
+  yield* parser.end();
+}
+
+/** By the name that a key has in data: of `1` and `"1"` only one would be left. */
+function requireUniqueKeys(document: Document.Parsed): void {
+  visit(document, {
+    Map: (_, map) => {
+      const names = new Set<string>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        const name = yamlKey(key.value);
+        if (names.has(name)) {
+          const [from, to] = key.range ?? [0, 0];
+          document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'));
+        }
+        names.add(name);
+      }
+    },
+  });
+}
+
+/** @returns the name of a member in data, of a key that is a scalar */
+export function yamlKey(value: unknown): string {
+  return value === null ? '' : String(value);
 }
 
 /** Level by level with a list of its own: the stack is what must not be used here. */
-function nestsDeeper<Node>(root: Node, childrenOf: (node: Node) => readonly Node[]): boolean {
-  let level: readonly Node[] = [root];
+function nestsDeeper(root: CST.Token): boolean {
+  let level: readonly CST.Token[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > maxYamlDepth) return true;
-    level = level.flatMap(childrenOf);
+    level = level.flatMap(childrenOfToken);
   }
   return false;
 }
@@ -66,9 +108,4 @@ function childrenOfToken(token: CST.Token): CST.Token[] {
     default:
       return [];
   }
-}
-
-function childrenOfData(data: unknown): unknown[] {
-  if (typeof data !== 'object' || data === null) return [];
-  return Object.values(data).filter((value) => typeof value === 'object' && value !== null);
 }

@@ -1,5 +1,7 @@
-// The way from a place in the data of a YAML document back to its text. Pure; judges nothing.
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
+// The way from a place in the data of a YAML document back to its text. Pure; judges nothing. A map that is asked for
+// once is indexed: a file may have as many mistakes as keys.
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap } from 'yaml';
+import { yamlKey } from './yaml-parse.js';
 
 /** Keys and indices from the top. */
 export type YamlPath = readonly (string | number)[];
@@ -27,6 +29,20 @@ function stepInto(node: Node | null | undefined, part: string | number): Step | 
     return value === undefined ? undefined : { key: value, value };
   }
   if (!isMap<Node, Node | null>(node)) return undefined;
-  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+  const pair = indexOf(node).get(String(part));
   return pair === undefined ? undefined : { key: pair.key, value: pair.value ?? undefined };
+}
+
+type Index = ReadonlyMap<string, Pair<Node, Node | null>>;
+const indices = new WeakMap<object, Index>();
+
+function indexOf(map: YAMLMap<Node, Node | null>): Index {
+  const known = indices.get(map);
+  if (known !== undefined) return known;
+  const pairs = map.items.flatMap((pair) =>
+    isScalar(pair.key) ? [[yamlKey(pair.key.value), pair] as const] : [],
+  );
+  const index = new Map(pairs);
+  indices.set(map, index);
+  return index;
 }

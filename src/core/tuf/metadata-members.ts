@@ -59,3 +59,11 @@ export function malformed(name: string, where: string): WritError {
   const facts = { role, member };
   return new WritError('METADATA_MALFORMED', `${role}: ${member} is missing or wrong`, { facts });
 }
+
+/** @returns the error for bytes that are no strict JSON */
+export function noJson(name: string, { reason, offset }: { reason: string; offset: number }): WritError {
+  const role = name.slice(0, 100);
+  return new WritError('METADATA_MALFORMED', `${role}: no strict JSON at ${offset}: ${reason}`, {
+    facts: { role, member: `JSON: ${reason}`, offset },
+  });
+}

@@ -221,9 +221,9 @@ export function targetsMetaOf(set: TrustedSet): MetaFile {
   throw new WritError('INTERNAL', 'a parsed snapshot names no targets');
 }
 
-/** `writ.signedAt` of a timestamp in epoch milliseconds; undefined in repositories of other publishers. */
-export function signedAtMsOf(timestamp: ParsedFile<'timestamp'> | undefined): number | undefined {
-  return parseIsoTime(timestamp?.signed.writ?.signedAt);
+/** `writ.signedAt` of a file in epoch milliseconds; undefined in repositories of other publishers. */
+export function signedAtMsOf(file: ParsedFile<TopLevelRole> | undefined): number | undefined {
+  return parseIsoTime((file?.signed as Pick<TimestampSigned, 'writ'> | undefined)?.writ?.signedAt);
 }
 
 function withTimestamp(set: TrustedSet, timestamp: ParsedFile<'timestamp'>): TrustedSet {

@@ -122,13 +122,6 @@ export interface ParsedFile<Role extends TopLevelRole> extends Envelope<SignedOf
 }
 
 /**
- * Five megabytes of `{},` would become a third of a gigabyte: one key of one team could starve a host. The shortest
- * entries that metadata really has, of a snapshot, take more than 20 bytes each.
- */
-const bytesPerContainer = 16;
-const smallFileContainers = 1000;
-
-/**
  * Reads one metadata file strictly (specification 4.2 to 4.6). Unknown members are kept, and so are signed.
  * @param role what the file must be: its `_type`
  * @param name of a delegated role, whose `_type` is `targets`
@@ -140,9 +133,8 @@ export function parseEnvelope<Role extends TopLevelRole>(
   role: Role,
   name: string = role,
 ): ParsedFile<Role> {
-  const maxContainers = smallFileContainers + Math.floor(bytes.length / bytesPerContainer);
-  const json = parseStrictJson(bytes, { maxContainers });
-  if (json.kind === 'refused') throw at.malformed(name, `JSON: ${json.reason} at ${json.offset}`);
+  const json = parseStrictJson(bytes);
+  if (json.kind === 'refused') throw at.noJson(name, json);
   const envelope = at.object(name, json.value, 'the file');
   const signed = at.object(name, envelope['signed'], 'signed');
   // A snapshot signed by the right keys must not pass for a timestamp.

@@ -34,6 +34,8 @@ export interface HttpRequest {
 /** A response whose status is one that callers decide on; `end` is called once, whatever happens. */
 export interface HttpExchange {
   readonly status: 200 | 206 | 304 | 404 | 416;
+  /** Whose answer it is: another one than was asked for behind a redirect. */
+  readonly url: string;
   header(name: string): string | undefined;
   /** Of the body as the server declares it, in bytes. */
   readonly contentLength?: number;
@@ -177,6 +179,7 @@ function asExchange(
   const declared = headerOf(response, 'content-length');
   return {
     status: response.statusCode as HttpExchange['status'],
+    url,
     header: (name) => headerOf(response, name),
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
     body: () => readBody(response, deadline, url),

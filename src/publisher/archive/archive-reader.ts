@@ -8,6 +8,8 @@ import { createBrotliDecompress } from 'node:zlib';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
+import { requireManifestLength } from '../../core/release/archive-bounds.js';
+import { judgeKeptPath } from '../../core/release/entry-rules.js';
 import {
   type Manifest,
   type ManifestFile,
@@ -37,7 +39,7 @@ export async function inspectArchive(path: string, limits: ArchiveLimits) {
     }
   };
   const { bytes, manifest } = await withReader(watched(), async (reader) => {
-    const bytes = await readManifestBytes(reader, limits);
+    const bytes = await readManifestBytes(reader, await sizeOf(path), limits);
     const manifest = parseManifest(bytes, limits);
     for (const file of manifest.files) await requireFile(reader, file);
     await requireZeros(reader, 1024);
@@ -69,11 +71,21 @@ export async function readManifestOf(
   const path = join(layout.targets, bundle, archiveName(channel, digest));
   try {
     const archive = openArchive(path, limits);
-    const bytes = await withReader(archive, (reader) => readManifestBytes(reader, limits));
-    return manifestDigest(bytes) === manifest.digest ? parseManifest(bytes, limits) : undefined;
+    const bytes = await withReader(archive, (reader) => readManifestBytes(reader, file.length, limits));
+    return manifestDigest(bytes) === manifest.digest
+      ? parseManifest(bytes, limits, judgeKeptPath)
+      : undefined;
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await fs.promises.stat(path)).size;
+  } catch (error) {
+    throw malformed(`${path} cannot be opened`, error);
   }
 }
 
@@ -149,13 +161,19 @@ function createReader(chunks: AsyncGenerator<Buffer>): Reader {
 
 const chunkBytes = 1_048_576;
 
-async function readManifestBytes(reader: Reader, limits: ArchiveLimits): Promise<Buffer> {
+/** @param archiveBytes of the packed archive: its ratio bounds what is taken into memory */
+async function readManifestBytes(
+  reader: Reader,
+  archiveBytes: number,
+  limits: ArchiveLimits,
+): Promise<Buffer> {
   const header = await reader.take(512);
   const size = Number.parseInt(header.subarray(124, 136).toString('latin1'), 8);
-  if (!Number.isSafeInteger(size) || size > limits.maxManifestBytes) throw malformed('it has no manifest');
+  if (!Number.isSafeInteger(size)) throw malformed('it has no manifest');
   if (!header.equals(tarHeader(manifestName, size, { executable: false }))) {
     throw malformed('its first entry is no manifest');
   }
+  requireManifestLength(size, archiveBytes, limits);
   const bytes = await reader.take(size);
   await requireZeros(reader, tarPaddingBytes(size));
   return bytes;

@@ -34,7 +34,7 @@ export async function changeTargets<Info>(
   options: ChangeOptions,
   plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
 ): Promise<TargetsResult<Info>> {
-  const { keys, clock, report } = options;
+  const { keys, report } = options;
   const seen = readSeen(options);
   const first = plan(seen);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
@@ -43,7 +43,7 @@ export async function changeTargets<Info>(
   for (const role of rolesOf(seen, first?.entries)) {
     opened.set(role, await requireKeysOf(keys, holderOfRole(seen, role)));
   }
-  return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before) => {
+  return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before, clock) => {
     const again = plan(before);
     const signed: SignedRole[] = [];
     let state = before;

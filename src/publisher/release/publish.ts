@@ -4,7 +4,7 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ArchiveLimits } from '../../core/limits.js';
+import { type ArchiveLimits, maxCreatedAheadMs } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
 import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -27,6 +27,7 @@ import { isWaiting, type RepositoryState } from '../repository/repository-state.
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
+import { signingTimeMs } from '../signing/signing-time.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly source: string;
@@ -52,7 +53,7 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
  */
 export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
-  const { keys, report, clock } = options;
+  const { keys, report } = options;
   requireText(options.revision, 'the revision');
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
@@ -63,7 +64,7 @@ export async function publishBundle(given: PublishOptions) {
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
-  return changeRepository(options, seen, async (writer, before) => {
+  return changeRepository(options, seen, async (writer, before, clock) => {
     report.begin('pack', options.source);
     // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
     const waiting = sameRelease(before, source, options);
@@ -89,10 +90,12 @@ export async function publishBundle(given: PublishOptions) {
 function sameRelease(
   state: RepositoryState,
   source: StampSource,
-  { bundle, channel, limits, withdraw = [] }: PublishOptions,
+  { bundle, channel, limits, withdraw = [], clock }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
+  // Made by a clock that was ahead: hosts refuse it until then, and only a newer one helps them.
+  if (head.createdAtMs > signingTimeMs(state, clock.nowMs()) + maxCreatedAheadMs) return undefined;
   // Packed as the head was: what it says of its own source is no proof of what is in it.
   const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
   const isSame = manifestDigest === head.manifest.digest;

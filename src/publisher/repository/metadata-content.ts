@@ -30,8 +30,11 @@ export const defaultLives: RoleLives = {
 /** When a file is signed, and as which version. */
 export interface Edition {
   readonly version: number;
+  /** When it is signed: what hosts take the time for, where the clock is behind that. */
   readonly nowMs: number;
   readonly lifeMs: number;
+  /** A person vouches for the clock. */
+  readonly stated?: true;
 }
 
 /** With what we add to a file: the specification keeps members that it does not know. */
@@ -84,7 +87,9 @@ export function targetsContent(
   before?: TargetsSigned,
   ours: object = {},
 ): Ours<TargetsSigned> {
-  const kept = (before as { readonly writ?: object } | undefined)?.writ;
+  // What was said of the clock was said of the version before.
+  const { clock: _, ...kept } =
+    (before as { readonly writ?: Readonly<Record<string, unknown>> } | undefined)?.writ ?? {};
   const writ = { ...kept, ...ours, ...signedAt(edition) };
   return { ...before, ...base('targets', edition), writ, targets };
 }
@@ -119,8 +124,8 @@ function base<Role extends TopLevelRole>(role: Role, { version, nowMs, lifeMs }:
   return { _type: role, spec_version: specVersion, version, expires: isoSeconds(nowMs + lifeMs) };
 }
 
-function signedAt({ nowMs }: Edition): { signedAt: string } {
-  return { signedAt: isoSeconds(nowMs) };
+function signedAt({ nowMs, stated }: Edition): { signedAt: string } {
+  return { signedAt: isoSeconds(nowMs), ...(stated === undefined ? {} : { clock: 'stated' }) };
 }
 
 function metaFile({ version, bytes }: NamedFile) {

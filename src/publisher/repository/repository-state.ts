@@ -11,7 +11,7 @@ import {
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
-import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { isOnlineRole, type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import {
   type DelegatedFiles,
   findNewest,
@@ -217,8 +217,11 @@ export function invalid(error: unknown): unknown {
     return error;
   return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${error.message}`, {
     facts: { ...error.facts, clientCode: error.code },
-    // What a host is told to do is no help to who holds the repository; who signs what has expired is.
-    ...(error.code === 'METADATA_EXPIRED' ? { hint: error.hint } : {}),
+    // What a host is told to do is no help to who holds the repository; who signs what has expired is, but for what is
+    // signed right now: the command that failed would be its own way out.
+    ...(error.code === 'METADATA_EXPIRED' && !isOnlineRole(String(error.facts['role']))
+      ? { hint: error.hint }
+      : {}),
     cause: error,
   });
 }

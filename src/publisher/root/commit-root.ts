@@ -15,6 +15,7 @@ import { type RepositoryWriter, withRepository } from '../repository/repository-
 import { signOnline } from '../signing/online-signing.js';
 import { verifyAsClient } from '../signing/self-check.js';
 import { writeRole } from '../signing/sign-role.js';
+import { type ClockCheck, type SigningClock, sureClock } from '../signing/signing-time.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
 
@@ -23,6 +24,7 @@ export interface CommitOptions extends PlanOptions {
   readonly unsignedRoles: 'refused' | 'accepted';
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;
+  readonly clockCheck?: ClockCheck | undefined;
 }
 
 export interface CommitResult {
@@ -44,9 +46,10 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
   return withRepository({ ...options, holder: 'root commit' }, async (writer) => {
     const plan = planCommit(options);
     requireCommittable(plan, options.unsignedRoles);
+    const clock = plan.toSign.length === 0 ? options.clock : await sureClock(options, plan.state);
     const signers = await openSigners(plan, options.keys);
-    const expired = await requireLive(plan, options.clock);
-    const signed = await writeAll(writer, plan, signers, options.clock);
+    const expired = await requireLive(plan, clock);
+    const signed = await writeAll(writer, plan, signers, clock);
     const kept = plan.missing.length === 0 && saveAnchor(plan, options);
     const wrote = !plan.written || Object.keys(signed).length > 0 || kept;
     return {
@@ -115,7 +118,7 @@ async function writeAll(
   writer: RepositoryWriter,
   plan: CommitPlan,
   signers: RoleSigners,
-  clock: Clock,
+  clock: SigningClock,
 ): Promise<CommitResult['signed']> {
   const write = (): void => {
     if (!plan.written) writer.writeMetadata('root', plan.root.signed.version, plan.root.bytes);
@@ -143,7 +146,7 @@ function signTargets(
   writer: RepositoryWriter,
   { state, root }: CommitPlan,
   signers: readonly Signer[],
-  clock: Clock,
+  clock: SigningClock,
 ): Promise<ParsedFile<'targets'>> {
   const { targets } = state;
   const next = { ...state, live: { ...state.live, root } };

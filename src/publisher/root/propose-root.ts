@@ -41,6 +41,7 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
       facts: { directory: options.repository },
     });
   }
+  // By the maker's own clock: no floor binds a root, and one that was made ahead must not make all after it end late.
   const signed = changeRoot(base.signed, options.change, options.clock.nowMs());
   requireSane(judgeRoot(base.signed, signed), { danger: options.danger });
   // What we could not read ourselves must not be mailed.

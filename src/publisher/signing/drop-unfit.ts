@@ -11,6 +11,7 @@ import { checkArchive } from '../archive/check-archive.js';
 import { releasesOf } from '../repository/metadata-content.js';
 import { metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isSameFile, type RepositoryState } from '../repository/repository-state.js';
+import { signingTimeMs } from './signing-time.js';
 
 /** @returns the state without waiting files that hosts would refuse; their names are among the ignored */
 export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
@@ -18,7 +19,11 @@ export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<R
   const ignored = [...state.ignored];
   for (const [role, file] of state.delegated) {
     const live = state.live.delegated.get(role);
-    if (isSameFile(file, live) || (await mayGoLive(state.layout, file, live, clock.nowMs()))) continue;
+    if (
+      isSameFile(file, live) ||
+      (await mayGoLive(state.layout, file, live, signingTimeMs(state, clock.nowMs())))
+    )
+      continue;
     ignored.push(metadataName(role, file.signed.version));
     if (live === undefined) delegated.delete(role);
     else delegated.set(role, live);

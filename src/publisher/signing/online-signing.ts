@@ -1,9 +1,9 @@
 // Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
 // signers of these two roles come in here; root and targets keys have no way in.
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
-import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import {
@@ -26,6 +26,14 @@ import {
 } from '../repository/repository-writer.js';
 import { dropUnfit } from './drop-unfit.js';
 import { verifyAsClient } from './self-check.js';
+import {
+  type ClockCheck,
+  type SigningClock,
+  signedAheadMs,
+  signedBy,
+  signingTimeMs,
+  sureClock,
+} from './signing-time.js';
 
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
 
@@ -65,7 +73,7 @@ export interface OnlineSigningOptions {
   readonly signers: OnlineSigners;
   /** Both by default; `timestamp` alone signs the snapshot too when newer targets wait. */
   readonly roles?: readonly OnlineRole[];
-  readonly clock: Clock;
+  readonly clock: SigningClock;
   /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
   readonly next?: { readonly root: ParsedFile<'root'>; readonly write: () => void };
 }
@@ -78,18 +86,21 @@ export interface OnlineSigningOptions {
 export async function signOnline(options: OnlineSigningOptions) {
   const { writer, state, signers, roles = onlineRoles, clock, next } = options;
   const { live, targets } = state;
-  const nowMs = clock.nowMs();
-  const lives = livesOf((next?.root ?? live.root).signed);
+  const root = next?.root ?? live.root;
+  const time = signedBy(state, clock, root);
+  const lives = livesOf(root.signed);
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  if (isWaiting(state) || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
+  // By the time that the timestamp will name, whatever the clock says.
+  const expired = live.snapshot.expiresAtMs <= time.nowMs;
+  if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
     const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
-    const edition = { version, nowMs, lifeMs: lives.snapshot };
+    const edition = { version, ...time, lifeMs: lives.snapshot };
     const content = snapshotContent(edition, live.snapshot.signed.meta, namedFiles(state));
     snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
   const version = liveVersion(state, 'timestamp') + 1;
-  const content = timestampContent({ version, nowMs, lifeMs: lives.timestamp }, snapshot);
+  const content = timestampContent({ version, ...time, lifeMs: lives.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
   await verifyAsClient({ state, timestamp, clock, next: next?.root });
   next?.write();
@@ -145,6 +156,7 @@ export interface ResignOptions extends WriterOptions {
   readonly roles: readonly OnlineRole[];
   /** Where the publisher's copy of the root lies; the repository's own first root without it. */
   readonly keysDirectory?: string;
+  readonly clockCheck?: ClockCheck | undefined;
 }
 
 export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
@@ -155,14 +167,18 @@ export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
  */
 export async function resignOnline(options: ResignOptions) {
   return withRepository(options, async (writer) => {
-    const { signers, roles, clock } = options;
+    const { signers, roles } = options;
     const read = readRepositoryState(writer.layout, options.keysDirectory);
+    const clock = await sureClock(options, read);
     const state = await dropUnfit(read, clock);
-    requireNothingIgnored(state, clock.nowMs());
+    requireNothingIgnored(state, signingTimeMs(state, clock.nowMs()));
     requireListed(state, signers);
+    const aheadMs = signedAheadMs(state, clock.nowMs());
     const versions = await signOnline({ writer, state, signers, roles, clock });
     return {
       versions,
+      /** How far the clock was behind what was signed before: its time was used. */
+      ...given({ signedAheadMs: aheadMs }),
       /** The targets that were live before. */
       targetsBefore: state.live.targets.signed.version,
       /** Roles of which a newer version waited, and is live now. */

@@ -6,6 +6,7 @@ import { versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, changeRepository, readSeen, type SignedChange } from './sign-change.js';
 import { holderOfRole, lifeOfRole, liveVersionOf, newestFileOf, signedRole, signRole } from './sign-role.js';
+import { signingTimeMs } from './signing-time.js';
 
 /** With the version that was signed, or would be. */
 export type VersionedRole = ReturnType<typeof describe> & { readonly version: number };
@@ -18,10 +19,10 @@ export type ResignRoleResult = SignedChange<VersionedRole>;
  *   (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function resignRole(role: string, options: ChangeOptions): Promise<ResignRoleResult> {
-  const { keys, clock, report } = options;
+  const { keys, report } = options;
   const seen = readSeen(options);
   const signers = await requireKeysOf(keys, holderOfRole(seen, role));
-  return changeRepository(options, seen, async (writer, before) => {
+  return changeRepository(options, seen, async (writer, before, clock) => {
     report.begin('sign', role);
     const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
     const done = { ...describe(before, role, clock.nowMs()), ...signedRole(state, role) };
@@ -46,7 +47,7 @@ function describe(state: RepositoryState, role: string, nowMs: number) {
     role,
     /** Absent before its first file. */
     before: file && { version: file.signed.version, expiresMs: file.expiresAtMs },
-    expiresMs: nowMs + lifeOfRole(state, role),
+    expiresMs: signingTimeMs(state, nowMs) + lifeOfRole(state, role),
     /** How many releases it lists. */
     releases: Object.keys(targetsListedBy(state, role)).length,
   };

@@ -1,7 +1,7 @@
 // Looks at the next repository through the eyes of our own client, before its timestamp goes live: once as a
 // new host, and once as a host that has seen what is live now. Nothing is written.
 import { pathToFileURL } from 'node:url';
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import { openTargetDigest } from '../../core/tuf/target-digest.js';
 import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -12,6 +12,7 @@ import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState } from '../repository/repository-state.js';
+import { signedAheadHint, signedAheadMs } from './signing-time.js';
 
 interface Place {
   /** Of the repository. */
@@ -68,8 +69,16 @@ export async function verifyAsClient({ state, timestamp, next, clock }: NextFile
       await refreshed(storeOf(state));
     });
   } catch (error) {
-    throw invalid(error);
+    throw withWayOut(invalid(error), state, clock);
   }
+}
+
+/** No new root lives longer than the time that hosts were told, and nothing is signed that does not. */
+function withWayOut(error: unknown, state: RepositoryState, clock: Clock): unknown {
+  if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') return error;
+  if (signedAheadMs(state, clock.nowMs()) === undefined) return error;
+  const { code, message, facts } = error;
+  return new WritError(code, message, { facts, hint: signedAheadHint, cause: error });
 }
 
 /** What this publish brings: archives that are live already were checked when they went live. */

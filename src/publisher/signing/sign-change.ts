@@ -1,6 +1,7 @@
 // The way of every change of what the repository lists: decided on what is seen, keys opened before the lock; under the
 // lock what waits and is not fit to go live is left out, the change is decided again and signed, and it goes live where the
 // online keys are at hand, or waits for them. What is changed, and who signs it, is the caller's.
+import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
 import { layoutOf } from '../repository/repository-layout.js';
@@ -12,17 +13,23 @@ import {
 } from '../repository/repository-writer.js';
 import { dropUnfit } from './drop-unfit.js';
 import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
+import { type ClockCheck, type SigningClock, signedAheadMs, sureClock } from './signing-time.js';
 
 export interface ChangeOptions extends WriterOptions {
   readonly keys: KeyDirectory;
   /** Tells whoever watches how far it is; a Reporter of the command line fits. */
   readonly report: { begin(step: string, text?: string): void };
+  readonly clockCheck?: ClockCheck | undefined;
 }
 
 /** @typeParam Done what the caller tells of its part */
-export type SignedChange<Done> =
-  | (Done & { readonly kind: 'live'; readonly versions: SignedVersions })
-  | (Done & { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] });
+export type SignedChange<Done> = Done & {
+  /** How far the clock was behind what was signed before: its time was used. */
+  readonly signedAheadMs?: number;
+} & (
+    | { readonly kind: 'live'; readonly versions: SignedVersions }
+    | { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] }
+  );
 
 export type ChangeResult<Done> = { readonly kind: 'nothing-new' } | SignedChange<Done>;
 
@@ -44,17 +51,21 @@ export async function changeRepository<Done extends object>(
   sign: (
     writer: RepositoryWriter,
     before: RepositoryState,
+    clock: SigningClock,
   ) => Promise<{ readonly state: RepositoryState; readonly done: Done }>,
 ): Promise<SignedChange<Done>> {
-  const { keys, clock, report } = options;
+  const { keys, report } = options;
+  // Before a key is asked for.
+  const clock = await sureClock(options, seen);
   const online = await findOnlineSigners(keys, seen);
   return withRepository(options, async (writer) => {
     const now = readSeen(options);
     const before = 'signers' in online ? await dropUnfit(now, clock) : now;
-    const { state, done } = await sign(writer, before);
-    if (!('signers' in online)) return { ...done, kind: 'waiting', missing: online.missing };
+    const { state, done } = await sign(writer, before, clock);
+    const told = { ...done, ...given({ signedAheadMs: signedAheadMs(before, clock.nowMs()) }) };
+    if (!('signers' in online)) return { ...told, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
     const versions = await signOnline({ writer, state, signers: online.signers, clock });
-    return { ...done, kind: 'live', versions };
+    return { ...told, kind: 'live', versions };
   });
 }

@@ -9,7 +9,6 @@ import {
   parseEnvelope,
   type TargetFile,
 } from '../../core/tuf/tuf-metadata.js';
-import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type RoleHolder } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
@@ -18,6 +17,7 @@ import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import type { SignedRole } from './online-signing.js';
+import { type SigningClock, signedBy } from './signing-time.js';
 
 /** @returns who may sign a role that lists releases. @throws WritError ROLE_UNKNOWN */
 export function holderOfRole({ live, targets }: RepositoryState, role: string): RoleHolder {
@@ -52,7 +52,7 @@ interface RoleSigning {
   /** By path; they take the place of the role's entries of the same paths. None: only version and expiry change. */
   readonly entries: Readonly<Record<string, TargetFile>>;
   readonly signers: readonly Signer[];
-  readonly clock: Clock;
+  readonly clock: SigningClock;
 }
 
 /**
@@ -106,7 +106,7 @@ export async function writeRole(
   ours: object = {},
 ): Promise<ParsedFile<'targets'>> {
   const version = writer.nextVersion(role, liveVersionOf(state, role));
-  const edition = { version, nowMs: clock.nowMs(), lifeMs: lifeOfRole(state, role) };
+  const edition = { version, ...signedBy(state, clock), lifeMs: lifeOfRole(state, role) };
   const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
   // What we could not read ourselves must not be written.
   const file = parseEnvelope(bytes, 'targets', role);

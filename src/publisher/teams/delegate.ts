@@ -29,14 +29,14 @@ export async function delegateRole(
   request: DelegationRequest,
   options: ChangeOptions,
 ): Promise<DelegateResult> {
-  const { keys, report, clock } = options;
+  const { keys, report } = options;
   const seen = readSeen(options);
   const first = planDelegation(seen, request);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const own = first && (await requireKeysOf(keys, holderOfRole(seen, 'targets')));
   const team = first && (await openTeamKeys(keys, first));
-  return changeRepository<Delegated>(options, seen, async (writer, before) => {
+  return changeRepository<Delegated>(options, seen, async (writer, before, clock) => {
     const plan = planDelegation(before, request);
     if (plan === undefined) return { state: before, done: { signed: [], waitsForRole: false } };
     const { role, needsSignature } = plan;

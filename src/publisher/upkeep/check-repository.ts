@@ -1,11 +1,12 @@
 // `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
-import { type ErrorCode, isWritError } from '../../core/errors.js';
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import { checkArchive } from '../archive/check-archive.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
-import { isWaiting, readRepositoryState } from '../repository/repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
+import { signedAheadMs } from '../signing/signing-time.js';
 import { type CheckOptions, checkRoles, checkRoots, type Findings } from './check-roles.js';
 
 export type CheckReport = Awaited<ReturnType<typeof checkRepository>>;
@@ -56,14 +57,25 @@ function createFindings() {
   return { findings, result };
 }
 
-function checkWaiting(layout: RepositoryLayout, findings: Findings, { keysDirectory }: CheckOptions): void {
-  const state = findings.attempt('metadata', () => readRepositoryState(layout, keysDirectory));
+function checkWaiting(layout: RepositoryLayout, findings: Findings, options: CheckOptions): void {
+  const state = findings.attempt('metadata', () => readRepositoryState(layout, options.keysDirectory));
   if (state === undefined) return;
+  findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
   for (const name of state.ignored)
     findings.note(`metadata/${name} is newer and does not verify: it cannot go live`);
   if (isWaiting(state)) {
     findings.note('a newer version of a role waits for the online keys (writ refresh)');
   }
+}
+
+/** Hosts go by the time that was signed, and judge no expiry by their own before it. */
+function requireNotAhead(state: RepositoryState, nowMs: number): void {
+  const aheadMs = signedAheadMs(state, nowMs);
+  if (aheadMs === undefined) return;
+  const signedAt = new Date(nowMs + aheadMs).toISOString();
+  throw new WritError('SIGNED_AHEAD', `signed at ${signedAt}, which is still to come`, {
+    facts: { signedAt, aheadMs },
+  });
 }
 
 async function checkArchives(

@@ -1,7 +1,9 @@
 // What the server reads in a metadata file of its own repository: version, expiry, the versions it lists.
 // Pure. It judges no signature: the server has nothing to trust, and hosts verify for themselves.
+
 import { WritError } from '../../core/errors.js';
 import { parseIsoTime } from '../../core/release/release.js';
+import { parseStrictJson } from '../../core/text/strict-json.js';
 import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 
 export interface RoleFile {
@@ -44,12 +46,8 @@ export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
 }
 
 function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const json = parseStrictJson(bytes);
+  return json.kind === 'value' ? json.value : undefined;
 }
 
 function keyIdsOf(roles: unknown): Map<string, readonly string[]> {

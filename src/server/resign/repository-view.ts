@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
 import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { stampOf } from '../files/live-file.js';
@@ -14,6 +15,8 @@ export interface RoleState {
   readonly expiresMs: number;
   /** As the file says, else when it was written; never after its expiry. */
   readonly signedAtMs: number;
+  /** As the file says; a time of the file system tells nothing of the signer's clock. */
+  readonly saidAtMs?: number;
 }
 
 export interface RepositoryState {
@@ -125,7 +128,8 @@ function loadRole(
     }
     const file = parseRoleFile(fs.readFileSync(opened.descriptor), role);
     const signedAtMs = Math.min(file.signedAtMs ?? opened.modifiedMs, file.expiresMs);
-    return { file, state: { version: file.version, expiresMs: file.expiresMs, signedAtMs } };
+    const { version, expiresMs, signedAtMs: saidAtMs } = file;
+    return { file, state: { version, expiresMs, signedAtMs, ...given({ saidAtMs }) } };
   } finally {
     fs.closeSync(opened.descriptor);
   }

@@ -49,7 +49,8 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
 type HowToAsk = Required<Pick<HttpRequest, 'totalTimeoutMs' | 'headers'>>;
 
 async function readFetched(exchange: HttpExchange, maxBytes: number, url: string): Promise<FetchVerdict> {
-  if (exchange.status === 404) return { kind: 'absent' };
+  if (exchange.status === 404)
+    return exchange.url === url ? { kind: 'absent' } : { kind: 'absent', redirectedTo: exchange.url };
   if (exchange.status !== 200) throw unexpected(exchange, url);
   const declared = exchange.contentLength;
   if (declared !== undefined && declared > maxBytes) throw tooLarge(url, maxBytes, declared);

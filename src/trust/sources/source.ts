@@ -3,7 +3,8 @@
 export type FetchVerdict =
   | { readonly kind: 'found'; readonly bytes: Buffer; readonly etag?: string }
   | { readonly kind: 'not-modified' }
-  | { readonly kind: 'absent' };
+  /** `redirectedTo`: where it is not, when the source sent us elsewhere. */
+  | { readonly kind: 'absent'; readonly redirectedTo?: string };
 
 export interface FetchOptions {
   readonly maxBytes: number;

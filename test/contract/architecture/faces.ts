@@ -199,6 +199,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [
     'affected-groups',
+    'archive-bounds',
     'disk-space',
     'entry-rules',
     'manifest',
@@ -225,6 +226,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'json-scan',
     'strict-json',
     'text-diff',
+    'yaml-data',
     'yaml-parse',
     'yaml-places',
   ],
@@ -260,6 +262,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'platform/process': [
     'boot-id',
     'bubblewrap',
+    'clock-sync',
     'control-group',
     'find-processes',
     'heap',
@@ -309,7 +312,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'root-difference',
     'root-rules',
   ],
-  'publisher/signing': ['online-signing', 'resign-role', 'self-check', 'sign-change', 'sign-role'],
+  'publisher/signing': [
+    'online-signing',
+    'resign-role',
+    'self-check',
+    'sign-change',
+    'sign-role',
+    'signing-time',
+  ],
   'publisher/teams': ['delegate', 'delegation-plan'],
   'publisher/upkeep': [
     'check-repository',

@@ -13,10 +13,13 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
-import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { signMetadata } from '../../../src/publisher/keys/signer.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
-import { openOnlineSigners, resignOnline } from '../../../src/publisher/signing/online-signing.js';
+import { livesOf, timestampContent } from '../../../src/publisher/repository/metadata-content.js';
+import { layoutOf } from '../../../src/publisher/repository/repository-layout.js';
+import { readRepositoryState } from '../../../src/publisher/repository/repository-state.js';
+import { type OnlineSigners, openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { noPolicy } from '../../kit/assert/host-invariant.js';
 import { keysAt } from '../../kit/repository/ceremony.js';
 import { delegateTo, makeTeam } from '../../kit/repository/delegated-repository.js';
@@ -160,11 +163,19 @@ export async function prepareTime(world: ReplayWorld, steps: readonly number[]):
   for (const [index, offByMs] of steps.entries()) {
     if (index > 0) await world.pull();
     const signers = await openOnlineSigners(repository.directory, keysAt(repository.keys));
-    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + offByMs };
-    const options = { repository: repository.directory, signers, clock, durableFs: createDurableFs() };
-    await resignOnline({ ...options, roles: ['timestamp'], holder: 'test', lockWaitMs: 0 });
+    await signTimestamp(repository.directory, signers, systemClock.nowMs() + offByMs);
   }
   return { ...fromOldToNew, to: 'old', ends: () => 'old' };
+}
+
+/** As somebody signs who does not look at what was signed before: ours goes on by that time. */
+async function signTimestamp(directory: string, signers: OnlineSigners, nowMs: number): Promise<void> {
+  const layout = layoutOf(directory);
+  const { root, snapshot, timestamp } = readRepositoryState(layout).live;
+  const lifeMs = livesOf(root.signed).timestamp;
+  const named = { version: snapshot.signed.version, bytes: snapshot.bytes };
+  const content = timestampContent({ version: timestamp.signed.version + 1, nowMs, lifeMs }, named);
+  writeFileSync(layout.timestamp, await signMetadata(content, signers.timestamp));
 }
 
 /** Somebody has edited a file of the active policy. */

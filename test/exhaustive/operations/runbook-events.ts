@@ -45,6 +45,10 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     for (const place of ['srv/writ', 'etc/writ']) fs.rmSync(dir.join('server', place), { recursive: true });
     fs.mkdirSync(dir.join('server', 'etc/writ'));
   },
+  'the server signs by a clock that is 30 days ahead': async (world) => {
+    const ahead = 'WRIT_TEST_SHIFT_MS=$((WRIT_TEST_SHIFT_MS + 2592000000))';
+    await typed(world, 'server', `${ahead} writ refresh --repository /srv/writ/repo --keys /etc/writ/online`);
+  },
   'the thief tries again': async (world) => {
     await typed(world, 'server', 'cp "$HOME"/repo/metadata/timestamp.json /srv/writ/repo/metadata/');
     const run = await world.type('host', 'writ pull');

@@ -91,6 +91,10 @@ describe('a cycle over mirrors', () => {
     const nowMs = it.test.clock.nowMs();
     await it.test.pull({ force: 'yes' });
     assert.equal(it.test.host.ledger.read().retryAfterUntilMs, nowMs + 60_000);
+    // Who answers has time again.
+    it.a.fault = undefined;
+    await it.test.pull({ force: 'yes' });
+    assert.equal(it.test.host.ledger.read().retryAfterUntilMs, undefined);
   });
 });
 

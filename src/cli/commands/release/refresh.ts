@@ -1,4 +1,5 @@
 // `writ refresh`: signs snapshot and timestamp anew, and takes targets that wait for them live.
+import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
 import {
   openOnlineSigners,
@@ -7,7 +8,7 @@ import {
 } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { required } from '../../console/flags.js';
-import { type ChangeFlags, changeFlags, changeOptions } from '../../repository/change-flags.js';
+import { type ChangeFlags, changeFlags, changeOptions, warnOfClock } from '../../repository/change-flags.js';
 
 export const command: CommandDefinition<ChangeFlags> = {
   examples: [
@@ -29,19 +30,20 @@ export const command: CommandDefinition<ChangeFlags> = {
     const result = await resignOnline({ ...options, signers, roles: onlineRoles, keysDirectory: keys.path });
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
+    warnOfClock(result, context.reporter);
     for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was left out`);
     return answer(result);
   },
 };
 
-function answer({ versions, targetsBefore, wentLive, ignored }: ResignResult): Answer {
+function answer({ versions, targetsBefore, wentLive, ignored, signedAheadMs }: ResignResult): Answer {
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
   const news = texts.length === 0 ? '' : `; ${texts.join(', ')} went live`;
   return {
     outcome: 'signed',
-    details: { changed: true, versions, targetsBefore, wentLive, ignored },
+    details: { changed: true, versions, targetsBefore, wentLive, ignored, ...given({ signedAheadMs }) },
     lines: [`SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`],
   };
 }

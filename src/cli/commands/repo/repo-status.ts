@@ -1,7 +1,8 @@
 // `writ repo status`: versions, keys and days to expiry of a repository on disk, and its releases. The exit code
 // is the answer to "does anybody have to act".
 
-import { isWritError, type WritError } from '../../../core/errors.js';
+import { isWritError, WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
 import { liveReleasesOf } from '../../../publisher/repository/listing.js';
@@ -11,6 +12,7 @@ import {
   type RepositoryState,
   readRepositoryState,
 } from '../../../publisher/repository/repository-state.js';
+import { signedAheadMs, signingTimeMs } from '../../../publisher/signing/signing-time.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag } from '../../console/flag-values.js';
@@ -44,7 +46,9 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const state = stateOrError(flags, at);
     if (isWritError(state)) return invalidAnswer(state);
     const nowMs = clock.nowMs();
-    return answer(state, reportRoles(state, nowMs, flags.failWithin), flags, nowMs);
+    // By the time that hosts go by, which a clock that was ahead may have signed.
+    const judgedAtMs = signingTimeMs(state, nowMs);
+    return answer(state, reportRoles(state, judgedAtMs, flags.failWithin), flags, nowMs);
   },
 };
 
@@ -83,7 +87,9 @@ function answer(
   const worst =
     roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
   const waiting = isWaiting(state);
-  const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : worst !== undefined || waiting ? 1 : 0;
+  const ahead = signedAheadMs(state, nowMs);
+  const isWarning = worst !== undefined || waiting || ahead !== undefined;
+  const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : isWarning ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
   return {
     outcome,
@@ -92,10 +98,12 @@ function answer(
       repository: flags.repository,
       waiting,
       ignored: state.ignored,
+      ...given({ signedAheadMs: ahead }),
       ...details(state, roles, nowMs),
     },
     lines: [
-      verdictLine(outcome, worst, waiting, nowMs),
+      verdictLine(outcome, { worst, waiting, ahead }, nowMs),
+      ...aheadLines(ahead, nowMs),
       ...table(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
         roles.map((row) => roleRow(row, nowMs)),
@@ -124,13 +132,23 @@ function roleRow(row: RoleReport, nowMs: number): string[] {
   ];
 }
 
-function verdictLine(
-  outcome: string,
-  worst: RoleReport | undefined,
-  waiting: boolean,
-  nowMs: number,
-): string {
+/** The time that was signed, and how that ends. */
+function aheadLines(ahead: number | undefined, nowMs: number): string[] {
+  if (ahead === undefined) return [];
+  const { hint } = new WritError('SIGNED_AHEAD', '');
+  return [`  hosts take ${isoDay(nowMs + ahead)} for the present, and see no expiry before it. ${hint}`];
+}
+
+interface Verdict {
+  readonly worst: RoleReport | undefined;
+  readonly waiting: boolean;
+  readonly ahead: number | undefined;
+}
+
+function verdictLine(outcome: string, { worst, waiting, ahead }: Verdict, nowMs: number): string {
   const word = outcome.toUpperCase();
+  if (worst === undefined && ahead !== undefined)
+    return `${word} the repository was signed by a clock that was ${timeLeft(ahead)} ahead [SIGNED_AHEAD]`;
   if (worst === undefined) {
     return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
   }

@@ -3,6 +3,7 @@
 import { WritError } from '../../../core/errors.js';
 import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
+import { askClockSync } from '../../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
@@ -18,7 +19,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { clockFlag, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import { shellWord, shortDigest } from '../../show/show-repository.js';
@@ -35,6 +36,7 @@ const flags = {
   ),
   dryRun: toggle('--dry-run', 'say what would happen, and write nothing'),
   lockWait: lockWaitFlag,
+  clockIsRight: clockFlag,
   ...passphraseFlags,
   ...signerFlags,
 };
@@ -68,7 +70,13 @@ export const command: CommandDefinition<CommitFlags> = {
     for (const line of planLines(plan)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
-    const result = await commitRoot({ ...options, unsignedRoles, durableFs, lockWaitMs: flags.lockWait });
+    const result = await commitRoot({
+      ...options,
+      unsignedRoles,
+      durableFs,
+      lockWaitMs: flags.lockWait,
+      clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
+    });
     return answer(result, flags, first);
   },
 };

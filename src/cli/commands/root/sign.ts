@@ -30,6 +30,7 @@ import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import type { ChangeFlags } from '../../repository/change-flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
+import { clockFlag } from '../../repository/repository-flags.js';
 import { signRoleAgain } from '../../repository/sign-role.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import {
@@ -55,6 +56,7 @@ const flags = {
   role: optional('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life'),
   out: optional('-o, --out <file>', 'where to write the signed proposal; over FILE by default'),
   dryRun: toggle('--dry-run', 'show what would be signed; ask nothing, and write nothing'),
+  clockIsRight: clockFlag,
   ...passphraseFlags,
   ...signerFlags,
 };

@@ -55,6 +55,19 @@ async function untilTimestampIs(url: string, version: number): Promise<void> {
 }
 
 describe('a server with the online keys', () => {
+  it('signs nothing by a clock that nobody keeps right, until a person has said that it is', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    const keys = { path: copyKeys(dir, repository, 'online', onlineFiles), passphrases };
+    const signer = await createOnlineSigner(repository.directory, keys, clock, async () => 'unsynchronised');
+    clock.setWallTime(clock.nowMs() + 31 * dayMs);
+    for (const _ of [1, 2]) await assert.rejects(signer.resign(['timestamp']), { code: 'CLOCK_UNSURE' });
+    // As `writ refresh --clock-is-right` does.
+    await repository.refresh();
+    await signer.resign(['timestamp']);
+  });
+
   it('re-signs when a quarter of a life has passed, and not before', async () => {
     using dir = tempDir();
     const clock = fakeClock();

@@ -210,3 +210,27 @@ describe('fetchArchive', () => {
     assert.equal(sha256(readFileSync(got.path)), target.digest);
   });
 });
+
+describe('a manifest that no such archive can hold', () => {
+  const manifest = (length: number): Partial<FetchOptions> => ({
+    target: signedTarget(archive, Buffer.from('{}'), {
+      release: { manifest: { digest: sha256('{}'), length } },
+    }),
+    client: {
+      download: () => {
+        throw new Error('a byte was asked for');
+      },
+    },
+  });
+  const lengths = {
+    'of all that a number holds': Number.MAX_SAFE_INTEGER,
+    'over the limit of manifests': defaultArchiveLimits.maxManifestBytes + 1,
+    'over the ratio': archive.length * defaultArchiveLimits.maxRatio + 1,
+  };
+  for (const [name, length] of Object.entries(lengths)) {
+    it(`${name} is the release's fault, and no disk is full`, async () => {
+      using dir = tempDir();
+      await assertFails(dir, manifest(length), 'ARCHIVE_LIMIT');
+    });
+  }
+});

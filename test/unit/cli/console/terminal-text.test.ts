@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { columnsOf, cutToColumns, printable } from '../../../../src/cli/console/terminal-text.js';
+import {
+  columnsOf,
+  cutToColumns,
+  printable,
+  printableJson,
+} from '../../../../src/cli/console/terminal-text.js';
 
 describe('printable', () => {
   it('shows what would move the cursor or turn the text', () => {
@@ -9,6 +14,18 @@ describe('printable', () => {
       'a\\u{0}\\u{1b}[2J\\u{a}\\u{202e}\\u{2066}\\u{85}ä日',
     );
   });
+});
+
+describe('what shows nothing', () => {
+  for (const hidden of ['\u200b', '\ufeff', '\u00ad', '\u3164', '\ufe0f', '\u{e0041}', '\ufff9']) {
+    const code = hidden.codePointAt(0)?.toString(16);
+    it(`U+${code} is shown, and JSON of it is still the same value`, () => {
+      assert.equal(printable(`a${hidden}b`), `a\\u{${code}}b`);
+      const json = printableJson({ text: `a${hidden}b` });
+      assert.match(json, /^[ -~]*$/);
+      assert.deepEqual(JSON.parse(json), { text: `a${hidden}b` });
+    });
+  }
 });
 
 describe('columns', () => {

@@ -75,6 +75,15 @@ describe('text that is no configuration', () => {
     assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
   });
 
+  it('says too much with more words and marks than a host has to say, and not with 250 bundles', () => {
+    const lines = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `  label-${index}: x\n`).join('');
+    const [only] = mistakes(`${minimal}labels:\n${lines(30_000)}`);
+    assert.match(only ?? '', /says too much/);
+    const bundles = Array.from({ length: 250 }, (_, index) => `  - {name: b${index}, channel: stable}\n`);
+    assert.deepEqual(mistakes(`${minimal}${bundles.join('')}`), []);
+  });
+
   it('names the line that an alias stands for', () => {
     const found = mistakes(`repository: https://a/\nbundles:\n  - &b { name: A }\n  - *b`);
     assert.match(found[0] ?? '', /^3:16 \/bundles\/0\/name/);

@@ -3,7 +3,12 @@ import { join, normalize, relative } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
-import { createPathSet, type EntryRule, judgeEntryPath } from '../../../../src/core/release/entry-rules.js';
+import {
+  createPathSet,
+  type EntryRule,
+  judgeEntryPath,
+  judgeKeptPath,
+} from '../../../../src/core/release/entry-rules.js';
 
 const limits = defaultArchiveLimits;
 const judge = (path: string | Uint8Array) => judgeEntryPath(path, limits);
@@ -60,6 +65,15 @@ describe('judgeEntryPath refuses', () => {
     ['a\u2028b', 'character'],
     ['\ufeffa', 'character'],
     ['a\ue000', 'character'],
+    ['b\u3164.txt', 'invisible'],
+    ['b\uffa0.txt', 'invisible'],
+    ['b\ufe0f.txt', 'invisible'],
+    ['b\u034f.txt', 'invisible'],
+    ['b\u115f', 'invisible'],
+    ['b\u17b4', 'invisible'],
+    ['b\u{e0100}', 'invisible'],
+    ['b\u{e0041}', 'character'],
+    ['\ufdfa'.repeat(16), 'name-too-long'],
     ['a\ufffdb', 'not-utf8'],
     ['a\ud800b', 'not-utf8'],
     ['e\u0301', 'not-normalised'],
@@ -96,6 +110,14 @@ describe('judgeEntryPath refuses', () => {
   it('a path of megabytes without decoding it', () => {
     const verdict = judge(Buffer.alloc(10_000_000, 0xff));
     assert.equal(verdict.kind === 'refused' && verdict.rule, 'path-too-long');
+  });
+});
+
+describe('judgeKeptPath', () => {
+  it('forgives what shows nothing, in a policy that was accepted before that was a rule, and nothing else', () => {
+    assert.deepEqual(judgeKeptPath('b\ufe0f', limits), { kind: 'accepted', path: 'b\ufe0f' });
+    assert.equal(judgeKeptPath('b\u200b', limits).kind, 'refused');
+    assert.equal(judgeKeptPath('../b', limits).kind, 'refused');
   });
 });
 
@@ -146,6 +168,10 @@ describe('createPathSet', () => {
 
   it('takes files beside and below each other', () => {
     assert.deepEqual(rulesOf('a', 'b/c', 'b/d', 'b/e/f'), ['ok', 'ok', 'ok', 'ok']);
+  });
+  it('takes names that differ by what shows nothing for one', () => {
+    assert.deepEqual(rulesOf('a/b\u3164.txt', 'a/b\ufe0f.txt'), ['ok', 'twin']);
+    assert.deepEqual(rulesOf('b\u115f/c', 'b/d'), ['ok', 'twin']);
   });
   it('refuses the same path twice', () => {
     assert.deepEqual(rulesOf('b/c', 'b/c'), ['ok', 'duplicate']);

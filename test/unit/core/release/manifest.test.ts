@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { orUndefined, type WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { type Digest, digestHex } from '../../../../src/core/names.js';
+import { judgeEntryPath } from '../../../../src/core/release/entry-rules.js';
 import {
   diffManifests,
   encodeManifest,
@@ -76,6 +79,10 @@ describe('parseManifest', () => {
     'an upper-case digest': text([{ ...first, sha256: 'A'.repeat(64) }]),
     'a negative size': text([{ ...first, size: -1 }]),
     'another form of a number': encodeManifest(sample).toString().replace('"size":1}', '"size":1.0}'),
+    'a number with zeros in front': encodeManifest(sample).toString().replace('"size":1}', '"size":01}'),
+    'a comma too many': encodeManifest(sample).toString().replace('}],"writ"', '},],"writ"'),
+    'no comma': encodeManifest(sample).toString().replace('},{', '}{'),
+    'a path with an escape of JSON': encodeManifest(sample).toString().replace('"a"', '"\\u0061"'),
     'a size as text': text([{ ...first, size: '1' }]),
     'an executable bit that is no boolean': text([{ ...first, executable: 1 }]),
     twins: text(rows({ files: [file('A'), file('a')] })),
@@ -101,6 +108,57 @@ describe('parseManifest', () => {
   it('takes exactly the limit', () => {
     const two = { files: sample.files.slice(0, 2) };
     assert.deepEqual(parseManifest(encodeManifest(two), small), two);
+  });
+});
+
+describe('a manifest that somebody bent', () => {
+  it('is refused, or is the one form of what was read', () => {
+    const whole = encodeManifest(sample);
+    const bend = fc.tuple(
+      fc.nat(whole.length),
+      fc.nat(8),
+      fc.oneof(fc.string({ maxLength: 4 }), fc.constantFrom('"', '\\"', '},{"', ',', '}', '\\u0061')),
+    );
+    fc.assert(
+      fc.property(bend, ([at, removed, text]) => {
+        const bent = Buffer.concat([whole.subarray(0, at), Buffer.from(text), whole.subarray(at + removed)]);
+        const read = orUndefined(() => parseManifest(bent, limits));
+        if (read !== undefined) assert.deepEqual(encodeManifest(read), bent);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('says which version it has where that is all that is wrong', () => {
+    const later = Buffer.from('{"files":[],"writ":2}');
+    assert.throws(
+      () => parseManifest(later, limits),
+      (error: WritError) => error.facts['actual'] === 2,
+    );
+  });
+
+  it('is read no further than its first mistake', () => {
+    const one = encodeManifest(sample).toString();
+    const judged: string[] = [];
+    const judge: typeof judgeEntryPath = (path, given) => {
+      judged.push(Buffer.from(path).toString());
+      return judgeEntryPath(path, given);
+    };
+    const bent = one.replace('"executable":true', '"executable":null');
+    assert.throws(() => parseManifest(Buffer.from(bent), limits, judge), { code: 'MANIFEST_MALFORMED' });
+    assert.deepEqual(judged, ['a']);
+  });
+
+  it('is read no further than the files that it may have', () => {
+    const judged: string[] = [];
+    const judge: typeof judgeEntryPath = (path, given) => {
+      judged.push(Buffer.from(path).toString());
+      return judgeEntryPath(path, given);
+    };
+    assert.throws(() => parseManifest(encodeManifest(sample), { ...limits, maxEntries: 2 }, judge), {
+      code: 'ARCHIVE_LIMIT',
+    });
+    assert.equal(judged.length, 2);
   });
 });
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { scanJson } from '../../../../src/core/text/json-scan.js';
 
 function problems(text: string, maxDepth = 10): { offset: number; text: string }[] {
-  return [...scanJson(text, { maxDepth, maxProblems: 5 }).problems];
+  return [...scanJson(text, { maxDepth, maxContainers: 100, maxProblems: 5 }).problems];
 }
 
 function isJson(text: string): boolean {
@@ -94,7 +94,14 @@ describe('scanJson', () => {
   it('says where wanted values begin', () => {
     const text = '{"a/b": [1, {"~": true}], "c": 2}';
     const wanted = new Set(['', '/a~1b/1/~0', '/a~1b/0', '/c', '/none']);
-    const { offsets } = scanJson(text, { maxDepth: 10, maxProblems: 5, wanted });
+    const { offsets } = scanJson(text, { maxDepth: 10, maxContainers: 100, maxProblems: 5, wanted });
     assert.deepEqual(Object.fromEntries(offsets), { '': 0, '/a~1b/0': 9, '/a~1b/1/~0': 18, '/c': 31 });
+  });
+
+  it('is bounded in objects and arrays, and takes exactly the bound', () => {
+    const count = (text: string): number =>
+      scanJson(text, { maxDepth: 10, maxContainers: 3, maxProblems: 5 }).problems.length;
+    assert.equal(count('[{},[]]'), 0);
+    assert.equal(count('[{},[],{}]'), 1);
   });
 });

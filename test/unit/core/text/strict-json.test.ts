@@ -123,11 +123,18 @@ describe('parseStrictJson', () => {
   });
 
   it('is bounded in objects and arrays, and takes exactly the bound', () => {
-    const limits = { maxDepth: 64, maxContainers: 4 };
-    const read = (text: string): string => parseStrictJson(Buffer.from(text), limits).kind;
-    assert.equal(read('[{},[],{"a":1,"b":"c"}]'), 'value');
-    assert.equal(read('[{},[],{},{}]'), 'refused');
-    assert.equal(read('[[[[[]]]]]'), 'refused');
+    const list = (count: number): string => `[${'{},'.repeat(count - 1)}{}]`.padEnd(16_000);
+    assert.equal(parse(list(1999)).kind, 'value');
+    assert.match(refused(list(2000)), /too many objects/);
+  });
+
+  it('is bounded in members, and takes exactly the bound', () => {
+    const member = (index: number): string => `"${index.toString(36).padStart(3, '0')}":1`;
+    const object = (count: number): string =>
+      `{${Array.from({ length: count }, (_, index) => member(index)).join(',')}}`;
+    assert.equal(parse(object(5000)).kind, 'value');
+    const beyond = parse(object(5001));
+    assert.equal(beyond.kind === 'refused' && beyond.reason, 'too many members');
   });
 
   it('says where', () => {

@@ -6,10 +6,11 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { defaultArchiveLimits as limits } from '../../../../src/core/limits.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { inspectArchive } from '../../../../src/publisher/archive/archive-reader.js';
-import { packBundle } from '../../../../src/publisher/archive/build-bundle.js';
+import { packBundle, tarHeader, tarPaddingBytes } from '../../../../src/publisher/archive/build-bundle.js';
 import { readSourceTree } from '../../../../src/publisher/archive/source-tree.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
+import { manifestBombs } from '../../../kit/repository/manifest-bombs.js';
 
 const files = { a: 'aaaa', '+bin/b': 'b', 'zöne/日本': 'long', empty: '', large: randomBytes(2_100_000) };
 
@@ -106,4 +107,23 @@ describe('inspectArchive', () => {
     const tight = { ...limits, maxArchiveBytes: 1000 };
     await assert.rejects(inspectArchive(path, tight), { code: 'ARCHIVE_LIMIT' });
   });
+});
+
+function ourEntry(path: string, content: Buffer): Buffer {
+  const padding = Buffer.alloc(tarPaddingBytes(content.length));
+  return Buffer.concat([tarHeader(path, content.length, { executable: false }), content, padding]);
+}
+
+describe('inspectArchive of a bomb', () => {
+  for (const { name, code, archive, manifestLength } of manifestBombs({
+    bytes: 2_000_000,
+    entry: ourEntry,
+  })) {
+    if (manifestLength !== undefined) continue;
+    it(`bomb ${name}: ${code}`, async () => {
+      using dir = tempDir();
+      fs.writeFileSync(dir.join('bomb'), archive);
+      await assert.rejects(inspectArchive(dir.join('bomb'), { ...limits, maxEntries: 5000 }), { code });
+    });
+  }
 });

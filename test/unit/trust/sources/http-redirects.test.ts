@@ -5,8 +5,9 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { defaultTransportLimits } from '../../../../src/core/limits.js';
+import { requireFound } from '../../../../src/trust/metadata-requests.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
-import type { RepositorySource } from '../../../../src/trust/sources/source.js';
+import type { FetchVerdict, RepositorySource } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -38,6 +39,22 @@ async function text(source: RepositorySource, path: string): Promise<string> {
 }
 
 describe('http source: redirects on the same server', () => {
+  it('are named where nothing is at their end', async () => {
+    await using server = await httpFixture((request, response) => {
+      if (request.url === '/a') return to('/elsewhere')(request, response);
+      response.writeHead(404).end();
+    });
+    const source = open(server.url);
+    const absent = { kind: 'absent', redirectedTo: new URL('/elsewhere', server.url).href };
+    assert.deepEqual(await source.fetch('a', { maxBytes: 100 }), absent);
+    assert.throws(() => requireFound(absent as FetchVerdict, 'timestamp', 'timestamp.json'), {
+      code: 'METADATA_MISSING',
+      message: /sends us to http.*elsewhere/,
+    });
+    assert.deepEqual(await source.fetch('b', { maxBytes: 100 }), { kind: 'absent' });
+    await source.close();
+  });
+
   for (const status of [301, 302, 303, 307, 308]) {
     it(`are followed (${status}), with the headers of the request, over one connection`, async () => {
       await using server = await httpFixture((request, response) => {

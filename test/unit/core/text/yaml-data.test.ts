@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { LineCounter } from 'yaml';
+import { type YamlData, yamlData } from '../../../../src/core/text/yaml-data.js';
+import { parseYaml } from '../../../../src/core/text/yaml-parse.js';
+
+const bounds = { maxPieces: 1_000_000 };
+
+function read(text: string): YamlData | 'mistakes' {
+  const parsed = parseYaml(text, new LineCounter(), bounds);
+  assert.equal(parsed.kind, 'document');
+  if (parsed.kind !== 'document') return 'mistakes';
+  return parsed.document.errors.length > 0 ? 'mistakes' : yamlData(parsed.document);
+}
+
+const dataOf = (text: string): unknown => {
+  const value = read(text);
+  return value !== 'mistakes' && value.kind === 'data' ? value.data : value;
+};
+
+describe('yamlData', () => {
+  it('makes plain data', () => {
+    assert.deepEqual(dataOf('a: [1, 2.5, x, "1", true, null, ~, {}]\nb:\n'), {
+      a: [1, 2.5, 'x', '1', true, null, null, {}],
+      b: null,
+    });
+    assert.equal(dataOf(''), null);
+  });
+
+  it('names members by what their keys say', () => {
+    assert.deepEqual(dataOf('1: a\ntrue: b\n? [c, 1]\n: d\n? &k e\n: f\n'), {
+      '1': 'a',
+      true: 'b',
+      '["c",1]': 'd',
+      e: 'f',
+    });
+    assert.deepEqual(dataOf('- &k e\n- *k : 1\n'), ['e', { e: 1 }]);
+  });
+
+  it('takes a name like any other for one', () => {
+    const data = dataOf('__proto__: {polluted: true}\nconstructor: 1\n') as object;
+    assert.deepEqual(Object.keys(data), ['__proto__', 'constructor']);
+    assert.equal(Object.getPrototypeOf(data), Object.prototype);
+  });
+
+  it('refuses a second key of one name, whatever its type', () => {
+    for (const text of ['a: 1\na: 2\n', '1: a\n"1": b\n', '{a: 1, b: {c: 1, c: 2}}', '~: 1\n"": 2\n'])
+      assert.equal(read(text), 'mistakes', text);
+  });
+
+  it('follows an alias to the last anchor of its name before it', () => {
+    assert.deepEqual(dataOf('- &a 1\n- *a\n- &a {b: 2}\n- *a\n'), [1, 1, { b: 2 }, { b: 2 }]);
+  });
+
+  it('refuses an alias of nothing, of what comes later, and of what it stands in', () => {
+    for (const text of ['- *a\n', '- *a\n- &a 1\n', '&a [*a]\n'])
+      assert.deepEqual(read(text), { kind: 'aliases' }, text);
+  });
+
+  it('refuses aliases that multiply, by all that they stand for', () => {
+    const line = (index: number): string => `- &a${index} [${`*a${index - 1},`.repeat(9)}]\n`;
+    const laughs = `- &a0 [lol]\n${[1, 2, 3, 4, 5, 6, 7, 8, 9].map(line).join('')}`;
+    assert.deepEqual(read(laughs), { kind: 'aliases' });
+    const large = `- &a [${'1,'.repeat(4998)}1]\n`;
+    assert.equal((read(`${large}- *a\n- *a\n`) as YamlData).kind, 'data');
+    assert.deepEqual(read(`${large}- *a\n- *a\n- *a\n`), { kind: 'aliases' });
+  });
+
+  it('refuses aliases that put one in the other without end', () => {
+    const nested = (depth: number, inner: string): string => '['.repeat(depth) + inner + ']'.repeat(depth);
+    const text = (depth: number): string => `- &a ${nested(150, '')}\n- ${nested(depth, '*a')}\n`;
+    assert.equal((read(text(49)) as YamlData).kind, 'data');
+    assert.deepEqual(read(text(50)), { kind: 'too-deep' });
+  });
+});
