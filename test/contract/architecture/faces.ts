@@ -267,6 +267,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'process-limits',
     'processes',
     'run-command',
+    'system-call-filter',
   ],
   'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
