@@ -11,12 +11,13 @@ import { sizeText } from '../../core/size-text.js';
 import type { AgentState, SandboxStatus } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
+import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import { silentLog } from '../../platform/telemetry/log.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
-import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
+import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
@@ -102,7 +103,7 @@ function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
   const paths = hostPaths(places);
   const { staging, archives, generations, bundles } = paths;
   try {
-    for (const path of [near, nearestThere(places.policy)]) requireSafePath(path);
+    for (const path of [near, places.policy, places.run, dirname(places.socket)]) requireSafePlace(path);
     if ([staging, archives, generations, bundles].every((path) => fs.existsSync(path)))
       requireSameDevice(paths);
     return undefined;

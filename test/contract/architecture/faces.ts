@@ -248,6 +248,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'find-lock-owner',
     'mount-points',
     'process-lock',
+    'safe-path',
   ],
   'platform/net': [
     'certificate',

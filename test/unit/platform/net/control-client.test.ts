@@ -15,6 +15,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
   return {
     socketPath,
+    state: '/nonexistent',
     request: { type: 'status' },
     version: '0.1.0',
     clock: fakeClock(),
