@@ -94,6 +94,22 @@ describe('a path that others can change', () => {
     fs.chownSync(paths.policy, 0, 0);
   });
 
+  it('is refused for `run`, and for the directory of a control socket elsewhere, where a worker owns it', {
+    skip: isRoot ? false : 'only root can',
+  }, () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    fs.chownSync(paths.run, nobody, nobody);
+    const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.run, nobody]);
+    fs.chownSync(paths.run, 0, 0);
+    fs.mkdirSync(dir.join('else/where'), { recursive: true });
+    fs.chownSync(dir.join('else'), nobody, nobody);
+    for (const socket of ['else/where/a.sock', 'else/not/there/a.sock'])
+      throwsCode('PATH_UNSAFE', () => prepareHost({ ...paths, socket: dir.join(socket) }, createDurableFs()));
+  });
+
   it('is refused when it goes by a link that a worker owns: the link chooses the place', {
     skip: isRoot ? false : 'only root can',
   }, () => {
