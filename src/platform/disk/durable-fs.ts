@@ -71,9 +71,8 @@ export interface DurableFs {
   setTime(op: string, file: OpenFile, mtimeSeconds: number): void;
   /** Sets the modification time of a file by its path, epoch seconds. */
   touch(op: string, path: string, mtimeSeconds: number): void;
-  /** Of what is at this very name: no link is followed, here and in the next two. */
   changeGroup(op: string, path: string, groupId: number): void;
-  /** Gives a new directory to a user who may have no other right on this host. */
+  /** As changeGroup and changeMode of what is at this very name: no link is followed. */
   changeOwner(op: string, path: string, owner: { readonly uid: number; readonly gid: number }): void;
   changeMode(op: string, path: string, mode: number): void;
   /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */

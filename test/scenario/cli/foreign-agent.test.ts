@@ -56,17 +56,17 @@ describe('a command of root', { skip }, () => {
 
 describe('an answer without what every one has', () => {
   const cases = [
-    [['pull'], { ...cycleResult('activated'), bundles: undefined }],
-    [['pull'], { ...cycleResult('activated'), workers: [null] }],
-    [['status'], { ...statusReport(), freshness: 7 }],
-    [['status'], { type: 'status.result' }],
-    [['verify'], { type: 'verify.result' }],
-    [['history'], { type: 'history.entry' }],
-    [['resume'], { type: 'resume.result', ended: {} }],
-    [['refusals'], { type: 'refusals.result' }],
+    ['a pull without bundles', ['pull'], { ...cycleResult('activated'), bundles: undefined }],
+    ['a pull with a worker that is none', ['pull'], { ...cycleResult('activated'), workers: [null] }],
+    ['a status with a number for its freshness', ['status'], { ...statusReport(), freshness: 7 }],
+    ['a status of nothing', ['status'], { type: 'status.result' }],
+    ['a verification of nothing', ['verify'], { type: 'verify.result' }],
+    ['a history of nothing', ['history'], { type: 'history.entry' }],
+    ['a resume with an object for its list', ['resume'], { type: 'resume.result', ended: {} }],
+    ['refusals of nothing', ['refusals'], { type: 'refusals.result' }],
   ] as const;
-  for (const [command, answer] of cases) {
-    it(`is MESSAGE_MALFORMED, and never INTERNAL: ${command} ${JSON.stringify(answer).slice(0, 50)}`, async () => {
+  for (const [what, command, answer] of cases) {
+    it(`${what}: MESSAGE_MALFORMED, and never INTERNAL`, async () => {
       const { run } = await withAgent(command, () => [answer]);
       assert.match(`${run.stdout}${run.stderr}`, /MESSAGE_MALFORMED/);
       assert.doesNotMatch(`${run.stdout}${run.stderr}`, /INTERNAL/);

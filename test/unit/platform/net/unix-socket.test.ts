@@ -131,8 +131,12 @@ describe('listening on a unix socket', () => {
     await listener.close();
   });
 
-  for (const op of ['socket.group', 'socket.mode']) {
-    it(`follows no link that comes into its place before ${op}`, { skip: notRoot }, async () => {
+  const swaps = [
+    ['follows no link that comes into its place before its group', 'socket.group'],
+    ['follows no link that comes into its place before its mode', 'socket.mode'],
+  ] as const;
+  for (const [what, op] of swaps) {
+    it(what, { skip: notRoot }, async () => {
       using dir = tempDir();
       const [path, secret] = [dir.join('s'), dir.join('secret')];
       writeFileSync(secret, 'of root', { mode: 0o600 });
