@@ -101,7 +101,8 @@ describe('a path that others can change', () => {
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
     fs.chownSync(paths.run, nobody, nobody);
-    const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+    const elsewhere = { ...paths, socket: dir.join('a.sock') };
+    const error = throwsCode('PATH_UNSAFE', () => prepareHost(elsewhere, createDurableFs()));
     assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.run, nobody]);
     fs.chownSync(paths.run, 0, 0);
     fs.mkdirSync(dir.join('else/where'), { recursive: true });
