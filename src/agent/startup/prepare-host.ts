@@ -25,9 +25,8 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   }
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
-  for (const path of [paths.state, paths.staging, paths.policy, paths.generations, paths.bundles, paths.run]) {
-    requireSafePath(path);
-  }
+  const { state, staging, policy, generations, bundles, run } = paths;
+  for (const path of [state, staging, policy, generations, bundles, run]) requireSafePath(path);
   // Who asks there believes what is answered.
   requireSafePlace(dirname(paths.socket));
   requireSameDevice(paths);

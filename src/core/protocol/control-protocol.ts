@@ -175,16 +175,18 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
 
 const cycleLists = ['bundles', 'workers', 'problems', 'warnings'];
 /** The members of an answer that every version of it has and that whoever shows it goes through: lists, and objects. */
-const partsOf: ReadonlyMap<string, readonly [lists: readonly string[], objects: readonly string[]]> = new Map([
-  ['pull.result', [cycleLists, []]],
-  ['rollback.result', [cycleLists, []]],
-  ['status.result', [['bundles', 'workers', 'holds', 'problems'], ['freshness']]],
-  ['verify.result', [['generations', 'found', 'untrusted'], []]],
-  ['history.entry', [['steps'], ['result']]],
-  ['resume.result', [['ended'], []]],
-  ['pause.result', [[], ['pause']]],
-  ['refusals.result', [['refusals'], []]],
-]);
+const partsOf: ReadonlyMap<string, readonly [lists: readonly string[], objects: readonly string[]]> = new Map(
+  [
+    ['pull.result', [cycleLists, []]],
+    ['rollback.result', [cycleLists, []]],
+    ['status.result', [['bundles', 'workers', 'holds', 'problems'], ['freshness']]],
+    ['verify.result', [['generations', 'found', 'untrusted'], []]],
+    ['history.entry', [['steps'], ['result']]],
+    ['resume.result', [['ended'], []]],
+    ['pause.result', [[], ['pause']]],
+    ['refusals.result', [['refusals'], []]],
+  ],
+);
 
 /**
  * Holds what an agent answers to the shape that is counted on.
