@@ -86,7 +86,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
     await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options);
     const observers = [...(options.observers ?? []), ...watchers.observers];
-    await new RunningAgent({ ...options, observers }, host).run();
+    await new RunningAgent({ ...options, observers, leftOut: watchers.problems }, host).run();
   } finally {
     lock.release();
   }

@@ -52,7 +52,7 @@ export const errorCodes = {
   CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Mend the line that is named.'),
   CONFIG_INVALID: config('The configuration breaks its schema.', 'Mend every line that is named.'),
   PATH_UNSAFE: config(
-    'A part of the state or policy path can be changed by somebody other than root or the agent.',
+    'A directory in which the agent or a command trusts a name can be changed by somebody other than root or the agent.',
     'Give the directory to root or the agent and take write permission from others.',
   ),
   PATH_CROSS_DEVICE: config(

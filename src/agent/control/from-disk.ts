@@ -11,6 +11,7 @@ import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
+import { agentOwners, requireSafePlace } from '../../platform/disk/safe-path.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -39,12 +40,15 @@ export interface LastWord {
   readonly ageMs: number;
 }
 
-/** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_* */
+/** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_*, PATH_UNSAFE */
 export function readLastWord({
   configPath,
   nowMs,
 }: Pick<OfflineOptions, 'configPath' | 'nowMs'>): LastWord | undefined {
-  const report = readStatusFile(hostPaths(agentPlaces(configPath)));
+  const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
+  // What lies there is believed, as the answer of a socket is.
+  requireSafePlace(run, agentOwners(state));
+  const report = readStatusFile(paths);
   return report && { report, ageMs: nowMs - report.atMs };
 }
 

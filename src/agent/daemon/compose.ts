@@ -43,6 +43,8 @@ export interface AgentOptions extends HostOptions {
   readonly intervals?: SettleIntervals & { readonly probeEveryMs: number };
   /** Whoever watches the agent, as the service manager. */
   readonly observers?: readonly AgentObserver[];
+  /** What of them could not be opened, until a restart. */
+  readonly leftOut?: readonly Problem[];
 }
 
 /** What the parts ask of the agent, and tell it. */

@@ -120,12 +120,13 @@ export class RunningAgent {
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober } = this.#parts;
+    const { version, leftOut } = this.#options;
     return statusReport(this.#host, {
-      version: this.#options.version,
+      version,
       state: this.#state,
       contact: contact.read(),
       held,
-      problems: [...this.#problems.values(), ...collector.report().problems],
+      problems: [...(leftOut ?? []), ...this.#problems.values(), ...collector.report().problems],
       last: this.#last,
       provenAtMs: prober.provenAtMs(),
       nextPollAtMs: poller.nextAtMs(),

@@ -11,12 +11,13 @@ import { sizeText } from '../../core/size-text.js';
 import type { AgentState, SandboxStatus } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
+import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import { silentLog } from '../../platform/telemetry/log.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
-import { requireSafePath, requireSameDevice } from '../startup/prepare-host.js';
+import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
@@ -26,7 +27,7 @@ export function hostChecks(context: DoctorContext): Checks {
   return [
     ['state', async () => judgeState(await stateFacts(places, config))],
     ['agent', async () => judgeAgent(await agentFacts(context))],
-    ['sandbox', async () => judgeSandbox(await sandboxFacts(config))],
+    ['sandbox', async () => judgeSandbox(await sandboxFacts(context))],
   ];
 }
 
@@ -102,7 +103,7 @@ function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
   const paths = hostPaths(places);
   const { staging, archives, generations, bundles } = paths;
   try {
-    for (const path of [near, nearestThere(places.policy)]) requireSafePath(path);
+    for (const path of [near, places.policy, places.run, dirname(places.socket)]) requireSafePlace(path);
     if ([staging, archives, generations, bundles].every((path) => fs.existsSync(path)))
       requireSameDevice(paths);
     return undefined;
@@ -224,10 +225,12 @@ export interface SandboxFacts {
   readonly commands: number;
   /** What a trial has shown; left out where there was none. */
   readonly seen?: Omit<SandboxStatus, 'mode'>;
+  /** What the agent bounds by `memory`: only it knows whether it has control groups. Left out where it was not heard. */
+  readonly memory?: SandboxStatus['memory'] | undefined;
 }
 
 /** Tries a command that does nothing, as an agent does before its first check. */
-async function sandboxFacts(config: AgentConfig | undefined): Promise<SandboxFacts> {
+async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFacts> {
   const mode = config?.sandbox ?? 'auto';
   const commands = commandsOf(config);
   if (mode === 'off') return { mode, commands };
@@ -241,7 +244,7 @@ async function sandboxFacts(config: AgentConfig | undefined): Promise<SandboxFac
     // A trial without an end of its own.
     if (!isWritError(error)) throw error;
   }
-  return { mode, commands, seen: sandbox.status() };
+  return { mode, commands, seen: sandbox.status(), memory: heard.report?.sandbox?.memory };
 }
 
 function commandsOf({ bundles, workers }: Pick<AgentConfig, 'bundles' | 'workers'> = noCommands): number {
@@ -253,16 +256,13 @@ function commandsOf({ bundles, workers }: Pick<AgentConfig, 'bundles' | 'workers
 
 const noCommands = { bundles: [], workers: [] };
 
-export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
+export function judgeSandbox({ mode, commands, seen, memory }: SandboxFacts): Judged {
   const count = commands === 1 ? '1 command' : `${commands} commands`;
   if (mode === 'off') {
     if (commands === 0) return ok('off: nothing needs it');
     return warn(`off: ${count} with the rights of the agent`, 'set `sandbox: auto` or `required`');
   }
-  if (seen?.state === 'on') {
-    const who = seen.user === 'agent' ? 'this user' : seen.user;
-    return ok(`a trial was confined as ${who}, user namespace: ${seen.userNamespace}`);
-  }
+  if (seen?.state === 'on') return judgeBounds(seen, { commands, memory });
   // Without a command there is nothing that could not run.
   const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
   const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
@@ -271,4 +271,15 @@ export function judgeSandbox({ mode, commands, seen }: SandboxFacts): Judged {
   if (seen?.state === 'missing')
     return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
   return { state, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
+}
+
+function judgeBounds(
+  { user, userNamespace, systemCalls }: NonNullable<SandboxFacts['seen']>,
+  { commands, memory }: Pick<SandboxFacts, 'commands' | 'memory'>,
+): Judged {
+  const text = `a trial was confined as ${user === 'agent' ? 'this user' : user}, user namespace: ${userNamespace}`;
+  if (systemCalls === 'open' && commands > 0)
+    return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
+  // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.
+  return ok(memory === 'each-process' ? `${text}; \`memory\` does not bound shared memory (memfd)` : text);
 }

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
 import { defaultHookBox, type HookBox } from '../../core/config/hook-box.js';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import {
   type Box,
   type BoxedCommand,
@@ -111,6 +112,7 @@ export function boxOf(
     network: asked.network,
     maxDataBytes: Math.min(asked.maxMemoryBytes, means.limits.maxDataBytes),
     ...(isCounted ? { maxProcesses } : {}),
+    ...given({ systemCalls: means.systemCalls }),
   };
 }
 

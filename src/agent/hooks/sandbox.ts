@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import type { SandboxMode } from '../../core/config/config.js';
 import { defaultHookBox } from '../../core/config/hook-box.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import { type BoxPrograms, runBoxed } from '../../platform/process/bubblewrap.js';
 import { type ControlGroups, findControlGroups } from '../../platform/process/control-group.js';
 import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
+import { systemCallFilter } from '../../platform/process/system-call-filter.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host, Means, Sandbox } from '../state/host.js';
@@ -23,16 +25,21 @@ export interface SandboxOptions {
   /** Where its programs are looked for, as a PATH. */
   readonly searchPath?: string;
   readonly findGroups?: () => Promise<ControlGroups | undefined>;
+  /** As `process.arch`. */
+  readonly machine?: string;
 }
 
 /** Nothing is looked for before it is asked. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
+  const { machine = process.arch } = options;
   let found: Means | undefined;
   let hasWorked = false;
+  let mustFilter = false;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
   const look = async (): Promise<Means | undefined> => {
-    const result = await findMeans(searchPath, findGroups);
+    const filter = systemCallFilter(machine);
+    const result = await findMeans({ searchPath, findGroups, filter, mustFilter });
     const before = status.state;
     status =
       'certain' in result ? { mode, state: result.state, reason: result.reason } : inForce(mode, result);
@@ -43,6 +50,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       return undefined;
     }
     hasWorked = true;
+    mustFilter ||= result.systemCalls !== undefined;
     found = result;
     return found;
   };
@@ -68,7 +76,7 @@ function lackError({ state, reason }: Lack): WritError {
 }
 
 /** How each bound is really kept, for people who have to know. */
-function inForce(mode: SandboxMode, { isRoot, userNamespace, groups }: Means): SandboxStatus {
+function inForce(mode: SandboxMode, { isRoot, userNamespace, groups, systemCalls }: Means): SandboxStatus {
   return {
     mode,
     state: 'on',
@@ -76,13 +84,17 @@ function inForce(mode: SandboxMode, { isRoot, userNamespace, groups }: Means): S
     userNamespace,
     memory: groups === undefined ? 'each-process' : 'each-command',
     processes: groups !== undefined || userNamespace === 'yes' ? 'each-command' : 'each-user',
+    systemCalls: systemCalls === undefined ? 'open' : 'filtered',
   };
 }
 
-async function findMeans(
-  searchPath: string,
-  findGroups: NonNullable<SandboxOptions['findGroups']>,
-): Promise<Means | Lack> {
+interface Search extends Required<Pick<SandboxOptions, 'searchPath' | 'findGroups'>> {
+  readonly filter: Uint8Array | undefined;
+  /** It worked before: then it is never done without. */
+  readonly mustFilter: boolean;
+}
+
+async function findMeans({ searchPath, findGroups, filter, mustFilter }: Search): Promise<Means | Lack> {
   const programs: BoxPrograms = {
     bwrap: findProgram('bwrap', searchPath),
     prlimit: findProgram('prlimit', searchPath),
@@ -92,13 +104,23 @@ async function findMeans(
   if (missing.length > 0)
     return { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` };
   const isRoot = process.getuid?.() === 0;
-  const whole: Means = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
-  const lack = await tryOnce(whole);
+  const bare: Means = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
+  const filtered = { ...bare, ...given({ systemCalls: filter }) };
+  const trial = await tryOnce(filtered);
+  // A filter that cannot be had leaves the namespaces, and is said. Any other lack is none of the filter: who can make a trial
+  // fail must not take it away.
+  const goesWithout = isOfFilter(trial) && !mustFilter;
+  const [whole, lack] = goesWithout ? [bare, await tryOnce(bare)] : [filtered, trial];
   // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
   const means: Means = lack === undefined ? whole : { ...whole, userNamespace: 'no' };
   if (lack !== undefined && (!isRoot || (await tryOnce(means)) !== undefined)) return lack;
   const groups = await findGroups();
   return groups === undefined ? means : { ...means, groups };
+}
+
+/** bubblewrap's words: `prctl(PR_SET_SECCOMP): Invalid argument` of a kernel without it, `Unknown option --seccomp`. */
+function isOfFilter(lack: Lack | undefined): boolean {
+  return lack?.certain === 'yes' && /seccomp/i.test(lack.reason);
 }
 
 /** @returns its absolute path, or its name where it is not there */

@@ -1,14 +1,21 @@
 // Opens what the configuration wants to watch the agent with: metrics and the file of events. Owns their life beside the
-// agent's; what cannot be opened is said in the log, and the agent runs without it: policy does not wait for monitoring.
+// agent's; what cannot be opened, or lies where others can change names, is said in the log and as a problem, and the agent
+// runs without it: policy does not wait for monitoring.
+import { dirname } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
+import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import type { HostOptions } from '../state/host.js';
 import { createEventsFile } from './events.js';
 import type { AgentObserver } from './observer.js';
 
 export interface Watchers extends AsyncDisposable {
   readonly observers: readonly AgentObserver[];
+  /** Why something of it is left out, until a restart. */
+  readonly problems: readonly Problem[];
 }
 
 /** Never throws for an address that is taken, or a path that is wrong. */
@@ -16,13 +23,26 @@ export async function openWatchers(config: AgentConfig, options: HostOptions): P
   const durable = createDurableFs(options.observer);
   const { events, host } = config;
   const { clock, log, version } = options;
-  const file =
-    events === undefined
-      ? []
-      : [createEventsFile({ path: events.file, host: host.id, version, durable, clock, log })];
-  const metrics = await openMetrics(config, options, durable);
+  const problems: Problem[] = [];
+  const orWithout = async <T>(what: string, open: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isWritError(error)) throw error;
+      log.error({ err: error }, `${what} could not be opened; the agent runs without them`);
+      problems.push({ ...problemOf(error), message: `${what} are left out: ${error.message}` });
+      return undefined;
+    }
+  };
+  const file = await orWithout('events', () => {
+    if (events === undefined) return undefined;
+    requireSafePlace(dirname(events.file));
+    return createEventsFile({ path: events.file, host: host.id, version, durable, clock, log });
+  });
+  const metrics = await orWithout('metrics', () => openMetrics(config, options, durable));
   return {
-    observers: metrics === undefined ? file : [...file, metrics.observer],
+    observers: [file, metrics?.observer].filter((one) => one !== undefined),
+    problems,
     [Symbol.asyncDispose]: async () => metrics?.close(),
   };
 }
@@ -46,13 +66,7 @@ async function openMetrics(
   ]);
   const metrics = await createMetrics({ process: 'include' });
   const { observer, text } = createAgentMetrics(metrics, clock.nowMs);
-  try {
-    const listener = await listenForMetrics({ at, durable, text, contentType: metrics.contentType });
-    log.info({ address: listener.address }, 'metrics open');
-    return { observer, close: listener.close };
-  } catch (error) {
-    if (!isWritError(error)) throw error;
-    log.error({ err: error }, 'metrics could not be opened; the agent runs without them');
-    return undefined;
-  }
+  const listener = await listenForMetrics({ at, durable, text, contentType: metrics.contentType });
+  log.info({ address: listener.address }, 'metrics open');
+  return { observer, close: listener.close };
 }

@@ -5,15 +5,12 @@ import { dirname, join, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { mountOf, readMountPoints } from '../../platform/disk/mount-points.js';
+import { requireSafePath, requireSafePlace } from '../../platform/disk/safe-path.js';
 import { listDirectories } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
-/** By its group or by everybody. */
-const writableByOthers = 0o022;
-const sticky = 0o1000;
-
 /**
- * Creates what is missing, with exact modes, and checks that staging and policy can be swapped safely.
+ * Creates what is missing, with exact modes, and checks that nobody else can change what lies in them.
  * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, DISK_*
  */
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
@@ -28,9 +25,10 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   }
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
-  for (const path of [paths.state, paths.staging, paths.policy, paths.generations, paths.bundles]) {
-    requireSafePath(path);
-  }
+  const { state, staging, policy, generations, bundles, run } = paths;
+  for (const path of [state, staging, policy, generations, bundles, run]) requireSafePath(path);
+  // Who asks there believes what is answered.
+  requireSafePlace(dirname(paths.socket));
   requireSameDevice(paths);
 }
 
@@ -39,30 +37,6 @@ function ensureParents(durable: DurableFs, path: string): void {
   if (fs.existsSync(parent)) return;
   ensureParents(durable, parent);
   durable.ensureDirectory('prepare.parent', parent, 0o755);
-}
-
-/**
- * Root must not rename and delete inside a directory that a worker owns: whoever can write to one component
- * can put another tree in its place between our check and our use.
- */
-export function requireSafePath(path: string): void {
-  for (let part = resolve(path); ; part = dirname(part)) {
-    const stat = fs.lstatSync(part);
-    requireSafePart(part, stat);
-    // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
-    if (stat.isSymbolicLink()) requireSafePath(resolve(dirname(part), fs.readlinkSync(part)));
-    if (part === dirname(part)) return;
-  }
-}
-
-function requireSafePart(part: string, stat: fs.Stats): void {
-  const ownerIsSafe = stat.uid === 0 || stat.uid === process.getuid?.();
-  const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
-  const othersCannotWrite = (stat.mode & writableByOthers) === 0 || isStickyOfRoot || stat.isSymbolicLink();
-  if (ownerIsSafe && othersCannotWrite) return;
-  throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
-    facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
-  });
 }
 
 /**

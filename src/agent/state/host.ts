@@ -72,6 +72,8 @@ export interface Means {
   readonly programs: BoxPrograms;
   /** Whether a user namespace can be had. */
   readonly userNamespace: 'yes' | 'no';
+  /** What refuses system calls, for bubblewrap; left out where kernel or machine cannot have it. */
+  readonly systemCalls?: Uint8Array;
   readonly isRoot: boolean;
   /** Our own: no command is given more. */
   readonly limits: ProcessLimits;

@@ -5,7 +5,11 @@ import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import type { ControlAnswer, ControlRequest } from '../../core/protocol/control-protocol.js';
+import {
+  type ControlAnswer,
+  type ControlRequest,
+  requireAnswer,
+} from '../../core/protocol/control-protocol.js';
 import { askAgent } from '../../platform/net/control-client.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { type FlagValues, preset } from '../console/flags.js';
@@ -46,18 +50,18 @@ export interface Question {
 /**
  * Asks on the control socket; who may not, and only wants to look, on the socket of those who may.
  * @returns the last message of the answer
- * @throws WritError as askAgent does; CONFIG_UNREADABLE, CONFIG_SYNTAX
+ * @throws WritError as askAgent does (PATH_UNSAFE where its socket is not to be believed); CONFIG_UNREADABLE, CONFIG_SYNTAX
  */
 export async function ask(question: Question): Promise<ControlAnswer> {
   const places = agentPlaces(question.context.at(question.flags.config));
   try {
-    return await askOn(places.socket, question);
+    return await askOn(places.socket, places.state, question);
   } catch (error) {
     const { type } = question.request;
     if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
     const { readSocket } = hostPaths(places);
     if (!existsSync(readSocket)) throw error;
-    return askOn(readSocket, question).catch((second: unknown) => {
+    return askOn(readSocket, places.state, question).catch((second: unknown) => {
       throw isDenied(second) ? error : second;
     });
   }
@@ -65,11 +69,13 @@ export async function ask(question: Question): Promise<ControlAnswer> {
 
 async function askOn(
   socketPath: string,
+  state: string,
   { request, flags, context, onMessage }: Question,
 ): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
   const answers = askAgent({
     socketPath,
+    state,
     request,
     version,
     clock,
@@ -81,6 +87,7 @@ async function askOn(
   });
   let last: ControlAnswer | undefined;
   for await (const message of answers) {
+    requireAnswer(message);
     onMessage?.(message);
     last = message;
   }

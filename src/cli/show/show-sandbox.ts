@@ -19,7 +19,8 @@ function whoText({ user, userNamespace }: SandboxStatus): string {
   return userNamespace === 'yes' ? who : `${who}, without a user namespace`;
 }
 
-function boundsText({ memory, processes }: SandboxStatus): string {
+function boundsText({ memory, processes, systemCalls }: SandboxStatus): string {
   const of = { 'each-process': 'process', 'each-command': 'command', 'each-user': 'user' } as const;
-  return `memory bounded per ${of[memory ?? 'each-process']}, processes per ${of[processes ?? 'each-user']}`;
+  const open = systemCalls === 'open' ? '; system calls are not filtered' : '';
+  return `memory bounded per ${of[memory ?? 'each-process']}, processes per ${of[processes ?? 'each-user']}${open}`;
 }

@@ -173,6 +173,37 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
   }
 }
 
+const cycleLists = ['bundles', 'workers', 'problems', 'warnings'];
+/** The members of an answer that every version of it has and that whoever shows it goes through: lists, and objects. */
+const partsOf: ReadonlyMap<string, readonly [lists: readonly string[], objects: readonly string[]]> = new Map(
+  [
+    ['pull.result', [cycleLists, []]],
+    ['rollback.result', [cycleLists, []]],
+    ['status.result', [['bundles', 'workers', 'holds', 'problems'], ['freshness']]],
+    ['verify.result', [['generations', 'found', 'untrusted'], []]],
+    ['history.entry', [['steps'], ['result']]],
+    ['resume.result', [['ended'], []]],
+    ['pause.result', [[], ['pause']]],
+    ['refusals.result', [['refusals'], []]],
+  ],
+);
+
+/**
+ * Holds what an agent answers to the shape that is counted on.
+ * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
+ */
+export function requireAnswer(answer: ControlAnswer): void {
+  const [lists, objects] = partsOf.get(answer.type) ?? [[], []];
+  const members = answer as unknown as Readonly<Record<string, unknown>>;
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+  const wrong =
+    lists.find((name) => !(Array.isArray(members[name]) && members[name].every(isObject))) ??
+    objects.find((name) => !isObject(members[name]));
+  if (wrong === undefined) return;
+  const text = `the agent answered ${answer.type}, and its \`${wrong}\` is missing or wrong`;
+  throw new WritError('MESSAGE_MALFORMED', text, { facts: { type: answer.type, member: wrong } });
+}
+
 /** @returns the error as the agent answers it */
 export function controlError(error: WritError): ControlError {
   const { code, message, hint, facts } = error;

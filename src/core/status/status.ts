@@ -169,6 +169,8 @@ export interface SandboxStatus {
   readonly memory?: 'each-process' | 'each-command';
   /** What `processes` counts: those of the command, or all of its user. */
   readonly processes?: 'each-command' | 'each-user';
+  /** Whether the system calls by which a command leaves its namespaces are refused, and those of another architecture. */
+  readonly systemCalls?: 'filtered' | 'open';
 }
 
 export interface StatusReport {

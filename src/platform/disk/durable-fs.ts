@@ -72,7 +72,7 @@ export interface DurableFs {
   /** Sets the modification time of a file by its path, epoch seconds. */
   touch(op: string, path: string, mtimeSeconds: number): void;
   changeGroup(op: string, path: string, groupId: number): void;
-  /** Gives a new directory to a user who may have no other right on this host. */
+  /** As changeGroup and changeMode of what is at this very name: no link is followed. */
   changeOwner(op: string, path: string, owner: { readonly uid: number; readonly gid: number }): void;
   changeMode(op: string, path: string, mode: number): void;
   /** Makes a new directory of mode 0700; its name begins with `prefix`. @returns its path */
@@ -258,9 +258,9 @@ function singleFileOperations(run: Run) {
     setTime: (op, { descriptor, path }, mtimeSeconds) =>
       run(op, path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds)),
     touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
-    changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.chownSync(path, uid, gid)),
-    changeGroup: (op, path, groupId) => run(op, path, () => fs.chownSync(path, -1, groupId)),
-    changeMode: (op, path, mode) => run(op, path, () => fs.chmodSync(path, mode)),
+    changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.lchownSync(path, uid, gid)),
+    changeGroup: (op, path, groupId) => run(op, path, () => fs.lchownSync(path, -1, groupId)),
+    changeMode: (op, path, mode) => run(op, path, () => calls.changeModeHere(path, mode)),
     flushDescriptor: (op, descriptor, path) => run(op, path, () => fs.fsyncSync(descriptor)),
   } satisfies Partial<DurableFs>;
 }

@@ -13,12 +13,15 @@ import {
   parseHello,
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
+import { agentOwners, requireSafePath } from '../disk/safe-path.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
 
 export interface AskOptions {
   readonly socketPath: string;
+  /** The agent's state directory: its owner may speak for the host. */
+  readonly state: string;
   readonly request: ControlRequest;
   /** Version of this program. */
   readonly version: string;
@@ -50,10 +53,12 @@ const finalTypes: readonly string[] = [
 
 /**
  * Asks the agent; the last message is the one that ends the answer.
- * @throws WritError AGENT_UNREACHABLE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that it answers
+ * @throws WritError AGENT_UNREACHABLE, PATH_UNSAFE, MESSAGE_MALFORMED, INTERRUPTED, and the code of an error that it
+ *   answers
  */
 export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnswer> {
   requireSocketPath(options.socketPath);
+  requireBelievable(options);
   const socket = await connected(options);
   try {
     socket.write(helloLine(options.version) + encodeLine(options.request));
@@ -73,6 +78,19 @@ export async function* askAgent(options: AskOptions): AsyncGenerator<ControlAnsw
     throw unreachable('closed', 'it closed the connection before its answer was complete', options);
   } finally {
     socket.destroy();
+  }
+}
+
+/**
+ * Node cannot ask who is behind a connection (SO_PEERCRED). Where nobody else can change the name, its owner has bound it:
+ * root, we, or who runs the agent; anybody else's answer would be believed by root.
+ */
+function requireBelievable({ socketPath, state }: AskOptions): void {
+  try {
+    requireSafePath(socketPath, agentOwners(state));
+  } catch (error) {
+    // A name that is not there, or not for this user to see: the connection says which.
+    if (!isSystemError(error) || error instanceof WritError) throw error;
   }
 }
 

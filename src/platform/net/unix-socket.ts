@@ -3,9 +3,11 @@
 
 import { lstatSync } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { maxSocketPathBytes } from '../../core/limits.js';
 import type { DurableFs } from '../disk/durable-fs.js';
+import { requireSafePlace } from '../disk/safe-path.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 
@@ -26,11 +28,13 @@ export interface UnixListener {
 
 /**
  * Listens on a unix socket.
- * @throws WritError SOCKET_PATH_TOO_LONG, SOCKET_IN_USE, LISTEN_FAILED
+ * @throws WritError SOCKET_PATH_TOO_LONG, PATH_UNSAFE, SOCKET_IN_USE, LISTEN_FAILED
  */
 export async function listenUnix(options: ListenOptions): Promise<UnixListener> {
   const { path, durable } = options;
   requireSocketPath(path);
+  // Who can change it puts a socket of his own there, and is asked in our place.
+  requireSafePlace(dirname(path));
   await removeStaleSocket(path, durable);
   const server = createServer((socket) => {
     // A peer that resets its connection must not end the process; 'close' follows and tells the caller.
@@ -38,10 +42,13 @@ export async function listenUnix(options: ListenOptions): Promise<UnixListener> 
     options.onConnection(socket);
   });
   try {
-    await bindPrivately(server, path);
-    // The group before the mode: at no time may a wrong group have the right to connect.
-    if (options.gid !== undefined) durable.changeGroup('socket.group', path, options.gid);
-    durable.changeMode('socket.mode', path, options.mode);
+    const { gid, mode } = options;
+    await bindWithMode(server, path, gid === undefined ? mode : ownerOnly);
+    if (gid !== undefined) {
+      // The group before the mode: at no time may a wrong group have the right to connect.
+      durable.changeGroup('socket.group', path, gid);
+      durable.changeMode('socket.mode', path, mode);
+    }
   } catch (cause) {
     server.close();
     throw new WritError('LISTEN_FAILED', `cannot listen on ${path}: ${reasonOf(cause)}`, {
@@ -68,11 +75,13 @@ export function fitsSocket(path: string): boolean {
   return Buffer.byteLength(path) <= maxSocketPathBytes;
 }
 
-/** bind() and listen() happen before listen() returns, so that a strict umask around it closes the gap to chmod. */
-function bindPrivately(server: Server, path: string): Promise<void> {
+const ownerOnly = 0o600;
+
+/** bind() makes the file before listen() returns: by the umask it has its mode at once, and never another one. */
+function bindWithMode(server: Server, path: string, mode: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    const inherited = process.umask(0o177);
+    const inherited = process.umask(0o777 & ~mode);
     try {
       server.listen(path, () => {
         server.removeListener('error', reject);

@@ -2,6 +2,7 @@
 // root agent builds the mounts as root, gives root up for good, and only then starts the command: the mounts may
 // hold trees that only root can reach. Knows no policy: its caller says what lies where.
 import { constants } from 'node:os';
+import { given } from '../../core/given.js';
 import type { UserIds } from '../users/user-id.js';
 import { type CommandOptions, type CommandResult, runCommand } from './run-command.js';
 
@@ -35,16 +36,21 @@ export interface Box {
   readonly maxDataBytes?: number;
   /** Left out: no bound; it counts all processes of the user in its user namespace. */
   readonly maxProcesses?: number;
+  /** A seccomp program, as bytes of classic BPF; left out: every system call is open. */
+  readonly systemCalls?: Uint8Array;
 }
 
 const statusDescriptor = 3;
+const filterDescriptor = 4;
 
 /**
  * @returns the arguments that run a command in the box; descriptor 3 gets JSON lines, `exit-code` among them only
- *   when the command itself was started
+ *   when the command itself was started; descriptor 4 gives the seccomp program, if there is one
  */
 export function boxArgv(programs: BoxPrograms, box: Box, argv: readonly string[]): [string, ...string[]] {
-  const status = ['--json-status-fd', String(statusDescriptor)];
+  // To the bubblewrap that starts the command: what comes before it mounts, and makes namespaces.
+  const filter = box.systemCalls === undefined ? [] : ['--seccomp', String(filterDescriptor)];
+  const status = [...filter, '--json-status-fd', String(statusDescriptor)];
   const limited = [...limitArgv(programs, box), ...argv];
   const outside = [...namespaces(box), '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'];
   // Also /dev: without its own mounts it is the one directory in which a command could leave something for another.
@@ -116,7 +122,7 @@ function limitArgv({ prlimit }: BoxPrograms, { maxDataBytes, maxProcesses }: Box
 export type BoxResult = CommandResult | { readonly kind: 'not-boxed'; readonly reason: string };
 
 export interface BoxedCommand
-  extends Omit<CommandOptions, 'argv' | 'cwd' | 'maxStatusBytes' | 'extraDescriptors'> {
+  extends Omit<CommandOptions, 'argv' | 'cwd' | 'maxStatusBytes' | 'extraInput' | 'extraDescriptors'> {
   readonly argv: readonly string[];
   readonly box: Box;
   readonly programs: BoxPrograms;
@@ -131,7 +137,13 @@ export async function runBoxed(command: BoxedCommand): Promise<BoxResult> {
   const { argv, box, programs, enter = [], ...options } = command;
   const [program, ...rest] = boxArgv(programs, box, argv);
   const [first = program, ...others] = [...enter, program, ...rest];
-  const result = await runCommand({ ...options, argv: [first, ...others], cwd: '/', maxStatusBytes });
+  const result = await runCommand({
+    ...options,
+    argv: [first, ...others],
+    cwd: '/',
+    maxStatusBytes,
+    ...given({ extraInput: box.systemCalls }),
+  });
   if (result.kind === 'not-started') return { kind: 'not-boxed', reason: result.reason };
   if (result.kind !== 'exited') return result;
   const said = commandExit(result.status ?? '');

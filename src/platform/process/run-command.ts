@@ -19,6 +19,8 @@ export interface CommandOptions {
   readonly extraDescriptors?: readonly number[];
   /** Gives the child a pipe as its 3, for what it tells us alone; what is longer is dropped. */
   readonly maxStatusBytes?: number;
+  /** Gives the child a pipe as its next, from which it reads these bytes to their end. */
+  readonly extraInput?: Uint8Array;
   readonly input?: Uint8Array;
   /** `latin1` keeps every byte of stdout as one character, for commands that answer in binary. */
   readonly stdoutEncoding?: 'utf8' | 'latin1';
@@ -87,9 +89,9 @@ type Stdio = (number | 'pipe' | 'ignore')[];
 
 /** Nothing but what the command is given: what we have inherited by ourselves is covered. */
 function openStdio(options: CommandOptions): { readonly all: Stdio; close(): void } {
-  const { maxStatusBytes, extraDescriptors = [] } = options;
-  const all: Stdio = ['pipe', 'pipe', 'pipe', ...extraDescriptors];
-  if (maxStatusBytes !== undefined) all.splice(3, 0, 'pipe');
+  const { maxStatusBytes, extraInput, extraDescriptors = [] } = options;
+  const pipes = [maxStatusBytes, extraInput].flatMap((one) => (one === undefined ? [] : (['pipe'] as const)));
+  const all: Stdio = ['pipe', 'pipe', 'pipe', ...pipes, ...extraDescriptors];
   const inherited = inheritedDescriptors().filter((descriptor) => descriptor >= all.length);
   if (inherited.length === 0) return { all, close: () => undefined };
   const nothing = openSync('/dev/null', constants.O_RDONLY);
@@ -157,9 +159,16 @@ function watch(
     settleSoon();
   });
   child.on('close', settle);
-  // A command that does not read its input closes the pipe: EPIPE says nothing about its verdict.
-  child.stdin?.on('error', () => undefined);
-  child.stdin?.end(options.input ?? '');
+  feed(child.stdin, options.input ?? '');
+  const { extraInput } = options;
+  const place = maxStatusBytes === undefined ? 3 : 4;
+  if (extraInput !== undefined) feed(child.stdio[place] as NodeJS.WritableStream | null, extraInput);
+}
+
+/** A command that does not read its input closes the pipe: EPIPE says nothing about its verdict. */
+function feed(stream: NodeJS.WritableStream | null, input: Uint8Array | string): void {
+  stream?.on('error', () => undefined);
+  stream?.end(input);
 }
 
 type CommandEnd = DistributiveOmit<CommandResult, keyof CommandOutput>;
@@ -174,7 +183,7 @@ function letGo(child: ChildProcess): void {
   child.stdin?.destroy();
   child.stdout?.destroy();
   child.stderr?.destroy();
-  child.stdio[3]?.destroy();
+  for (const pipe of child.stdio.slice(3)) pipe?.destroy();
   child.unref();
 }
 

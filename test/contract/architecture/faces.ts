@@ -250,6 +250,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'find-lock-owner',
     'mount-points',
     'process-lock',
+    'safe-path',
   ],
   'platform/net': [
     'certificate',
@@ -270,6 +271,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'process-limits',
     'processes',
     'run-command',
+    'system-call-filter',
   ],
   'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],

@@ -68,6 +68,7 @@ async function runAgent(place: Place, { strace, tracePath }: Tracing): Promise<C
 async function askForCycle(place: Place): Promise<string> {
   const answers = askAgent({
     socketPath: place.paths.socket,
+    state: place.paths.state,
     request: { type: 'pull', force: false, by: 'test' },
     version: 'test',
     clock: systemClock,

@@ -30,6 +30,8 @@ export async function askOnce(
   let last: ControlAnswer | undefined;
   const answers = askAgent({
     socketPath,
+    // It runs as we do.
+    state: '/nonexistent',
     request,
     version: writVersion,
     clock: systemClock,

@@ -117,6 +117,7 @@ function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInP
     const answers: ControlAnswer[] = [];
     const client = {
       socketPath: paths.socket,
+      state: paths.state,
       version: '0.1.0',
       clock: systemClock,
       silenceMs: 20_000,

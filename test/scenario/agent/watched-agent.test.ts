@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { describe, it } from 'node:test';
+import { judgeHealth } from '../../../src/core/status/host-health.js';
 import { type AgentInProcess, agentSite } from '../../kit/agent/agent-in-process.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -76,6 +77,34 @@ describe('a watched agent', () => {
     assert.equal((await agent.status()).generation, 1);
     assert.equal(agent.log.named('metrics could not be opened; the agent runs without them').length, 1);
     taken.close();
+  });
+
+  it('leaves metrics and events out where others could change what is there, and health warns of it', async () => {
+    using dir = tempDir();
+    const open = dir.join('open');
+    fs.mkdirSync(open);
+    fs.chmodSync(open, 0o777);
+    const site = agentSite(dir, {
+      metrics: { socket: `${open}/metrics.sock` },
+      events: { file: `${open}/events.jsonl` },
+    });
+    await site.repository.publish(zone(1));
+    await using agent = site.start();
+    await agent.ready;
+    await agent.hasEnded(1);
+    const report = await agent.status();
+    assert.equal(report.generation, 1, 'policy does not wait for it');
+    assert.deepEqual(fs.readdirSync(open), []);
+    const { findings } = judgeHealth(report);
+    const found = findings.filter(({ code }) => code === 'PATH_UNSAFE');
+    assert.deepEqual(
+      found.map(({ level, text }) => [level, text]),
+      ['events', 'metrics'].map((what) => [
+        'warning',
+        `${what} are left out: ${open} can be changed by others than root and the agent`,
+      ]),
+    );
+    assert.match(report.problems[0]?.hint ?? '', /^Give the directory to root or the agent/);
   });
 
   it('keeps its configuration when a reload would move them', async () => {

@@ -164,6 +164,23 @@ describe('the sandbox', () => {
     assert.match(next ?? '', /^apt-get install bubblewrap/);
   });
 
+  it('warns where vsock and io_uring are open to a command, and not where there is none', () => {
+    const open = { ...on, systemCalls: 'open' } as const;
+    const { state, text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: open });
+    assert.deepEqual([state, next], ['warn', 'see docs/sandbox.md']);
+    assert.match(text, /vsock and io_uring are open$/);
+    assert.equal(judgeSandbox({ mode: 'required', commands: 0, seen: open }).state, 'ok');
+  });
+
+  it('says that shared memory has no bound where the agent has no control groups', () => {
+    const facts = { mode: 'auto', commands: 1, seen: on } as const;
+    assert.match(
+      judgeSandbox({ ...facts, memory: 'each-process' }).text,
+      /does not bound shared memory \(memfd\)$/,
+    );
+    assert.doesNotMatch(judgeSandbox({ ...facts, memory: 'each-command' }).text, /memfd/);
+  });
+
   it('says what is in force', () => {
     const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
     assert.equal(text, 'a trial was confined as nobody, user namespace: yes');

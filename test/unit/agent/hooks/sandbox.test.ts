@@ -86,6 +86,58 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
   });
 
+  /** bubblewrap on a kernel or of a version that takes no filter; `else`: what it does without one. */
+  function bwrapWithoutFilter(dir: TempDir, says: string, without: string): void {
+    fs.writeFileSync(
+      dir.join('bin/bwrap'),
+      `#!/bin/sh\ncase "$*" in *--seccomp*) echo "${says}" >&2; exit 1;; esac\n${without}\n`,
+    );
+  }
+  const runs = 'echo \'{ "exit-code": 0 }\' >&3';
+  const noFilter = 'bwrap: prctl(PR_SET_SECCOMP): Invalid argument';
+
+  it('goes without a filter that kernel or bubblewrap cannot take, and says so', async () => {
+    for (const says of [noFilter, 'bwrap: Unknown option --seccomp']) {
+      using dir = tempDir();
+      const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+      bwrapWithoutFilter(dir, says, runs);
+      const sandbox = createSandbox({ mode: 'required', log, searchPath });
+      assert.equal((await sandbox.open())?.systemCalls, undefined);
+      const { state, systemCalls, userNamespace } = sandbox.status();
+      assert.deepEqual([state, systemCalls, userNamespace], ['on', 'open', 'yes']);
+    }
+  });
+
+  it('goes without a filter on a machine whose system calls have no known numbers', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    bwrapWithoutFilter(dir, noFilter, runs);
+    const sandbox = createSandbox({ mode: 'required', log, searchPath, machine: 'riscv64' });
+    await sandbox.open();
+    assert.equal(sandbox.status().systemCalls, 'open');
+  });
+
+  it('drops no filter for a trial that failed of anything else', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    bwrapWithoutFilter(dir, 'bwrap: Resource temporarily unavailable', runs);
+    await assert.rejects(createSandbox({ mode: 'required', log, searchPath }).open(), {
+      code: 'SANDBOX_BROKEN',
+    });
+  });
+
+  it('drops no filter that worked before, whatever bubblewrap says of it now', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    fs.writeFileSync(dir.join('bin/bwrap'), `#!/bin/sh\n${runs}\n`);
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath });
+    await sandbox.open();
+    assert.equal(sandbox.status().systemCalls, 'filtered');
+    bwrapWithoutFilter(dir, noFilter, runs);
+    sandbox.forget();
+    await assert.rejects(sandbox.open(), { code: 'SANDBOX_BROKEN' });
+  });
+
   it('is found once, and says which bounds are in force', needs('bwrap', 'bubblewrap'), async () => {
     const sandbox = createSandbox({ mode: 'required', log, searchPath: defaultPath });
     const means = await sandbox.open();
@@ -97,6 +149,7 @@ describe('the sandbox', () => {
       userNamespace: 'yes',
       memory: 'each-process',
       processes: 'each-command',
+      systemCalls: 'filtered',
     });
     sandbox.forget();
     assert.notEqual(await sandbox.open(), means);

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { prepareHost, requireSafePath } from '../../../../src/agent/startup/prepare-host.js';
+import { prepareHost } from '../../../../src/agent/startup/prepare-host.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { requireSafePath } from '../../../../src/platform/disk/safe-path.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -91,6 +92,23 @@ describe('a path that others can change', () => {
     const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
     assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.policy, nobody]);
     fs.chownSync(paths.policy, 0, 0);
+  });
+
+  it('is refused for `run`, and for the directory of a control socket elsewhere, where a worker owns it', {
+    skip: isRoot ? false : 'only root can',
+  }, () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    fs.chownSync(paths.run, nobody, nobody);
+    const elsewhere = { ...paths, socket: dir.join('a.sock') };
+    const error = throwsCode('PATH_UNSAFE', () => prepareHost(elsewhere, createDurableFs()));
+    assert.deepEqual([error.facts['path'], error.facts['uid']], [paths.run, nobody]);
+    fs.chownSync(paths.run, 0, 0);
+    fs.mkdirSync(dir.join('else/where'), { recursive: true });
+    fs.chownSync(dir.join('else'), nobody, nobody);
+    for (const socket of ['else/where/a.sock', 'else/not/there/a.sock'])
+      throwsCode('PATH_UNSAFE', () => prepareHost({ ...paths, socket: dir.join(socket) }, createDurableFs()));
   });
 
   it('is refused when it goes by a link that a worker owns: the link chooses the place', {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
 import type { ControlAnswer } from '../../../../src/core/protocol/control-protocol.js';
@@ -15,6 +15,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
   return {
     socketPath,
+    state: '/nonexistent',
     request: { type: 'status' },
     version: '0.1.0',
     clock: fakeClock(),
@@ -41,6 +42,49 @@ describe('the client of the control socket', () => {
     const request = { type: 'pull', force: true, by: 'anna' } as const;
     assert.deepEqual(await all(options(path, { request })), messages.slice(0, 2));
     assert.deepEqual(agent.requests, [request]);
+  });
+
+  describe('at a socket of somebody else', {
+    skip: process.getuid?.() === 0 ? false : 'only root can make one',
+  }, () => {
+    const somebody = 12_345;
+    const ended = { answer: () => [{ type: 'end' }] } as const;
+
+    it('asks nobody: whoever made it would answer for the agent', async () => {
+      using dir = tempDir();
+      const path = dir.join('a.sock');
+      await using agent = await fakeAgent({ path, ...ended });
+      chownSync(path, somebody, somebody);
+      const error = await rejectsCode('PATH_UNSAFE', all(options(path, { state: dir.path })));
+      assert.deepEqual([error.facts['path'], error.facts['uid']], [path, somebody]);
+      assert.deepEqual(agent.requests, []);
+    });
+
+    it('asks nobody in a directory in which he could have put it', async () => {
+      using dir = tempDir();
+      mkdirSync(dir.join('run'));
+      const path = dir.join('run/a.sock');
+      await using agent = await fakeAgent({ path, ...ended });
+      chownSync(dir.join('run'), somebody, somebody);
+      await rejectsCode('PATH_UNSAFE', all(options(path)));
+      chownSync(dir.join('run'), 0, 0);
+      chmodSync(dir.join('run'), 0o777);
+      await rejectsCode('PATH_UNSAFE', all(options(path)));
+      assert.deepEqual(agent.requests, []);
+    });
+
+    it('asks who owns the state directory: an agent need not be root', async () => {
+      using dir = tempDir();
+      mkdirSync(dir.join('run'));
+      mkdirSync(dir.join('state'));
+      const path = dir.join('run/a.sock');
+      await using _agent = await fakeAgent({ path, ...ended });
+      for (const one of [path, dir.join('run'), dir.join('state')]) chownSync(one, somebody, somebody);
+      assert.deepEqual(await all(options(path, { state: dir.join('state') })), [{ type: 'end' }]);
+      // A state directory where anybody can make one speaks for nobody.
+      chmodSync(dir.path, 0o1777);
+      await rejectsCode('PATH_UNSAFE', all(options(path, { state: dir.join('state') })));
+    });
   });
 
   it('says once that the agent has another version', async () => {

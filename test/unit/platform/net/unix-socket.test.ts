@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createConnection } from 'node:net';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { listenUnix } from '../../../../src/platform/net/unix-socket.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { observed } from '../../../kit/disk/observed-fs.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -22,6 +32,7 @@ async function greetingAt(path: string): Promise<string> {
 }
 
 const durable = createDurableFs();
+const notRoot = process.getuid?.() === 0 ? false : 'only root can give a file to any group';
 
 describe('listening on a unix socket', () => {
   it('gives the file exactly the mode that was asked for, whatever the umask', async () => {
@@ -91,6 +102,65 @@ describe('listening on a unix socket', () => {
     const listener = await listenUnix({ path: fits, mode: 0o600, durable, onConnection: ignore });
     assert.ok(lstatSync(fits).isSocket());
     await listener.close();
+  });
+
+  it('never has another mode than its own, and is changed by nobody afterwards', async () => {
+    using dir = tempDir();
+    const { disk, calls } = observed();
+    const path = dir.join('s');
+    for (const mode of [0o600, 0o660]) {
+      const listener = await listenUnix({ path, mode, durable: disk, onConnection: ignore });
+      assert.equal(lstatSync(path).mode & 0o7777, mode);
+      await listener.close();
+    }
+    assert.deepEqual(calls, []);
+  });
+
+  it('is open to its owner alone until it belongs to its group', { skip: notRoot }, async () => {
+    using dir = tempDir();
+    const path = dir.join('s');
+    const seen: string[] = [];
+    const look = ({ op }: { op: string }): void => {
+      const { mode, gid } = lstatSync(path);
+      seen.push(`${op} ${(mode & 0o777).toString(8)} ${gid}`);
+    };
+    const watched = createDurableFs({ before: look });
+    const listener = await listenUnix({ path, mode: 0o660, gid: 60, durable: watched, onConnection: ignore });
+    look({ op: 'at last' });
+    assert.deepEqual(seen, ['socket.group 600 0', 'socket.mode 600 60', 'at last 660 60']);
+    await listener.close();
+  });
+
+  const swaps = [
+    ['follows no link that comes into its place before its group', 'socket.group'],
+    ['follows no link that comes into its place before its mode', 'socket.mode'],
+  ] as const;
+  for (const [what, op] of swaps) {
+    it(what, { skip: notRoot }, async () => {
+      using dir = tempDir();
+      const [path, secret] = [dir.join('s'), dir.join('secret')];
+      writeFileSync(secret, 'of root', { mode: 0o600 });
+      const swapping = createDurableFs({
+        before: (operation) => {
+          if (operation.op !== op) return;
+          unlinkSync(path);
+          symlinkSync(secret, path);
+        },
+      });
+      const listening = listenUnix({ path, mode: 0o660, gid: 60, durable: swapping, onConnection: ignore });
+      await listening.then((listener) => listener.close()).catch(() => undefined);
+      const { mode, gid } = lstatSync(secret);
+      assert.deepEqual([(mode & 0o777).toString(8), gid], ['600', 0]);
+    });
+  }
+
+  it('is refused where somebody else could put another socket in its place', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('open'));
+    chmodSync(dir.join('open'), 0o777);
+    const path = dir.join('open/s');
+    await rejectsCode('PATH_UNSAFE', listenUnix({ path, mode: 0o600, durable, onConnection: ignore }));
+    assert.equal(existsSync(path), false);
   });
 
   it('says when the system does not let it listen', async () => {

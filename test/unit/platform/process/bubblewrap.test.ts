@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { constants } from 'node:os';
 import { describe, it } from 'node:test';
 import { type Box, boxArgv, runBoxed } from '../../../../src/platform/process/bubblewrap.js';
+import { systemCallFilter } from '../../../../src/platform/process/system-call-filter.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
 const programs = { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' };
@@ -85,11 +87,44 @@ describe('the arguments of bubblewrap', () => {
     assert.match(argvOf({ user }), /--bind \/proc\/sys\/net \/proc\/sys\/net -- \/bin\/sh /);
   });
 
+  it('give the filter of system calls to the bubblewrap that starts the command, and to no other', () => {
+    const systemCalls = Buffer.from('program');
+    assert.doesNotMatch(argvOf({ user }), /--seccomp/);
+    for (const box of [{}, { user }, { user, userNamespace: 'no' as const }]) {
+      const argv = argvOf({ ...box, systemCalls });
+      assert.equal(argv.match(/--seccomp 4 --json-status-fd 3/g)?.length, 1, argv);
+    }
+  });
+
   it('bound no processes where that would count those of others', () => {
     const { maxProcesses: _, ...uncounted } = box;
     assert.doesNotMatch(boxArgv(programs, uncounted, ['cmd']).join(' '), /--nproc/);
   });
 });
+
+/** Prints the errno of each try, 0 for one that was let through. */
+const systemCallProbe = `
+import ctypes, mmap, os, platform, socket
+libc = ctypes.CDLL(None, use_errno=True)
+print('fds', ','.join(sorted(fd for fd in os.listdir('/proc/self/fd') if int(fd) < 10 and os.path.exists('/proc/self/fd/' + fd))))
+def call(name, number, *args):
+    ctypes.set_errno(0)
+    print(name, ctypes.get_errno() if libc.syscall(ctypes.c_long(number), *args) < 0 else 0)
+def family(name, number):
+    try: socket.socket(number, socket.SOCK_STREAM); print(name, 0)
+    except OSError as error: print(name, error.errno)
+family('unix', 1)
+family('inet', 2)
+family('vsock', 40)
+for number, name in ((425, 'setup'), (426, 'enter'), (427, 'register')):
+    call('io_uring_' + name, number, 0, 0, 0, 0, 0)
+if platform.machine() == 'x86_64':
+    page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    page.write(bytes.fromhex('b814000000cd80c3'))  # mov eax, getpid; int 0x80; ret
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    print('i386', -min(0, ctypes.CFUNCTYPE(ctypes.c_int)(address)()))
+    call('x32', 0x40000000 + 39)
+`;
 
 describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
   const real = { bwrap: '/usr/bin/bwrap', prlimit: '/usr/bin/prlimit', setpriv: '/usr/bin/setpriv' };
@@ -135,6 +170,31 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
       const absent = await run(['true'], { userNamespace, directory: '/nonexistent' });
       assert.equal(absent.kind, 'not-boxed');
     });
+  }
+
+  for (const userNamespace of isRoot ? (['yes', 'no'] as const) : (['yes'] as const)) {
+    it(
+      `has no way out by a system call, with ${userNamespace} user namespace`,
+      needs('python3', 'python3'),
+      async () => {
+        const systemCalls = systemCallFilter(process.arch) ?? assert.fail(`no filter for ${process.arch}`);
+        const open = await run(['python3', '-c', systemCallProbe], { userNamespace });
+        assert.match(open.kind === 'exited' ? open.stdout : '', /^unix 0$/m, JSON.stringify(open));
+        const ended = await run(['python3', '-c', systemCallProbe], { userNamespace, systemCalls });
+        assert.ok(ended.kind === 'exited' && ended.exitCode === 0, JSON.stringify(ended));
+        const { ENOSYS } = constants.errno;
+        const foreign = process.arch === 'x64' ? [`i386 ${ENOSYS}`, `x32 ${ENOSYS}`] : [];
+        const refused = ['vsock', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'].map(
+          (name) => `${name} ${ENOSYS}`,
+        );
+        // The program itself was read by bubblewrap: the command has no descriptor of ours.
+        assert.deepEqual(ended.stdout.trim().split('\n'), [
+          ...['fds 0,1,2', 'unix 0', 'inet 0'],
+          ...refused,
+          ...foreign,
+        ]);
+      },
+    );
   }
 
   it('says when bubblewrap itself cannot be started', async () => {

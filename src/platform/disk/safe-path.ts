@@ -1,0 +1,70 @@
+// Whether a name can be trusted: whoever can write to one directory on the way to it can put something else in its place
+// between our look and our use. Looks only; what it finds wrong is never repaired.
+import * as fs from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { WritError } from '../../core/errors.js';
+
+/** By its group or by everybody. */
+const writableByOthers = 0o022;
+const sticky = 0o1000;
+
+/** Root, and ourselves. */
+function ourOwners(): readonly number[] {
+  return [0, process.getuid?.() ?? 0];
+}
+
+/**
+ * Holds every part of a path to its owners: itself, and each directory above it.
+ * @throws WritError PATH_UNSAFE
+ */
+export function requireSafePath(path: string, owners: readonly number[] = ourOwners()): void {
+  for (let part = resolve(path); ; part = dirname(part)) {
+    const stat = fs.lstatSync(part);
+    requireSafePart(part, stat, owners);
+    // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
+    if (stat.isSymbolicLink()) requireSafePath(resolve(dirname(part), fs.readlinkSync(part)), owners);
+    if (part === dirname(part)) return;
+  }
+}
+
+/** As requireSafePath, for a place that may not be there yet: then it is its parent's to make. @throws WritError PATH_UNSAFE */
+export function requireSafePlace(path: string, owners: readonly number[] = ourOwners()): void {
+  requireSafePath(nearestThere(resolve(path)), owners);
+}
+
+function nearestThere(path: string): string {
+  return fs.existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
+}
+
+function requireSafePart(part: string, stat: fs.Stats, owners: readonly number[]): void {
+  const isStickyOfRoot = stat.uid === 0 && (stat.mode & sticky) !== 0;
+  // The mode of a link says nothing, that of a socket who may connect.
+  const hasNoNames = stat.isSymbolicLink() || stat.isSocket();
+  const othersCannotWrite = (stat.mode & writableByOthers) === 0 || isStickyOfRoot || hasNoNames;
+  if (owners.includes(stat.uid) && othersCannotWrite) return;
+  throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
+    facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
+  });
+}
+
+/**
+ * Whom a command believes about the host: root, itself, and who owns the agent's state directory, if nobody else could have
+ * put that there: anybody can make a directory in /tmp.
+ */
+export function agentOwners(state: string): readonly number[] {
+  try {
+    const real = fs.realpathSync(state);
+    const { uid } = fs.lstatSync(real);
+    return isPutBy(uid, real) ? [...ourOwners(), uid] : ourOwners();
+  } catch {
+    // What this user cannot look at, or is not there, speaks for nobody.
+    return ourOwners();
+  }
+}
+
+function isPutBy(uid: number, path: string): boolean {
+  for (let part = path; fs.lstatSync(part).uid === uid && !ourOwners().includes(uid); part = dirname(part)) {
+    if ((fs.lstatSync(dirname(part)).mode & writableByOthers) !== 0) return false;
+  }
+  return true;
+}

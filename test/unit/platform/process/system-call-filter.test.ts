@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { systemCallFilter } from '../../../../src/platform/process/system-call-filter.js';
+
+const enosys = 0x00050026;
+const allow = 0x7fff0000;
+const x86 = 0xc000003e;
+const i386 = 0x40000003;
+const aarch64 = 0xc00000b7;
+const arm = 0x40000028;
+
+interface Call {
+  readonly arch: number;
+  readonly nr: number;
+  readonly family?: number;
+  /** The upper half of the first argument, which socket(2) does not look at. */
+  readonly high?: number;
+}
+
+/** A classic BPF machine, as far as the filter needs one. */
+function run(machine: string, { arch, nr, family = 0, high = 0 }: Call): number {
+  const program = Buffer.from(systemCallFilter(machine) ?? assert.fail());
+  const data = Buffer.alloc(64);
+  for (const [value, place] of [
+    [nr, 0] as const,
+    [arch, 4] as const,
+    [family, 16] as const,
+    [high, 20] as const,
+  ])
+    data.writeUInt32LE(value >>> 0, place);
+  let accumulator = 0;
+  for (let step = 0; step * 8 < program.length; step++) {
+    const [code, holds, fails] = [
+      program.readUInt16LE(step * 8),
+      program[step * 8 + 2],
+      program[step * 8 + 3],
+    ];
+    const operand = program.readUInt32LE(step * 8 + 4);
+    if (code === 0x06) return operand;
+    if (code === 0x20) accumulator = data.readUInt32LE(operand);
+    else if (code === 0x15) step += (accumulator === operand ? holds : fails) ?? assert.fail();
+    else if (code === 0x35) step += (accumulator >= operand ? holds : fails) ?? assert.fail();
+    else assert.fail(`code ${code}`);
+  }
+  return assert.fail('the program has no end');
+}
+
+describe('the filter of system calls', () => {
+  const line = (...numbers: string[]): string => numbers.join('').replaceAll(' ', '');
+
+  it('is this program on x86-64, byte for byte', () => {
+    assert.equal(
+      Buffer.from(systemCallFilter('x64') ?? []).toString('hex'),
+      line(
+        '2000 00 00 04000000', // load the architecture
+        '1500 00 09 3e0000c0', // not x86-64: refuse
+        '2000 00 00 00000000', // load the number
+        '3500 07 00 00000040', // x32: refuse
+        '1500 06 00 a9010000', // io_uring_setup
+        '1500 05 00 aa010000', // io_uring_enter
+        '1500 04 00 ab010000', // io_uring_register
+        '1500 00 02 29000000', // not socket: allow
+        '2000 00 00 10000000', // load its family
+        '1500 01 00 28000000', // AF_VSOCK: refuse
+        '0600 00 00 0000ff7f', // allow
+        '0600 00 00 26000500', // ENOSYS
+      ),
+    );
+  });
+
+  it('is this program on aarch64, byte for byte', () => {
+    assert.equal(
+      Buffer.from(systemCallFilter('arm64') ?? []).toString('hex'),
+      line(
+        '2000 00 00 04000000',
+        '1500 00 08 b70000c0', // not aarch64: refuse
+        '2000 00 00 00000000',
+        '1500 06 00 a9010000',
+        '1500 05 00 aa010000',
+        '1500 04 00 ab010000',
+        '1500 00 02 c6000000', // socket is 198 here
+        '2000 00 00 10000000',
+        '1500 01 00 28000000',
+        '0600 00 00 0000ff7f',
+        '0600 00 00 26000500',
+      ),
+    );
+  });
+
+  const cases: readonly (readonly [string, string, Call, number])[] = [
+    ['a vsock', 'x64', { arch: x86, nr: 41, family: 40 }, enosys],
+    ['a vsock', 'arm64', { arch: aarch64, nr: 198, family: 40 }, enosys],
+    ['a vsock whose family has junk above an int', 'x64', { arch: x86, nr: 41, family: 40, high: 1 }, enosys],
+    ['a unix socket', 'x64', { arch: x86, nr: 41, family: 1 }, allow],
+    ['an internet socket', 'arm64', { arch: aarch64, nr: 198, family: 2 }, allow],
+    ['another call whose first argument is 40', 'x64', { arch: x86, nr: 3, family: 40 }, allow],
+    ['socketcall of i386', 'x64', { arch: i386, nr: 102 }, enosys],
+    ['any other call of i386', 'x64', { arch: i386, nr: 20 }, enosys],
+    ['a call of arm', 'arm64', { arch: arm, nr: 20 }, enosys],
+    ['a call of x86-64 on aarch64', 'arm64', { arch: x86, nr: 0 }, enosys],
+    ['the lowest call of x32', 'x64', { arch: x86, nr: 0x40000000 }, enosys],
+    ['socket of x32', 'x64', { arch: x86, nr: 0x40000029, family: 1 }, enosys],
+    ['the last number below x32', 'x64', { arch: x86, nr: 0x3fffffff }, allow],
+    ['pidfd_send_signal, before io_uring', 'x64', { arch: x86, nr: 424 }, allow],
+    ['io_uring_setup', 'x64', { arch: x86, nr: 425 }, enosys],
+    ['io_uring_enter', 'arm64', { arch: aarch64, nr: 426 }, enosys],
+    ['io_uring_register', 'x64', { arch: x86, nr: 427 }, enosys],
+    ['open_tree, behind io_uring', 'arm64', { arch: aarch64, nr: 428 }, allow],
+  ];
+  for (const [what, machine, call, expected] of cases) {
+    it(`${expected === allow ? 'lets' : 'refuses'} ${what} on ${machine}`, () =>
+      assert.equal(run(machine, call), expected));
+  }
+
+  it('is not made for a machine whose numbers it does not know', () => {
+    for (const machine of ['riscv64', 'ia32', 'constructor'])
+      assert.equal(systemCallFilter(machine), undefined);
+  });
+});
