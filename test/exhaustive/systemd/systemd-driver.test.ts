@@ -124,7 +124,7 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
       disk.write('/etc/content', 'old\n');
       await start(unit('slow'));
       const all = driver('w@*.service', { confirms: true });
-      const late = await all.reset(unit('slow'), { ...reset, timeoutMs: 700 });
+      const late = await all.reset(unit('slow'), { ...reset, timeoutMs: 2000 });
       assert.equal(late.kind, 'unreachable', late.text);
       disk.write('/etc/content', 'new\n');
       assert.equal((await all.reset(unit('slow'), reset)).kind, 'confirmed');

@@ -20,7 +20,10 @@ export interface Bend {
   readonly answer: (response: ServerResponse) => void;
 }
 
-/** @example await using server = await bentServer(); using host = await attackedHost({ source: server.source }); */
+/**
+ * @param limits hold for what is bent alone: on a busy machine an honest answer may take longer
+ * @example await using server = await bentServer(); using host = await attackedHost({ source: server.source });
+ */
 export async function bentServer(limits: Partial<TransportLimits> = {}): Promise<BentServer> {
   let simulated: RepositorySource | undefined;
   const sources: RepositorySource[] = [];
@@ -29,17 +32,22 @@ export async function bentServer(limits: Partial<TransportLimits> = {}): Promise
     if (server.bent?.path.test(path)) server.bent.answer(response);
     else void answerHonestly(simulated, path, response);
   });
+  const open = (transport: TransportLimits): RepositorySource => {
+    const source = openRepositorySource(http.url, {
+      clock: fakeClock(),
+      version: '9.9.9',
+      limits: transport,
+    });
+    sources.push(source);
+    return source;
+  };
   const server: BentServer = {
     bent: undefined,
     source: (given) => {
       simulated = given;
-      const source = openRepositorySource(http.url, {
-        clock: fakeClock(),
-        version: '9.9.9',
-        limits: { ...defaultTransportLimits, ...limits },
-      });
-      sources.push(source);
-      return source;
+      const patient = open(defaultTransportLimits);
+      const strict = open({ ...defaultTransportLimits, ...limits });
+      return sourceByPath((path) => (server.bent?.path.test(path) ? strict : patient));
     },
     [Symbol.asyncDispose]: async () => {
       for (const source of sources) await source.close();
@@ -47,6 +55,16 @@ export async function bentServer(limits: Partial<TransportLimits> = {}): Promise
     },
   };
   return server;
+}
+
+/** Asks for each path the source that `choose` names; whoever opened them closes them. */
+export function sourceByPath(choose: (path: string) => RepositorySource): RepositorySource {
+  return {
+    location: choose('').location,
+    fetch: (path, options) => choose(path).fetch(path, options),
+    stream: (path, options) => choose(path).stream(path, options),
+    close: async () => undefined,
+  };
 }
 
 async function answerHonestly(

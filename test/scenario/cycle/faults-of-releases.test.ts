@@ -119,10 +119,10 @@ faultTable('an archive that breaks the rules under good signatures is refused an
 function check(
   name: string,
   run: CheckConfig['run'],
-  fault: Pick<Fault, 'code' | 'exit' | 'remembered'>,
+  { timeoutMs = 60_000, ...fault }: Pick<Fault, 'code' | 'exit' | 'remembered'> & { timeoutMs?: number },
 ): Fault {
   const script = `grep -q "version: 5" "$WRIT_BUNDLE_DIR/${policy}" || exec "$@"`;
-  const hook: CheckConfig = { kind: 'run', name, run: ['sh', '-c', script, 'sh', ...run], timeoutMs: 500 };
+  const hook: CheckConfig = { kind: 'run', name, run: ['sh', '-c', script, 'sh', ...run], timeoutMs };
   return { name, host: { bundles: [{ name: 'access', checks: [hook] }] }, harm: publishNext, ...fault };
 }
 
@@ -132,7 +132,7 @@ faultTable('a candidate that no check has accepted leaves the policy alone', [
     exit: 3,
     remembered: 'yes',
   }),
-  check('a check takes too long', ['sleep', '30'], { code: 'CHECK_BROKEN', exit: 1 }),
+  check('a check takes too long', ['sleep', '30'], { code: 'CHECK_BROKEN', exit: 1, timeoutMs: 1000 }),
   check('a check is not installed', ['/nonexistent/checker'], { code: 'CHECK_BROKEN', exit: 1 }),
   check('a check is killed', ['sh', '-c', 'kill -9 $$'], { code: 'CHECK_BROKEN', exit: 1 }),
   check('a check says not now', ['sh', '-c', 'exit 75'], { code: 'CHECK_DEFERRED', exit: 8 }),

@@ -112,7 +112,10 @@ describe('a cycle runner', () => {
       (work) => notified.push(work.kind === 'step' ? work.step : work.kind),
     );
     await runner.pull({ trigger: 'poll' });
-    await assert.rejects(runner.exclusive(() => Promise.reject(new Error('no'))));
+    await assert.rejects(
+      runner.exclusive(() => Promise.reject(new Error('no'))),
+      /no/,
+    );
     // A repair fetches too: it goes on as long as it is heard of.
     await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
     const last = ['began', 'fetch', 'ended'];

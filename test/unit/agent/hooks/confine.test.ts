@@ -19,4 +19,19 @@ describe('a command in the sandbox', () => {
       throwsCode('SANDBOX_BROKEN', () => boxOf(means, asked, { mounts: [], directory: '/' }));
     }
   });
+
+  it('is nobody but the user of an agent that is not root', () => {
+    const others = (process.getuid?.() ?? 0) + 1;
+    const asked = { ...defaultHookBox, user: others };
+    throwsCode('SANDBOX_BROKEN', () =>
+      boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
+    );
+  });
+
+  it('leaves the user namespace under an agent of root only', () => {
+    const asked = { ...defaultHookBox, userNamespace: 'no' } as const;
+    throwsCode('SANDBOX_BROKEN', () =>
+      boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
+    );
+  });
 });

@@ -112,7 +112,7 @@ describe('a paused host', () => {
     assert.equal(test.read('dns-edge/policy.yaml'), '1');
     resume(fewer);
     assert.equal((await cycleOn(fewer)).outcome, 'activated');
-    assert.throws(() => test.read('dns-edge/policy.yaml'));
+    assert.throws(() => test.read('dns-edge/policy.yaml'), { code: 'ENOENT' });
   });
 
   it('tells a worker that appears what is active', async () => {

@@ -52,6 +52,7 @@ describe('a redirect', () => {
     assert.equal(where(plain, 'https://cdn.example.net/b'), 'https://cdn.example.net/b');
     assert.equal(where(plain, 'https://policy.example.net/b'), 'refused');
     assert.equal(where(plain, 'http://policy.example.net:8080/b'), 'refused');
+    assert.equal(where(plain, 'http://cdn.example.net/b'), 'refused');
     assert.equal(where('https://cdn.example.net/a', plain), 'refused');
   });
 

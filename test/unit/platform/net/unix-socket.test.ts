@@ -51,6 +51,22 @@ describe('listening on a unix socket', () => {
     }
   });
 
+  it('lets nobody but its owner connect before it has its mode', async () => {
+    using dir = tempDir();
+    const seen: string[] = [];
+    const watching = createDurableFs({
+      before: ({ op }) => seen.push(`${op} ${(lstatSync(dir.join('s')).mode & 0o777).toString(8)}`),
+    });
+    const inherited = process.umask(0);
+    try {
+      const options = { path: dir.join('s'), mode: 0o666, durable: watching, onConnection: ignore };
+      await (await listenUnix(options)).close();
+    } finally {
+      process.umask(inherited);
+    }
+    assert.deepEqual(seen, ['socket.mode 600']);
+  });
+
   it('takes the path of a dead process over', async () => {
     using dir = tempDir();
     await leaveStaleSocket(dir.join('s'));

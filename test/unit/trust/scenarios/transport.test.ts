@@ -4,9 +4,11 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { defaultTransportLimits } from '../../../../src/core/limits.js';
+import { defaultTransportLimits, type TransportLimits } from '../../../../src/core/limits.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { sourceByPath } from '../../../kit/net/bent-server.js';
 import { type HttpFixture, httpFixture } from '../../../kit/net/http-fixture.js';
 import { type TrustBench, trustBench, type Verdict } from '../../../kit/trust/trust-bench.js';
 
@@ -24,7 +26,7 @@ interface HttpBench {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Deadlines short enough to wait for, where they are what is tested; the defaults elsewhere, however slow we are. */
+/** Deadlines short enough to wait for, for the one file that must miss them; the defaults elsewhere, however slow we are. */
 const impatient = { ...defaultTransportLimits, idleTimeoutMs: 120, metadataTimeoutMs: 400 };
 
 async function httpBench(code: Verdict): Promise<HttpBench> {
@@ -37,8 +39,13 @@ async function httpBench(code: Verdict): Promise<HttpBench> {
     response.writeHead(bytes === undefined ? 404 : 200);
     response.end(bytes);
   });
-  const limits = code === 'DOWNLOAD_TIMEOUT' ? impatient : defaultTransportLimits;
-  const source = openRepositorySource(http.url, { clock: fakeClock(), version: '9.9.9', limits });
+  const open = (limits: TransportLimits): RepositorySource =>
+    openRepositorySource(http.url, { clock: fakeClock(), version: '9.9.9', limits });
+  const patient = open(defaultTransportLimits);
+  const strict = open(impatient);
+  const source = sourceByPath((path) =>
+    code === 'DOWNLOAD_TIMEOUT' && path === `metadata/${server.bent?.name}` ? strict : patient,
+  );
   const bench = trustBench({ source: () => source });
   const share = (): void => {
     for (const [path, bytes] of bench.repository.files) files.set(path, bytes);
@@ -54,7 +61,8 @@ async function httpBench(code: Verdict): Promise<HttpBench> {
     http,
     server,
     [Symbol.asyncDispose]: async () => {
-      await source.close();
+      await patient.close();
+      await strict.close();
       await http[Symbol.asyncDispose]();
       bench[Symbol.dispose]();
     },

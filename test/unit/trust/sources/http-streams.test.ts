@@ -72,7 +72,7 @@ describe('http source: lengths and deadlines', () => {
       const timer = setInterval(() => response.write('.'), 5);
       response.on('close', () => clearInterval(timer));
     };
-    await using it = await bench(answer, { idleTimeoutMs: 60, metadataTimeoutMs: 60_000 });
+    await using it = await bench(answer, { idleTimeoutMs: 1000, metadataTimeoutMs: 60_000 });
     assert.deepEqual(await it.source.fetch('x', { maxBytes: 10 }), { kind: 'absent' });
   });
 

@@ -72,11 +72,11 @@ describe('a signal through supervisord', () => {
     ['a list of something else', xmlArray(['<string>ok</string>']), /status undefined/],
     ['a page', Buffer.from('<html>ok</html>'), /does not speak XML-RPC/],
     ['more than 4 MB', Buffer.alloc(4_000_001, ' '), /longer than/],
-    ['nothing in time', 'hang', /no answer in 50 ms/],
+    ['nothing in time', 'hang', /no answer in 1000 ms/],
   ];
   for (const [what, said, text] of failures) {
     it(`told nobody when the answer is ${what}`, async () => {
-      const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 50 : 5000 });
+      const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 1000 : 5000 });
       assert.equal(answer.kind, 'unreachable');
       assert.match(answer.text, text);
     });
@@ -168,7 +168,7 @@ describe('a restart through supervisord', () => {
           const next = { ...running, ...(left.length > 1 ? left.shift() : left[0]) };
           return xmlProcess({ group: 'web', name: 'a', ...next });
         },
-        { verb: 'restart', timeoutMs: 700 },
+        { verb: 'restart', timeoutMs: 1500 },
       );
       return asked.answer;
     };
@@ -195,7 +195,7 @@ describe('a restart through supervisord', () => {
         const stopping = { state: 40, stateName: 'STOPPING', pid: 100 };
         return xmlProcess({ group: 'web', name: 'a', ...(asked < 2 ? stopping : stopped) });
       },
-      { verb: 'restart', timeoutMs: 600 },
+      { verb: 'restart', timeoutMs: 1500 },
     );
     assert.equal(answer.kind, 'notified');
     assert.deepEqual(calls, [

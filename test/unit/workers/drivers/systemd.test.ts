@@ -138,7 +138,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     using test = bench();
     test.stub.unit(unit);
     test.stub.job('sleep 60');
-    const late = await test.driver().reset(unit, { ...reset, timeoutMs: 700 });
+    const late = await test.driver().reset(unit, { ...reset, timeoutMs: 2000 });
     assert.equal(late.kind, 'unreachable');
     assert.match(late.text, /timed-out/);
     const stop = new AbortController();
