@@ -59,12 +59,13 @@ describe('listening on a unix socket', () => {
     });
     const inherited = process.umask(0);
     try {
-      const options = { path: dir.join('s'), mode: 0o666, durable: watching, onConnection: ignore };
+      const gid = process.getgid?.() ?? 0;
+      const options = { path: dir.join('s'), mode: 0o666, gid, durable: watching, onConnection: ignore };
       await (await listenUnix(options)).close();
     } finally {
       process.umask(inherited);
     }
-    assert.deepEqual(seen, ['socket.mode 600']);
+    assert.deepEqual(seen, ['socket.group 600', 'socket.mode 600']);
   });
 
   it('takes the path of a dead process over', async () => {
