@@ -1,6 +1,6 @@
 // Shows that the tests can fail: makes each change of test/mutations.json, one at a time, and runs the test case that
 // is to notice it. Works in scratch copies of the work tree, never in the work tree itself, and removes them.
-// Arguments: ids of entries; `--sample N` takes N of them, evenly spread and always the same ones; `--jobs N`.
+// Arguments: ids of entries; `--sample N` takes N of them, evenly spread, others with each commit; `--jobs N`.
 // Ends with 1 when a change survived its test, or an entry is broken: it does not apply, its test does not pass
 // without the change, or fails with it by a deadline or an import in place of an assertion or error of its own.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -40,7 +40,14 @@ function chosen(all) {
   const wanted = ids.length === 0 ? all : all.filter((one) => ids.includes(one.id));
   const count = Math.min(wholeNumber('sample') ?? wanted.length, wanted.length);
   const share = (index) => Math.floor((index * count) / wanted.length);
-  return wanted.filter((_, index) => share(index) !== share(index - 1));
+  const turn = ids.length === 0 ? turnOfCommit() : 0;
+  return wanted.filter((_, index) => share(index + turn) !== share(index + turn - 1));
+}
+
+/** Of the commit, so that every entry has its turn, and one run can be had again; 0 without git. */
+function turnOfCommit() {
+  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' });
+  return status === 0 ? Number.parseInt(stdout.slice(0, 8), 16) : 0;
 }
 
 function wholeNumber(option) {
