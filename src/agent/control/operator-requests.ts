@@ -4,7 +4,7 @@ import { WritError } from '../../core/errors.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { recordEvent } from '../job/record.js';
 import { listRefusals } from '../report/refusal-status.js';
-import { endPauseWhenOver, type PauseRequest, pause, resume } from '../select/pause.js';
+import { endPauseWhenOver, type PauseRequest, pause, pauseText, resume } from '../select/pause.js';
 import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { isChosen, type RefusalChoice } from '../state/refusal-rules.js';
@@ -13,9 +13,7 @@ import { forgetChosen } from '../state/refusals.js';
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
   const result = pause(host, request);
-  const { by, reason, untilMs } = request;
-  const end = untilMs === undefined ? 'until it is resumed' : `until ${new Date(untilMs).toISOString()}`;
-  recordEvent(host, { trigger: 'pause', by, reason: `paused ${end}: ${reason}`, problems: [] });
+  recordEvent(host, { trigger: 'pause', by: request.by, reason: pauseText(request), problems: [] });
   return result;
 }
 

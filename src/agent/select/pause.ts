@@ -2,9 +2,9 @@
 // in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
-import type { PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { Host } from '../state/host.js';
-import { ledgerSection, type Pause } from '../state/ledger.js';
+import { type Ledger, ledgerSection, type Pause } from '../state/ledger.js';
 import { withoutRestrictions } from './holds-and-blocks.js';
 import { heldBySilence, withoutSilence } from './waits.js';
 import { pauseNow } from './why-not-now-rules.js';
@@ -39,6 +39,25 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
   const next: Pause = { by, reason, atMs, ...(untilMs === undefined ? {} : { untilMs }) };
   host.ledger.write(changePause(host.ledger.read(), { pause: next }));
   return { schema: 1, type: 'pause.result', pause: next };
+}
+
+/** @returns what the history says of it */
+export function pauseText({ reason, untilMs }: Pick<PauseRequest, 'reason' | 'untilMs'>): string {
+  const end = untilMs === undefined ? 'until it is resumed' : `until ${new Date(untilMs).toISOString()}`;
+  return `paused ${end}: ${reason}`;
+}
+
+/**
+ * For a ledger that is made anew: a pause that only it knew must not end by its loss.
+ * @param history newest first
+ */
+export function withPauseOf(ledger: Ledger, history: readonly HistoryEntry[]): Ledger {
+  const last = history.find(({ result }) => result.trigger === 'pause');
+  const [, end, reason] = /^paused until (it is resumed|\S+Z): (.*)$/s.exec(last?.reason ?? '') ?? [];
+  if (last === undefined || end === undefined || reason === undefined) return ledger;
+  const untilMs = Date.parse(end);
+  const pause = { by: last.by ?? 'unknown', reason, atMs: last.result.startedAtMs };
+  return changePause(ledger, { pause: Number.isNaN(untilMs) ? pause : { ...pause, untilMs } });
 }
 
 /** What a person typed may lie beyond every calendar. */

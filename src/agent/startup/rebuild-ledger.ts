@@ -20,6 +20,7 @@ import { readHistory } from '../job/history.js';
 import { readStatusFile } from '../report/status-file.js';
 import { withAccepted, withChannel } from '../select/accepted-releases.js';
 import { withHolds } from '../select/holds-and-blocks.js';
+import { withPauseOf } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { readJournal, writeJournal } from '../state/journal.js';
 import type { Hold, Ledger } from '../state/ledger.js';
@@ -48,7 +49,7 @@ async function mendLedger(host: Host): Promise<void> {
   // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
   notifyEverybodyAgain(host);
   const why = isWritError(found) ? found.message : `${host.paths.ledger} is gone`;
-  const text = `${why}; lost: holds that the history does not tell of, blocks, counted crashes, answers of workers`;
+  const text = `${why}; lost: holds and a pause that the history does not tell of, blocks, counted crashes, answers of workers`;
   host.ledger.replace(withNotice(ledger, { path: host.paths.ledger, text }));
 }
 
@@ -72,11 +73,12 @@ async function rebuildLedger(host: Host): Promise<Ledger> {
     nextGeneration: greatestGeneration(paths) + 1 + margin,
     lastMtimeSeconds: Math.max(await latestMtimeSeconds(paths), ...stagedSeconds),
   });
-  const holds = rebuildHolds(readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }), {
+  const history = readHistory(paths, { limit: Number.MAX_SAFE_INTEGER });
+  const holds = rebuildHolds(history, {
     active: activeReleases,
     kept: records.map((one) => one.release),
   });
-  const held = withHolds(withLastKnownGood(numbered, good), holds);
+  const held = withHolds(withLastKnownGood(withPauseOf(numbered, history), good), holds);
   return known.reduce(withAccepted, activeReleases.reduce(withChannel, held));
 }
 

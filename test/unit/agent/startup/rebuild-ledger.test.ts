@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { orderPause, orderResume } from '../../../../src/agent/control/operator-requests.js';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { scrub } from '../../../../src/agent/integrity/scrub.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
@@ -188,6 +189,28 @@ describe('a ledger that is', () => {
     await start(host);
     assert.deepEqual(host.ledger.read().holds, []);
   });
+
+  const ends = { 'with an end': 3_600_000, 'without one': undefined };
+  for (const [how, forMs] of Object.entries(ends)) {
+    it(`lost keeps a pause ${how}, as the history tells: no release comes by it`, async () => {
+      const { test } = await standing();
+      using _ = test;
+      const untilMs = forMs === undefined ? {} : { untilMs: test.host.clock.nowMs() + forMs };
+      orderPause(test.host, { by: 'anna', reason: 'audit: week 47', ...untilMs });
+      const { pause } = test.host.ledger.read();
+      await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
+      fs.rmSync(test.host.paths.ledger);
+      const host = test.reopen();
+      await start(host);
+      assert.deepEqual(host.ledger.read().pause, pause);
+      assert.equal((await cycleOn(host)).outcome, 'deferred');
+      orderResume(host, 'anna');
+      fs.rmSync(test.host.paths.ledger);
+      const resumed = test.reopen();
+      await start(resumed);
+      assert.equal(resumed.ledger.read().pause, undefined);
+    });
+  }
 
   it('not there on a new host is no loss', async () => {
     using test = testHost();
