@@ -138,12 +138,19 @@ function showRejected(result: CycleResult): Block {
   const details = refused.flatMap((one) =>
     one.problem === undefined ? [] : indented(problemText(one.problem, maxOutputLines), '  ', maxDetailLines),
   );
+  // Beside a refusal another bundle may have failed for a reason of its own.
+  const others = result.bundles.flatMap(({ outcome, problem }) =>
+    outcome === 'rejected' || problem === undefined
+      ? []
+      : indented(`${problem.message} [${problem.code}]`, '  ', 3),
+  );
   return {
     lines: [
       `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
       ...details,
+      ...others,
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
-      ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
+      ...(remembered ? ['  It was refused before and has not changed: nothing of it was fetched.'] : []),
       ...retryText(refused),
     ],
     next: remembered ? 'writ status' : `writ history --cycle ${result.cycle}`,

@@ -19,7 +19,13 @@ import { repositoryFlag } from '../../repository/repository-flags.js';
 const address = { host: '127.0.0.1', port: 8080 };
 const flags = {
   repository: repositoryFlag,
-  listen: preset('--listen <host:port>', 'address; port 0 is any free one', address, listenFlag),
+  listen: preset(
+    '--listen <host:port>',
+    'address; port 0 is any free one',
+    address,
+    listenFlag,
+    '127.0.0.1:8080',
+  ),
   keys: optional(
     '--keys <dir>',
     'directory with the snapshot and timestamp keys: re-signs before they expire',

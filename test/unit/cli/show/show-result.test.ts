@@ -63,6 +63,19 @@ const cases: Readonly<Record<string, CycleResult>> = {
     const { fromSerial: _serial, ...bundle } = bundleResult('rejected', { problem: checkFailed, retryAtMs });
     return { ...rest, bundles: [bundle], problems: [checkFailed] };
   })(),
+  'remembered-and-broken': cycleResult('rejected', {
+    bundles: [
+      bundleResult('rejected', {
+        remembered: true,
+        retryAtMs,
+        problem: problem('REMEMBERED_REFUSAL', 'as before'),
+      }),
+      bundleResult('failed', {
+        bundle: 'access',
+        problem: problem('CHECK_BROKEN', 'access: the check "parses" gave no verdict (out of memory)'),
+      }),
+    ],
+  }),
   remembered: cycleResult('rejected', {
     bundles: [
       bundleResult('rejected', {
