@@ -136,7 +136,7 @@ async function failTheCheck({ stage, host }: Story, active: number): Promise<voi
   stage.screen.say('\nThe verdict is remembered: another pull fetches nothing.');
   await stage.writ(['pull', ...host.configFlags], {
     exitCode: 3,
-    says: ['REJECTED  access 4 [REMEMBERED_REFUSAL]', 'nothing was fetched'],
+    says: ['REJECTED  access 4 [REMEMBERED_REFUSAL]', 'nothing of it was fetched'],
   });
 }
 
