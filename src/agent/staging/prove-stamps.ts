@@ -6,11 +6,8 @@ import { WritError } from '../../core/errors.js';
 import { digestFromHex } from '../../core/names.js';
 import { encodeManifest, type Manifest, manifestDigest } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import { type Stamp, sourceName, unfilled, unstamped } from '../../core/release/stamps.js';
+import { maxFilledBytes, type Stamp, sourceName, unfilled, unstamped } from '../../core/release/stamps.js';
 import { readSmallFile } from '../../platform/read-file.js';
-
-/** As the publisher's bound. */
-const maxStampedBytes = 64_000_000;
 
 /**
  * @param tree directory with the files of the manifest, all of them verified
@@ -35,7 +32,7 @@ export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: stri
 }
 
 function isTrue(path: string, stamp: Stamp, values: Parameters<typeof unfilled>[2]): boolean {
-  const read = readSmallFile(path, { maxBytes: maxStampedBytes });
+  const read = readSmallFile(path, { maxBytes: maxFilledBytes });
   const before = read.kind === 'read' ? unfilled(read.bytes, stamp.at, values) : undefined;
   if (before === undefined || before.length !== stamp.length) return false;
   return digestFromHex(createHash('sha256').update(before).digest('hex')) === stamp.digest;

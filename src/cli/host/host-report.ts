@@ -1,6 +1,6 @@
 // How a host is, for commands that only look: as the agent says, or what lies on disk, or status.json, which an agent writes
 // anew every minute. Owns who is asked and in which order; whose word is good enough is whose-word-rules'.
-import { errorCodes } from '../../core/error-codes.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { CommandContext } from '../console/command.js';
@@ -88,10 +88,6 @@ function doubted(report: StatusReport, { facts }: WritError, ageMs: number): Sta
   const text = `nobody listens on ${socket}, though status.json, ${roughly(ageMs)} old, is of a running agent`;
   const problem = problemOf(new WritError('AGENT_UNREACHABLE', text, { facts: { socket, ageMs } }));
   return { ...report, problems: [...report.problems, problem] };
-}
-
-function problemOf({ code, message, facts }: WritError): StatusReport['problems'][number] {
-  return { code, message, facts, hint: errorCodes[code].hint };
 }
 
 function tooOld(error: WritError, ageMs: number): WritError {

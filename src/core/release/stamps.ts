@@ -35,6 +35,10 @@ export interface Stamped {
 export const maxStamps = 100;
 /** Of one file: its metadata must stay small. */
 export const maxStampPlaces = 1000;
+/** Of all stamped files of a release together, before they are filled: they are in memory. */
+export const maxStampedBytes = 64_000_000;
+/** Of one that is filled: a serial and a source are at most three bytes longer than their marks. */
+export const maxFilledBytes: number = maxStampedBytes + 3 * maxStampPlaces;
 const maxPathCharacters = 4096;
 
 /** @returns the members of `custom.writ` */

@@ -8,6 +8,7 @@ import { type Digest, digestFromHex } from '../../core/names.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
 import {
   findMarks,
+  maxStampedBytes,
   maxStampPlaces,
   maxStamps,
   type Stamped,
@@ -24,9 +25,6 @@ export interface StampSource {
   /** By path, as they are in SOURCE. */
   readonly contents: ReadonlyMap<string, Buffer>;
 }
-
-/** Of all stamped files together: they are in memory. */
-const maxStampedBytes = 64_000_000;
 
 /**
  * @param paths in the bundle
