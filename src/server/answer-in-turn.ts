@@ -16,16 +16,26 @@ interface Line {
   readonly waiting: number;
 }
 
-/**
- * @param maxWaiting behind the one that is answered: a connection that asks for more is ended
- * @param onExcess told of such a connection
- */
-export function answerInTurn(
-  maxWaiting: number,
-  handler: RequestListener,
-  onExcess: (socket: Socket) => void,
-): Turns {
+export interface TurnsOptions {
+  /** Behind the one that is answered: a connection that asks for more is ended. */
+  readonly maxWaiting: number;
+  /** Told of such a connection. */
+  readonly onExcess: (socket: Socket) => void;
+  /** An answer is begun. */
+  readonly onBegun: (socket: Socket) => void;
+  /** It is out, or its connection gone. */
+  readonly onEnded: (socket: Socket) => void;
+}
+
+export function answerInTurn(handler: RequestListener, options: TurnsOptions): Turns {
+  const { maxWaiting, onExcess, onBegun, onEnded } = options;
   const lines = new WeakMap<Socket, Line>();
+  const begin: RequestListener = (request, response) => {
+    const { socket } = request;
+    onBegun(socket);
+    response.once('close', () => onEnded(socket));
+    handler(request, response);
+  };
   return {
     isAnswering: (socket) => lines.get(socket)?.last.writableFinished === false,
     listener: (request, response) => {
@@ -34,7 +44,7 @@ export function answerInTurn(
       if (socket.destroyed) return;
       if (response.socket !== null) {
         lines.set(socket, { last: response, waiting: 0 });
-        return handler(request, response);
+        return begin(request, response);
       }
       const line = lines.get(socket);
       // Behind an answer that Node gave by itself, as to a request without a Host: it ends the connection.
@@ -50,7 +60,7 @@ export function answerInTurn(
         if (response.socket === null || socket.destroyed) return;
         const { last, waiting } = lines.get(socket) ?? { last: response, waiting: 1 };
         lines.set(socket, { last, waiting: waiting - 1 });
-        handler(request, response);
+        begin(request, response);
       });
     },
   };

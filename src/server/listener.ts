@@ -5,9 +5,11 @@ import * as https from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import type { FastifyServerFactory } from 'fastify';
+import type { Clock } from '../platform/time/clock.js';
 import type { RefusedConnection } from './access-log.js';
 import { createAdmission } from './admission.js';
 import { answerInTurn, type Turns } from './answer-in-turn.js';
+import { type Connections, createConnections } from './connections.js';
 import type { ServerLimits } from './server-limits.js';
 
 export interface Listener {
@@ -16,6 +18,8 @@ export interface Listener {
   replaceTls(tls: SecureContextOptions): void;
   /** True while an answer is under way on this connection. */
   isAnswering(socket: Socket): boolean;
+  /** Until the signal: ends connections on which nothing moves, or too little. */
+  watchPace(clock: Pick<Clock, 'monotonicMs' | 'sleep'>, signal: AbortSignal): Promise<void>;
   /** Ends every connection, whatever it is doing. */
   destroyConnections(): void;
 }
@@ -37,24 +41,31 @@ export function createListener(options: ListenerOptions): Listener {
   // More than one, because `localhost` is two addresses.
   const servers: Server[] = [];
   const turns: Turns[] = [];
-  const sockets = new Set<Socket>();
+  const tell =
+    (reason: RefusedConnection['reason']) =>
+    ({ remoteAddress: remote = '' }: Socket): void =>
+      onRefused({ reason, remote });
+  const connections = createConnections({ limits, onEnded: (socket, why) => tell(why)(socket) });
   const admit = (socket: Socket): boolean => {
     if (!admission.admits(socket)) {
-      onRefused({ reason: 'address', remote: socket.remoteAddress ?? '' });
+      tell('address')(socket);
       refuse(socket, tls === undefined ? tooMany : '');
       return false;
     }
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    return true;
+    if (connections.take(socket)) return true;
+    tell('connections')(socket);
+    socket.destroy();
+    return false;
   };
   return {
     serverFactory: (handler) => {
-      const inTurn = answerInTurn(limits.maxWaitingRequests, handler, ({ remoteAddress = '' }) =>
-        onRefused({ reason: 'pipelining', remote: remoteAddress }),
-      );
+      const inTurn = answerInTurn(handler, {
+        maxWaiting: limits.maxWaitingRequests,
+        onExcess: tell('pipelining'),
+        onBegun: connections.answerBegun,
+        onEnded: connections.answerEnded,
+      });
       const server = createServer(limits, tls, inTurn.listener);
-      server.on('drop', (data) => onRefused({ reason: 'connections', remote: data?.remoteAddress ?? '' }));
       admitOnly(server, admit);
       servers.push(server);
       turns.push(inTurn);
@@ -64,10 +75,38 @@ export function createListener(options: ListenerOptions): Listener {
       for (const server of servers) if (server instanceof https.Server) server.setSecureContext(next);
     },
     isAnswering: (socket) => turns.some((one) => one.isAnswering(socket)),
-    destroyConnections: () => {
-      for (const socket of sockets) socket.destroy();
-    },
+    watchPace: (clock, signal) =>
+      watchPace(connections, { clock, signal, idleTimeoutMs: limits.idleTimeoutMs }),
+    destroyConnections: connections.destroyAll,
   };
+}
+
+interface Watching {
+  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
+  readonly signal: AbortSignal;
+  readonly idleTimeoutMs: number;
+}
+
+const looksPerTimeout = 12;
+
+/**
+ * Not by Node's timeouts of a socket: they give a second one to a client that read anything of what was pending, and know no
+ * rate.
+ */
+async function watchPace(
+  connections: Connections,
+  { clock, signal, idleTimeoutMs }: Watching,
+): Promise<void> {
+  const everyMs = idleTimeoutMs / looksPerTimeout;
+  let lookedAtMs = clock.monotonicMs();
+  for (;;) {
+    await clock.sleep(everyMs, signal);
+    if (signal.aborted) return;
+    const nowMs = clock.monotonicMs();
+    // A machine that slept gave nobody this time to read.
+    connections.look(Math.min(nowMs - lookedAtMs, everyMs * 2));
+    lookedAtMs = nowMs;
+  }
 }
 
 function createServer(
@@ -89,9 +128,6 @@ function createServer(
   // Node would answer an Expect by itself, out of turn; no body is ever wanted here.
   server.on('checkContinue', listener).on('checkExpectation', listener);
   server.maxHeadersCount = limits.maxHeaders;
-  server.maxConnections = limits.maxConnections;
-  // Without a listener for 'timeout', Node destroys the socket: a peer that reads nothing holds no descriptor.
-  server.timeout = limits.idleTimeoutMs;
   return server;
 }
 

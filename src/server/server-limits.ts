@@ -8,7 +8,7 @@ export const defaultServerLimits = {
   /** Request line and headers together. */
   maxHeaderBytes: 8192,
   maxHeaders: 64,
-  /** Connections beyond this are closed unanswered. */
+  /** Beyond this, who only keeps a place gives way; where nobody does, the newcomer is closed unanswered. */
   maxConnections: 10_000,
   /** Whole sites sit behind one address. Never more than half of all, but where it is asked for. */
   maxConnectionsPerAddress: 2000,
@@ -18,8 +18,14 @@ export const defaultServerLimits = {
   headersTimeoutMs: 10_000,
   /** From the first byte of a request to its end. */
   requestTimeoutMs: 15_000,
-  /** A socket on which nothing moves, in either direction. */
+  /** Nothing moves on a connection, or a client takes nothing of its answer. */
   idleTimeoutMs: 60_000,
+  /** In each window of an answer under way so much of it has to be taken: 2 kB/s, half of what GPRS gives. */
+  slowWindowMs: 300_000,
+  minBytesPerWindow: 600_000,
+  /** Who took nothing of its answer for so long gives its place to a newcomer, when no other is left. */
+  giveWayAfterMs: 10_000,
+  /** Between two requests; longer than the minute of usual proxies, so that it is they who close. */
   keepAliveTimeoutMs: 65_000,
   tlsHandshakeTimeoutMs: 10_000,
   /** How long close() lets requests under way finish. */

@@ -1,6 +1,6 @@
 // What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
 import type { Metrics } from '../platform/telemetry/metrics.js';
-import type { RefusedConnection, RequestRecord } from './access-log.js';
+import { type RefusedConnection, type RequestRecord, refusalReasons } from './access-log.js';
 import type { RepositoryState } from './resign/repository-view.js';
 
 export interface ServerMetrics {
@@ -17,6 +17,11 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
     name: 'writ_server_requests_total',
     help: 'Answered requests by route and status; 304 means that a client had the newest bytes.',
     labels: ['route', 'status'],
+  });
+  const aborted = metrics.counter({
+    name: 'writ_server_aborted_requests_total',
+    help: 'Requests whose client went away, or was cut off, before its answer was out, by route.',
+    labels: ['route'],
   });
   const sent = metrics.counter({
     name: 'writ_server_sent_bytes_total',
@@ -49,10 +54,11 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
     labels: [],
   });
   for (const result of ['success', 'failure']) resigns.add({ result }, 0);
-  for (const reason of ['connections', 'address', 'pipelining']) refused.add({ reason }, 0);
+  for (const reason of refusalReasons) refused.add({ reason }, 0);
   return {
-    request: ({ route, status, bytes }) => {
+    request: ({ route, status, bytes, complete }) => {
       requests.add({ route, status });
+      if (!complete) aborted.add({ route });
       sent.add({ route }, bytes);
     },
     refused: ({ reason }) => refused.add({ reason }),

@@ -84,11 +84,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
   const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener, resigner };
   const app = createApp(parts);
+  const over = new AbortController();
+  const watching = listener.watchPace(clock, over.signal);
   const end = async (): Promise<void> => {
     const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
     // Node closes what is idle at that moment; what was busy then, or half a request, would stay till the deadline.
     const idle = tracker.idle().then(listener.destroyConnections);
     await Promise.all([resigner?.stop(), closing, idle]);
+    over.abort();
+    await watching;
   };
   const url = await listen(app, options, end);
   // Not before: a second server on the same address must fail without having signed anything.

@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { until } from '../../kit/assert/until.js';
 import { startWrit, type WritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -13,6 +14,7 @@ import {
   getRequest,
   hostileClient,
   hostileClients,
+  manyClients,
   resetAfterFirstBytes,
 } from '../../kit/net/hostile-client.js';
 import { writeRepository } from '../../kit/repository/unsigned-repository.js';
@@ -66,6 +68,18 @@ async function getOnce(
   return { status: answer.statusCode, bytes };
 }
 
+/** For 30 s: so long as who is refused at the first try would try again. */
+async function untilPulled(site: Site): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return void (await honestPull(site));
+    } catch (error) {
+      if (tries === 60) throw error;
+      await setTimeout(500);
+    }
+  }
+}
+
 async function bestPull(site: Site): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 5; round += 1) bestMs = Math.min(bestMs, await honestPull(site));
@@ -75,6 +89,8 @@ async function bestPull(site: Site): Promise<number> {
 type Attack = (site: Site) => Promise<Socket[]>;
 
 const many = 2000;
+/** Of a server with so many descriptors. */
+const places = (1024 - 64) / 2;
 const half = 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:';
 
 const attacks: Readonly<Record<string, Attack>> = {
@@ -141,6 +157,31 @@ describe('a server with 1,024 descriptors', () => {
     });
   }
 
+  for (const [who, text] of [
+    ['who waits behind its answer', getRequest('metadata/timestamp.json')],
+    ['who says nothing', ''],
+    ['who never ends its headers', half],
+  ] as const) {
+    it(`gets an honest pull through while all places are held from as many addresses by ${who}`, async () => {
+      const held = await manyClients(site.url, text, places + 50);
+      for (const socket of held) socket.resume();
+      for (let round = 0; round < 5; round += 1) await honestPull(site);
+      // Their places were given away one by one, and not all at once.
+      assert.ok(held.filter((socket) => !socket.destroyed).length > places / 2);
+      for (const socket of held) socket.destroy();
+      await until(() => site.descriptors() <= start.descriptors);
+    });
+  }
+
+  it('gets an honest pull through, after ten seconds, while all places are held by clients that read nothing', async () => {
+    const held = await manyClients(site.url, getRequest(bigFile), places);
+    for (const socket of held) socket.pause();
+    await until(() => openCount(site, dir.join(bigFile)) > places / 2);
+    await untilPulled(site);
+    for (const socket of held) socket.destroy();
+    await until(() => site.descriptors() <= start.descriptors);
+  });
+
   it('opens one file for one connection, however much is asked on it', async () => {
     const socket = await hostileClient(site.url, getRequest(bigFile).repeat(8));
     socket.pause();
@@ -174,10 +215,12 @@ describe('a server with 1,024 descriptors', () => {
       await resetAfterFirstBytes(await hostileClient(site.url, getRequest(bigFile).repeat(20)));
     }
     site.server.child.kill('SIGTERM');
-    const { exitCode, stdout } = await site.server.ended;
+    const { exitCode, stdout, stderr } = await site.server.ended;
     for (const socket of held.flat()) socket.destroy();
     assert.equal(exitCode, 0);
     assert.match(stdout, /^STOPPED /m);
+    // Its log begins at warnings: nothing that a client did is one.
+    assert.equal(stderr, '');
   });
 });
 

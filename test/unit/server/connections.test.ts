@@ -1,8 +1,9 @@
 // The bounds on connections, on the wire: what is answered, in which order, and what is closed.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import type * as http from 'node:http';
-import { type AddressInfo, BlockList, connect } from 'node:net';
+import { type AddressInfo, BlockList } from 'node:net';
 import { describe, it } from 'node:test';
 import type { RefusedConnection } from '../../../src/server/access-log.js';
 import { createListener } from '../../../src/server/listener.js';
@@ -10,6 +11,7 @@ import { startServer } from '../../../src/server/server.js';
 import { type ServerLimits, serverLimits } from '../../../src/server/server-limits.js';
 import { logLines } from '../../kit/assert/log-lines.js';
 import { until } from '../../kit/assert/until.js';
+import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { getRequest, hostileClient, hostileClients } from '../../kit/net/hostile-client.js';
 import { rawGet, rawRequest } from '../../kit/net/raw-request.js';
@@ -54,6 +56,7 @@ async function bareListener(limits: Partial<ServerLimits>, handler: http.Request
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     refused,
+    listener,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.asyncDispose]: async () => {
       listener.destroyConnections();
@@ -61,6 +64,43 @@ async function bareListener(limits: Partial<ServerLimits>, handler: http.Request
     },
   };
 }
+
+describe('a client that reads nothing of its answer', () => {
+  it('is ended after one idle time, by the clock of the server', async () => {
+    await using here = await bareListener({}, (_request, response) => response.end(Buffer.alloc(30_000_000)));
+    const clock = fakeClock();
+    const over = new AbortController();
+    const watching = here.listener.watchPace(clock, over.signal);
+    const client = await hostileClient(here.url, getRequest('a'));
+    await once(client, 'data');
+    client.pause();
+    await clock.advance(55_000);
+    assert.deepEqual(here.refused, []);
+    await clock.advance(5000);
+    assert.deepEqual(here.refused, [{ reason: 'slow', remote: '127.0.0.1' }]);
+    over.abort();
+    await watching;
+    client.destroy();
+  });
+
+  it('is not held to time in which the machine slept', async () => {
+    await using here = await bareListener({}, (_request, response) => response.end(Buffer.alloc(30_000_000)));
+    const clock = fakeClock();
+    const over = new AbortController();
+    let monotonicMs = 0;
+    const asleep = { ...clock, monotonicMs: () => clock.monotonicMs() + monotonicMs };
+    const watching = here.listener.watchPace(asleep, over.signal);
+    const client = await hostileClient(here.url, getRequest('a'));
+    await once(client, 'data');
+    client.pause();
+    monotonicMs = 3_600_000;
+    await clock.advance(50_000);
+    assert.deepEqual(here.refused, []);
+    over.abort();
+    await watching;
+    client.destroy();
+  });
+});
 
 describe('requests that do not wait for an answer', () => {
   it('are answered in their order, each whole', async () => {
@@ -194,10 +234,20 @@ describe('an address with too many connections', () => {
 
   it('is said in the log when it is all of the server that is full', async () => {
     await using here = await site({ maxConnections: 1 });
-    const held = connect(Number(new URL(here.url).port), '127.0.0.1');
-    await until(async () => (await rawGet(here.url, '/healthz')).status === 0);
-    const [line] = here.log.named('refused a connection');
-    assert.equal(line?.['reason'], 'connections');
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(here.dir.join(file), Buffer.alloc(30_000_000, 0x61));
+    const held = await hostileClient(here.url, getRequest(file));
+    await once(held, 'data');
+    held.pause();
+    assert.equal((await rawGet(here.url, '/healthz')).status, 0);
+    const reasons = (): unknown[] => here.log.named('refused a connection').map(({ reason }) => reason);
+    assert.deepEqual(reasons(), ['connections']);
     held.destroy();
+    await until(async () => (await rawGet(here.url, '/healthz')).status === 200);
+    await until(async () => {
+      await hostileClient(here.url, '');
+      assert.equal((await rawGet(here.url, '/healthz')).status, 200);
+      return reasons().includes('displaced');
+    });
   });
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import type { Server } from 'node:https';
 import { type AddressInfo, BlockList } from 'node:net';
@@ -6,12 +7,13 @@ import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { isWritError } from '../../../src/core/errors.js';
 import { createListener } from '../../../src/server/listener.js';
-import { startServer } from '../../../src/server/server.js';
+import { type ServerOptions, startServer } from '../../../src/server/server.js';
 import { serverLimits } from '../../../src/server/server-limits.js';
 import { readTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
+import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { makeCertificate, secureGet } from '../../kit/net/certificate.js';
-import { hostileClient } from '../../kit/net/hostile-client.js';
+import { getRequest, hostileClient } from '../../kit/net/hostile-client.js';
 import { rawRequest } from '../../kit/net/raw-request.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { writeRepository } from '../../kit/repository/unsigned-repository.js';
@@ -77,6 +79,30 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
+  it('gives the place of who is idle behind its answer to a newcomer, and never that of who is answered', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(dir.join(file), Buffer.alloc(30_000_000, 0x61));
+    const tls = await makeCertificate(dir.path, 'first');
+    const limits = { maxConnections: 1 };
+    await using server = await closing({ repository: dir.path, host: '127.0.0.1', port: 0, tls, limits });
+    const ask = async (path: string) => {
+      const { port } = new URL(server.url);
+      const socket = connect({ host: '127.0.0.1', port: Number(port), rejectUnauthorized: false });
+      socket.on('error', () => undefined).write(getRequest(path));
+      await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+      return socket.pause();
+    };
+    const idle = await ask('metadata/timestamp.json');
+    assert.equal((await secureGet(server.url, tls.certFile)).status, 200);
+    idle.resume();
+    await until(() => idle.closed);
+    const answered = await ask(file);
+    await assert.rejects(secureGet(server.url, tls.certFile));
+    answered.destroy();
+  });
+
   it('ends without waiting for a client that never shakes hands', async () => {
     using dir = tempDir();
     writeRepository(dir.path);
@@ -117,6 +143,11 @@ describe('a server without TLS', () => {
     await server.close();
   });
 });
+
+async function closing(options: ServerOptions) {
+  const server = await startServer(options);
+  return { url: server.url, [Symbol.asyncDispose]: () => server.close() };
+}
 
 function isTlsInvalid(error: unknown): boolean {
   return isWritError(error) && error.code === 'TLS_INVALID';
