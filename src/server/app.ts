@@ -53,8 +53,6 @@ export function createApp(parts: AppParts): FastifyInstance {
     void reply.code(refusal.status).header('connection', 'close').type('text/plain').send(refusal.text);
   });
   app.setErrorHandler((error, request, reply) => {
-    // An ordinary event: its line, as that of any request, says that it is not complete.
-    if (request.raw.socket.destroyed) return reply.hijack();
     log.error({ err: error, path: request.originalUrl.slice(0, 256) }, 'a request failed');
     return reply.code(500).header('cache-control', 'no-store').type('text/plain').send('server error\n');
   });

@@ -7,8 +7,11 @@ import type { Clock } from '../platform/time/clock.js';
 
 export interface ServerManager {
   listening(url: string): void;
-  /** @param reload what it does; a failure is told, and thrown on */
-  reloading(reload: () => void): void;
+  /**
+   * Resolves when the manager has been told.
+   * @param reload what it does; a failure is told, and thrown on
+   */
+  reloading(reload: () => void): Promise<void>;
   stopping(): void;
   /** Resolves when the last word is out. */
   end(): Promise<void>;
@@ -28,13 +31,13 @@ export function notifyManagerOfServer(
       status = `STATUS=listening on ${url}`;
       void notifier.notify(['READY=1', status]);
     },
-    reloading: (reload) => {
+    reloading: async (reload) => {
       void notifier.notify(['RELOADING=1', `MONOTONIC_USEC=${monotonicUsec()}`]);
       try {
         reload();
-        void notifier.notify(['READY=1', status]);
+        await notifier.notify(['READY=1', status]);
       } catch (error) {
-        void notifier.notify(['READY=1', `${status}; the last reload failed, the old certificate stays`]);
+        await notifier.notify(['READY=1', `${status}; the last reload failed, the old certificate stays`]);
         throw error;
       }
     },
@@ -49,7 +52,7 @@ export function notifyManagerOfServer(
 
 const nobody: ServerManager = {
   listening: () => undefined,
-  reloading: (reload) => reload(),
+  reloading: async (reload) => reload(),
   stopping: () => undefined,
   end: () => Promise.resolve(),
 };

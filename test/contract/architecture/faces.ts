@@ -330,7 +330,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'export-repository',
     'role-report',
   ],
-  server: ['sd-ready', 'server', 'tls-files'],
+  server: ['merge-reloads', 'sd-ready', 'server', 'tls-files'],
   'server/files': ['live-file', 'request-path', 'role-file', 'send-file', 'served-file'],
   'server/resign': ['repository-view', 'resigner'],
   trust: ['download', 'find-target', 'repository-client', 'signed-target', 'trust-report'],

@@ -4,8 +4,10 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { type RunningServer, type ServerOptions, startServer } from '../../../src/server/server.js';
 import { logLines } from '../../kit/assert/log-lines.js';
+import { until } from '../../kit/assert/until.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { getRequest, hostileClient, resetAfterFirstBytes } from '../../kit/net/hostile-client.js';
 import { rawRequest } from '../../kit/net/raw-request.js';
 import {
   archiveFile,
@@ -40,6 +42,28 @@ async function health(server: RunningServer): Promise<{ status: number; body: He
   assert.equal(response.headers.get('cache-control'), 'no-store');
   return { status: response.status, body: (await response.json()) as HealthBody };
 }
+
+describe('a client that goes away amid its answer', () => {
+  it('is one line that says so, no error, and counted', async () => {
+    const log = logLines();
+    await withServer({ log: log.log }, async (server, repository) => {
+      const file = `targets/${'c'.repeat(64)}.big`;
+      fs.writeFileSync(`${repository}/${file}`, Buffer.alloc(30_000_000, 0x61));
+      for (let round = 0; round < 3; round += 1) {
+        await resetAfterFirstBytes(await hostileClient(server.url, getRequest(file)));
+        (await hostileClient(server.url, getRequest(file))).resetAndDestroy();
+      }
+      await until(() => log.named('request').length >= 3);
+      assert.ok(log.named('request').every(({ complete }) => complete === false));
+      assert.deepEqual(
+        log.lines.filter(({ level }) => Number(level) > 30),
+        [],
+      );
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      assert.match(metrics, /^writ_server_aborted_requests_total\{route="target"\} [3-6]$/m);
+    });
+  });
+});
 
 describe('/healthz', () => {
   it('is 200 while hosts accept the repository, and 503 with the reason when they do not', async () => {

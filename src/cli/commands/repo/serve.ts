@@ -6,6 +6,7 @@ import { InvalidArgumentError } from 'commander';
 import { toWritError, WritError } from '../../../core/errors.js';
 import { createLog, type Logger } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
+import { mergeReloads } from '../../../server/merge-reloads.js';
 import type { OnlineSigner } from '../../../server/resign/resigner.js';
 import { notifyManagerOfServer, type ServerManager } from '../../../server/sd-ready.js';
 import { type RunningServer, requireRepository, startServer } from '../../../server/server.js';
@@ -133,18 +134,19 @@ function logLevel({ quiet, verbose }: CommonFlags): 'warn' | 'debug' | 'info' {
 /** A renewed certificate must not need a restart, and half of a renewal must not end the server. */
 function reloadAtHangup(
   { server, manager, log }: { server: RunningServer; manager: ServerManager; log: Logger },
-  { surroundings }: CommandContext,
+  { surroundings, clock }: CommandContext,
 ): () => void {
-  const reload = (): void => {
+  const reload = async (): Promise<void> => {
     try {
-      manager.reloading(() => server.reloadTls());
+      await manager.reloading(() => server.reloadTls());
     } catch (error) {
       const { code, message } = toWritError(error);
       log.error({ code, err: error }, `${message}; the old one stays in use`);
     }
   };
-  surroundings.on('SIGHUP', reload);
-  return () => surroundings.off('SIGHUP', reload);
+  const reloads = mergeReloads(reload, clock);
+  surroundings.on('SIGHUP', reloads.request);
+  return () => surroundings.off('SIGHUP', reloads.request);
 }
 
 function listening(url: string): Answer {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { listenFlag } from '../../../../src/cli/commands/repo/serve.js';
+import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -206,4 +208,39 @@ describe('writ serve', () => {
       assert.equal((await secureGet(url, renewed.certFile)).name, 'renewed');
     },
   );
+
+  it('answers every request in a storm of SIGHUPs, and reads the last certificate', openssl, async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const live = await makeCertificate(dir.path, 'live');
+    const renewed = await makeCertificate(dir.path, 'renewed');
+    await using server = startWrit([
+      ...['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'],
+      ...['--tls-cert', live.certFile, '--tls-key', live.keyFile],
+    ]);
+    const [, url = ''] = await server.waitForStdout(/^LISTENING (https:.+)$/m);
+    const startedMs = performance.now();
+    const storm = async (): Promise<void> => {
+      for (let count = 0; count < 1000; count += 1) {
+        server.child.kill('SIGHUP');
+        await setTimeout(1);
+      }
+    };
+    const requests = async (): Promise<void> => {
+      for (let count = 0; count < 30; count += 1) {
+        assert.equal((await secureGet(url, live.certFile)).status, 200);
+      }
+    };
+    await Promise.all([storm(), requests()]);
+    const tenths = (performance.now() - startedMs) / 100;
+    fs.copyFileSync(renewed.certFile, live.certFile);
+    fs.copyFileSync(renewed.keyFile, live.keyFile);
+    server.child.kill('SIGHUP');
+    await until(
+      async () => (await secureGet(url, renewed.certFile).catch(() => undefined))?.name === 'renewed',
+    );
+    const reloads = server.stderr().split('certificate read again').length - 1;
+    // One for each pause between two, and not one for each signal.
+    assert.ok(reloads <= tenths + 3, `${reloads} reloads in ${tenths} tenths of a second`);
+  });
 });
