@@ -16,11 +16,11 @@ import {
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { createConnectionPlaces, type Place } from '../../platform/net/connection-places.js';
 import { closeAfter, listenUnix, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { type Clock, systemClock } from '../../platform/time/clock.js';
 import type { Watcher } from '../report/status-feed.js';
-import { createConnectionPlaces, type Place } from './connection-places.js';
 import { createRefusedRequests, type RefusedRequests } from './refused-requests.js';
 
 /** Who asked: one connection. */

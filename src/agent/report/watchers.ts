@@ -66,7 +66,7 @@ async function openMetrics(
   ]);
   const metrics = await createMetrics({ process: 'include' });
   const { observer, text } = createAgentMetrics(metrics, clock.nowMs);
-  const listener = await listenForMetrics({ at, durable, text, contentType: metrics.contentType });
+  const listener = await listenForMetrics({ at, durable, clock, text, contentType: metrics.contentType });
   log.info({ address: listener.address }, 'metrics open');
   return { observer, close: listener.close };
 }

@@ -1,10 +1,12 @@
 // The door for Prometheus: GET /metrics over a TCP address or a unix socket, and nothing else. Owns its bounds: a client that
 // is slow, or one of many, costs a little memory and never time of a cycle.
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
+import { createServer, type Socket } from 'node:net';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { DurableFs } from '../disk/durable-fs.js';
-import { closeWhenIdle, listenUnix } from './unix-socket.js';
+import type { Clock } from '../time/clock.js';
+import { createConnectionPlaces } from './connection-places.js';
+import { closeAfter, listenUnix } from './unix-socket.js';
 
 export interface MetricsListenerOptions {
   readonly at:
@@ -14,6 +16,7 @@ export interface MetricsListenerOptions {
   /** The page, made anew for each request. */
   readonly text: () => Promise<string>;
   readonly contentType: string;
+  readonly clock: Pick<Clock, 'sleep'>;
 }
 
 export interface MetricsListener {
@@ -23,20 +26,45 @@ export interface MetricsListener {
 }
 
 const maxConnections = 16;
+/** For the head of a request, and again for making the page and reading it: whoever takes longer has no place. */
 const requestTimeoutMs = 5000;
+const answerTimeoutMs = 10_000;
 const maxHeaderBytes = 8192;
 
 /** @throws WritError LISTEN_FAILED; SOCKET_PATH_TOO_LONG, SOCKET_IN_USE */
 export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
-  const server = createServer({
-    maxHeaderSize: maxHeaderBytes,
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: requestTimeoutMs,
-    keepAliveTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: requestTimeoutMs,
-  });
-  server.maxConnections = maxConnections;
+  const { at } = options;
+  const { accept, end } = createPage(options);
+  if (at.kind === 'tcp') return listenTcp(at.host, at.port, accept, end);
+  const { path } = at;
+  const listener = await listenUnix({ path, mode: 0o660, durable: options.durable, onConnection: accept });
+  return {
+    address: path,
+    close: async () => {
+      const closing = listener.close();
+      end();
+      await closing;
+    },
+  };
+}
+
+interface Page {
+  readonly accept: (socket: Socket) => void;
+  /** Ends every connection. */
+  readonly end: () => void;
+}
+
+/**
+ * One request a connection, so that no place is kept for a next one. The server of HTTP never listens itself: its own timeouts
+ * look at nobody whom it did not accept, and each byte that drips in would begin them anew.
+ */
+function createPage(options: MetricsListenerOptions): Page {
+  const { clock } = options;
+  const places = createConnectionPlaces(maxConnections);
+  const heads = new WeakMap<Socket, () => void>();
+  const server = createHttpServer({ maxHeaderSize: maxHeaderBytes });
   server.on('request', (request, response) => {
+    heads.get(request.socket)?.();
     const [path] = (request.url ?? '').split('?', 1);
     if (path !== '/metrics') return plain(response, 404, 'metrics are at /metrics\n');
     if (request.method !== 'GET' && request.method !== 'HEAD') return plain(response, 405, 'only GET\n');
@@ -45,9 +73,23 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
       () => plain(response, 500, 'the metrics could not be made\n'),
     );
   });
-  const { at } = options;
-  if (at.kind === 'tcp') return listenTcp(server, at.host, at.port);
-  return listenSocket(server, at.path, options.durable);
+  return {
+    accept: (socket) => {
+      const place = places.take(socket);
+      if (place === undefined) return void socket.destroy();
+      const inTime = closeAfter(socket, requestTimeoutMs, clock);
+      heads.set(socket, () => {
+        heads.delete(socket);
+        inTime.stop();
+        place.claim();
+        closeAfter(socket, answerTimeoutMs, clock);
+      });
+      server.emit('connection', socket);
+    },
+    end: () => {
+      for (const socket of places.sockets()) socket.destroy();
+    },
+  };
 }
 
 function plain(response: ServerResponse, status: number, text: string): void {
@@ -55,11 +97,24 @@ function plain(response: ServerResponse, status: number, text: string): void {
 }
 
 function answer(response: ServerResponse, status: number, text: string, contentType: string): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  response.writeHead(status, {
+    connection: 'close',
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(text),
+  });
   response.end(text);
 }
 
-async function listenTcp(server: Server, host: string, port: number): Promise<MetricsListener> {
+async function listenTcp(
+  host: string,
+  port: number,
+  accept: Page['accept'],
+  end: Page['end'],
+): Promise<MetricsListener> {
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    accept(socket);
+  });
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -79,35 +134,7 @@ async function listenTcp(server: Server, host: string, port: number): Promise<Me
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        end();
       }),
-  };
-}
-
-/**
- * Owner and mode of the socket are the listener's, the protocol is the server's. As that never listens itself, it neither
- * counts its connections nor looks at their times: both are done here.
- */
-async function listenSocket(server: Server, path: string, durable: DurableFs): Promise<MetricsListener> {
-  const sockets = new Set<Socket>();
-  const listener = await listenUnix({
-    path,
-    mode: 0o660,
-    durable,
-    onConnection: (socket) => {
-      if (sockets.size >= maxConnections) return void socket.destroy();
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
-      server.emit('connection', socket);
-      closeWhenIdle(socket, requestTimeoutMs);
-    },
-  });
-  return {
-    address: path,
-    close: async () => {
-      const closing = listener.close();
-      for (const socket of sockets) socket.destroy();
-      await closing;
-    },
   };
 }

@@ -254,6 +254,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/net': [
     'certificate',
+    'connection-places',
     'control-client',
     'http-ask',
     'http-client',

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { request } from 'node:http';
-import { createConnection } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import {
   listenForMetrics,
   type MetricsListenerOptions,
 } from '../../../../src/platform/net/metrics-listener.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { until } from '../../../kit/assert/until.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 interface Answer {
@@ -32,8 +36,30 @@ function ask(at: { socketPath: string } | { port: number }, path: string, method
   });
 }
 
+/** Connections that say this in turn, and read only what a test asks for. */
+async function hold(
+  to: { readonly socketPath: string } | { readonly port: number },
+  texts: readonly string[],
+  count: number,
+): Promise<Socket[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const socket = 'port' in to ? createConnection(to.port, '127.0.0.1') : createConnection(to.socketPath);
+      socket.on('error', () => undefined);
+      await Promise.race([once(socket, 'connect'), once(socket, 'close')]);
+      socket.write(texts[index % texts.length] ?? '');
+      return socket;
+    }),
+  );
+}
+
 const durable = createDurableFs();
-const page = { durable, text: async () => 'writ 1\n', contentType: 'text/plain; version=0.0.4' };
+const page = {
+  durable,
+  clock: systemClock,
+  text: async () => 'writ 1\n',
+  contentType: 'text/plain; version=0.0.4',
+};
 const tcp: MetricsListenerOptions['at'] = { kind: 'tcp', host: '127.0.0.1', port: 0 };
 
 async function listen(options: Partial<MetricsListenerOptions> = {}) {
@@ -85,6 +111,54 @@ describe('the listener for metrics', () => {
       await closed;
     }
   });
+
+  for (const kind of ['tcp', 'unix'] as const) {
+    it(`answers while all its places are kept by who says nothing, or half a word, or reads nothing (${kind})`, async () => {
+      using dir = tempDir();
+      const path = dir.join('metrics.sock');
+      await using listener = await listen({ at: kind === 'tcp' ? tcp : { kind, path } });
+      const to = kind === 'tcp' ? { port: listener.port } : { socketPath: path };
+      const held = await hold(
+        to,
+        ['', 'GET /metrics HTTP/1.1\r\nX: ', 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'],
+        40,
+      );
+      assert.equal((await ask(to, '/metrics')).status, 200);
+      for (const one of held) one.destroy();
+    });
+
+    it(`ends who drips its request (${kind})`, async () => {
+      using dir = tempDir();
+      const path = dir.join('metrics.sock');
+      const clock = fakeClock();
+      await using listener = await listen({ clock, at: kind === 'tcp' ? tcp : { kind, path } });
+      const to = kind === 'tcp' ? { port: listener.port } : { socketPath: path };
+      const [dripping] = await hold(to, ['GET /metrics HTTP/1.1\r\nX: '], 1);
+      await until(() => clock.sleeping() === 1);
+      for (let seconds = 0; seconds < 5; seconds += 1) {
+        assert.equal(dripping?.closed, false);
+        dripping?.write('x');
+        await clock.advance(1000);
+      }
+      await until(() => dripping?.closed === true);
+    });
+
+    it(`ends who has it make a page and reads nothing of it (${kind})`, async () => {
+      using dir = tempDir();
+      const path = dir.join('metrics.sock');
+      const clock = fakeClock();
+      const text = async (): Promise<string> => 'x'.repeat(30_000_000);
+      await using listener = await listen({ clock, text, at: kind === 'tcp' ? tcp : { kind, path } });
+      const to = kind === 'tcp' ? { port: listener.port } : { socketPath: path };
+      const [stuck] = await hold(to, ['GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'], 1);
+      await once(stuck as Socket, 'data');
+      stuck?.pause();
+      await clock.advance(10_000);
+      stuck?.resume();
+      await until(() => stuck?.closed === true);
+      assert.ok((stuck?.bytesRead ?? 0) < 30_000_000);
+    });
+  }
 
   it('refuses an address that is taken', async () => {
     await using listener = await listen();

@@ -1,4 +1,4 @@
-// How many connections a socket of the agent has at a time, and whose place a newcomer gets where all are taken: that of who
+// How many connections a listener of the agent has at a time, and whose place a newcomer gets where all are taken: that of who
 // asked nothing yet, or was answered, the longest first. So who connects and says nothing keeps nobody out. Owns no bytes.
 import type { Socket } from 'node:net';
 
