@@ -58,6 +58,8 @@ export interface HttpDoor {
 
 const maxHeaderBytes = 16_384;
 const maxDiscardedBytes = 16_384;
+/** Each begins the idle time of undici anew: without a bound they would fill the whole deadline of an archive. */
+const maxInterimAnswers = 16;
 
 /** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
 export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
@@ -128,10 +130,22 @@ async function ask(
     // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
     headers: { 'user-agent': `writ/${version}`, 'accept-encoding': 'identity', ...headers },
     signal: deadline.signal,
+    onInfo: countInterim(url),
   });
   // A body that is dropped later must not throw into nowhere.
   response.body.on('error', () => undefined);
   return response;
+}
+
+/** @returns throws at an answer of 100 to 199 too many; what is thrown ends the exchange */
+function countInterim(url: string): (info: { readonly statusCode: number }) => void {
+  let count = 0;
+  return ({ statusCode: status }) => {
+    count += 1;
+    if (count <= maxInterimAnswers) return;
+    const facts = { url, status, expected: maxInterimAnswers };
+    throw new WritError('SERVER_ERROR', `${url} promises an answer again and again (${status})`, { facts });
+  };
 }
 
 /** @returns the URL to ask in place of this one; undefined for an answer that is no redirect */

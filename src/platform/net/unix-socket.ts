@@ -247,11 +247,6 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Closes a connection on which nothing comes for so long; 0 ends the waiting. */
-export function closeWhenIdle(socket: Socket, timeoutMs: number): void {
-  socket.setTimeout(timeoutMs, () => socket.destroy());
-}
-
 /** Closes a connection when the time is over, whatever comes on it until then, or its `stop` is called. */
 export function closeAfter(socket: Socket, timeoutMs: number, clock: Pick<Clock, 'sleep'>): { stop(): void } {
   const over = new AbortController();

@@ -41,6 +41,20 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
 
 const head = (lines: string): string => `HTTP/1.1 200 OK\r\n${lines}\r\n`;
 
+const chunked = head('Transfer-Encoding: chunked\r\n');
+const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n';
+const filler = 'x'.repeat(60_000);
+
+/** As fast as the other side takes it, until it has had enough. */
+function flood(socket: Socket, first: string, again: string): void {
+  const write = (): void => {
+    for (let room = true; room && !socket.destroyed; ) room = socket.write(again);
+  };
+  socket.on('drain', write);
+  socket.write(first);
+  write();
+}
+
 /** How it answers, and the code of a metadata file and of an archive of 10 kB. */
 const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: Socket) => void]>> = {
   'resets the connection amid the body': [
@@ -84,10 +98,41 @@ const answers: Readonly<Record<string, readonly [ErrorCode, ErrorCode, (socket: 
       endlessly(socket, `X-Filler: ${'x'.repeat(1000)}\r\n`, 1);
     },
   ],
-  'says "early hints" without end': [
+  'says "early hints" without end': ['SERVER_ERROR', 'SERVER_ERROR', (socket) => endlessly(socket, hints, 1)],
+  'says nothing but "continue"': [
+    'SERVER_UNREACHABLE',
+    'SERVER_UNREACHABLE',
+    (socket) => endlessly(socket, 'HTTP/1.1 100 Continue\r\n\r\n', 1),
+  ],
+  'floods the line of the status': [
     'DOWNLOAD_TIMEOUT',
     'DOWNLOAD_TIMEOUT',
-    (socket) => endlessly(socket, 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', 5),
+    (socket) => flood(socket, 'HTTP/1.1 200 ', filler),
+  ],
+  'floods one header': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => flood(socket, 'HTTP/1.1 200 OK\r\nA: ', filler),
+  ],
+  'floods empty headers': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => flood(socket, 'HTTP/1.1 200 OK\r\n', 'a:\r\n'.repeat(10_000)),
+  ],
+  'floods trailers': [
+    'SERVER_ERROR',
+    'SERVER_ERROR',
+    (socket) => flood(socket, `${chunked}1\r\n.\r\n0\r\n`, 'A: b\r\n'.repeat(5000)),
+  ],
+  'floods the extension of a chunk': [
+    'DOWNLOAD_TIMEOUT',
+    'DOWNLOAD_TIMEOUT',
+    (socket) => flood(socket, `${chunked}1;`, filler),
+  ],
+  'floods the size of a chunk': [
+    'DOWNLOAD_TIMEOUT',
+    'DOWNLOAD_TIMEOUT',
+    (socket) => flood(socket, chunked, '0'.repeat(60_000)),
   ],
   'names two lengths': [
     'SERVER_ERROR',
@@ -120,6 +165,40 @@ describe('a hostile server that', () => {
       await source.close();
     });
   }
+
+  it('says "early hints" a few times is a server like others', async () => {
+    await using server = await rawServer((socket) => {
+      socket.end(`${hints.repeat(16)}${head('Content-Length: 5\r\n')}hello`);
+    });
+    const source = open(server.url);
+    const verdict = await source.fetch('x', { maxBytes: 5 });
+    assert.equal(verdict.kind === 'found' && verdict.bytes.toString(), 'hello');
+    await source.close();
+  });
+
+  it('floods what is no byte of a body fills no memory', async () => {
+    const growth = async (first: string, again: string): Promise<number> => {
+      await using server = await rawServer((socket) => flood(socket, first, again));
+      const source = open(server.url, { limits: { ...impatient, metadataTimeoutMs: 1000 } });
+      const { heapUsed, external } = process.memoryUsage();
+      let most = 0;
+      const watch = setInterval(() => {
+        const now = process.memoryUsage();
+        most = Math.max(most, now.heapUsed + now.external - heapUsed - external);
+      }, 20);
+      await assert.rejects(source.fetch('x', { maxBytes: 100 }));
+      clearInterval(watch);
+      await source.close();
+      return most;
+    };
+    for (const [first, again] of [
+      ['HTTP/1.1 200 ', filler],
+      [`${chunked}1;`, filler],
+      [chunked, '0'.repeat(60_000)],
+    ] as const) {
+      assert.ok((await growth(first, again)) < 100_000_000);
+    }
+  });
 
   it('declares less than it sends cuts its own body short, and no byte goes over into the next answer', async () => {
     await using server = await rawServer((socket) => {
