@@ -213,7 +213,10 @@ export const errorCodes = {
   ),
 
   // checks
-  CHECK_FAILED: rejected('A check refused the candidate.', 'Mend what the check names and publish again.'),
+  CHECK_FAILED: rejected(
+    'A check refused the candidate, or a file of it exceeds a bound of a built-in check.',
+    'Mend what the check names and publish again.',
+  ),
   CHECK_BROKEN: failed(
     'A check could not give a verdict: program missing, time over, or killed.',
     'Install the program or raise its timeout; the release is tried again.',
