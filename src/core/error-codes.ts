@@ -366,7 +366,7 @@ export const errorCodes = {
   ),
   STATE_REBUILT: degraded(
     'A file of the state directory was damaged or lost, and was made anew from what lies on the disk.',
-    'Read what is lost in `writ history`; the damaged file is kept beside it as FILE.damaged.',
+    'Read what is lost in `writ history`; what lay there is kept beside it as FILE.damaged.',
   ),
   AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),

@@ -68,7 +68,8 @@ function showActivated(result: CycleResult): Block {
   const { generation, durationMs, confirmed } = result;
   const isNobody = hasNobodyToAsk(result);
   const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
-  const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
+  const what = releases(moved(result));
+  const first = `${word} generation ${generation}${what === '' ? '' : ` (${what})`} in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
   if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
   const notified = result.workers.filter((worker) => worker.state === 'notified').length;
