@@ -4,7 +4,9 @@
 import type { CycleResult, Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
+import type { PauseStatus } from '../../core/status/status.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { brokenPath } from '../state/set-aside.js';
@@ -24,13 +26,15 @@ export interface HostEvent {
   readonly workers?: readonly WorkerResult[];
   /** The person who asked; left out where nobody did. */
   readonly by?: string;
+  /** What holds from here on, of an event that began or ended a pause. */
+  readonly pause?: PauseStatus | 'none';
   /** Its id; a new one when it is left out. */
   readonly cycle?: string;
 }
 
 /** Never throws: reporting changes no outcome. */
 export function recordEvent(host: Host, event: HostEvent): void {
-  const { problems, warnings = [], reason, trigger, by, workers = [], cycle = newCycleId() } = event;
+  const { problems, warnings = [], reason, trigger, by, pause, workers = [], cycle = newCycleId() } = event;
   try {
     const story = openStory({ cycle, trigger, clock: host.clock });
     const record = emptyRecord(activeGenerationNumber(host.paths));
@@ -39,7 +43,7 @@ export function recordEvent(host: Host, event: HostEvent): void {
     record.workers.push(...workers);
     const result = finishCycle(host, story, record);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
-    const asked = { reason, ...(by === undefined ? {} : { by }) };
+    const asked = { reason, ...given({ by, pause }) };
     const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: [] } as const;
     append(host, entry);
   } catch (error) {

@@ -239,6 +239,34 @@ describe('a ledger that is', () => {
     });
   }
 
+  const hostile: Readonly<Record<string, unknown>> = {
+    'of before, which tells of a pause in its text alone': undefined,
+    'without a reason': { by: 'anna', atMs: 1 },
+    'of another form': { by: 'anna', reason: 'audit', atMs: '1' },
+    'that is no pause': 'paused',
+    'that is a list': [1],
+  };
+  for (const [how, pause] of Object.entries(hostile)) {
+    it(`lost behind a line ${how} is made anew without a pause, and can be read`, async () => {
+      const { test } = await standing();
+      using _ = test;
+      const { history, ledger } = test.host.paths;
+      const result = { cycle: 'c-1', trigger: 'pause', startedAtMs: 1 };
+      const line = {
+        type: 'history.entry',
+        by: 'anna',
+        reason: 'paused until it is resumed: audit',
+        pause,
+        result,
+      };
+      fs.appendFileSync(history, `${JSON.stringify(line)}\n`);
+      fs.rmSync(ledger);
+      await start(test.reopen());
+      assert.equal(test.reopen().ledger.read().pause, undefined);
+      assert.equal(test.reopen().ledger.found(), 'whole');
+    });
+  }
+
   it('not there on a new host is no loss', async () => {
     using test = testHost();
     const { notices, recovered } = await start(test.reopen());
