@@ -150,6 +150,8 @@ function showRejected(result: CycleResult): Block {
       `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
       ...details,
       ...others,
+      // No word of the release, and for whoever uses the policy it may be the worse news.
+      ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
       ...(remembered ? ['  It was refused before and has not changed: nothing of it was fetched.'] : []),
       ...retryText(refused),
