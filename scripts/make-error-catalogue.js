@@ -34,10 +34,15 @@ const effectOfCode = {
     'The last good policy stays active. Refresh, scrub and status go on; nothing is activated until the block ends.',
   RELEASE_HELD: 'The active policy stays, untouched, until a newer serial is published or the hold ends.',
   AGENT_UNREACHABLE: 'None by this command. Whether an agent runs is not known.',
+  STATE_REBUILT:
+    'The active policy stays. Where the ledger or the journal was lost, every worker is notified of it again.',
   INTERRUPTED:
     'The active policy is the old or the new generation, whole. What was begun is finished or undone at the next start.',
   INTERNAL: 'Not known in general: the last line of the command and `writ status` say it.',
 };
+
+/** Codes that never end a command. */
+const isWarning = new Set(['STATE_REBUILT']);
 
 const intro = `# Error codes
 
@@ -67,7 +72,7 @@ function section(code, { kind, meaning, hint }) {
 
 ${meaning}
 
-- Kind: \`${kind}\`, exit code ${exitCodeOfKind[kind]}
+- Kind: \`${kind}\`, ${isWarning.has(code) ? 'always a warning: it changes no exit code' : `exit code ${exitCodeOfKind[kind]}`}
 - Effect on the running policy: ${effectOfCode[code] ?? effectOfKind[kind]}
 - What to do: ${hint}
 `;

@@ -213,7 +213,10 @@ export const errorCodes = {
   ),
 
   // checks
-  CHECK_FAILED: rejected('A check refused the candidate.', 'Mend what the check names and publish again.'),
+  CHECK_FAILED: rejected(
+    'A check refused the candidate, or a file of it exceeds a bound of a built-in check.',
+    'Mend what the check names and publish again.',
+  ),
   CHECK_BROKEN: failed(
     'A check could not give a verdict: program missing, time over, or killed.',
     'Install the program or raise its timeout; the release is tried again.',
@@ -363,7 +366,7 @@ export const errorCodes = {
   ),
   STATE_REBUILT: degraded(
     'A file of the state directory was damaged or lost, and was made anew from what lies on the disk.',
-    'Read what is lost in `writ history`; the damaged file is kept beside it as FILE.damaged.',
+    'Read what is lost in `writ history`; what lay there is kept beside it as FILE.damaged.',
   ),
   AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),

@@ -1,6 +1,7 @@
 // The built-in check: do the YAML and JSON files of a bundle parse, and do they fit a JSON Schema? Runs in a
-// thread of its own, which is ended at its deadline or when it wants too much memory. Such an end is no
-// verdict on the bundle. Owns the thread and the choice of files; parsing is core's.
+// thread of its own, which is ended at its deadline or when it wants too much memory. Owns the thread, the choice of files,
+// and whose fault such an end is (ADR 0034): content beyond a bound of the check is refused, what the host had not to give
+// is no verdict. Parsing is core's.
 
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,10 +9,11 @@ import picomatch from 'picomatch';
 import type { ParseCheckConfig } from '../../core/config/config.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
+import { threadCpuMs } from '../../platform/process/thread-time.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { HookReport } from '../hooks/hook.js';
-import type { ParseAnswer, ParseTask } from './parse-check-worker.js';
+import type { ParseAnswer, ParseProgress, ParseTask } from './parse-check-worker.js';
 
 export interface ParseCheckOptions {
   readonly config: ParseCheckConfig;
@@ -19,14 +21,27 @@ export interface ParseCheckOptions {
   readonly manifest: Manifest;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
+  /** Of a thread of this process, by the kernel's id; left out: as /proc says. */
+  readonly cpuMs?: (threadId: number) => number | undefined;
+}
+
+/** What a file wanted more of than the check may have. */
+export interface Exceeded {
+  readonly bound: 'memory' | 'time' | 'stack';
+  /** In the bundle. */
+  readonly file: string;
 }
 
 /** Its text is every mistake, or why there is no verdict. Bounded. */
-export type CheckAnswer = Pick<HookReport, 'verdict' | 'text'>;
+export interface CheckAnswer extends Pick<HookReport, 'verdict' | 'text' | 'hint'> {
+  readonly exceeded?: Exceeded;
+}
 
 const maxProblems = 20;
 /** Text and buffers lie outside the bounded heap, so a file may only be a part of what the check may have. */
 const memoryPerFileByte = 4;
+/** A thread that had this much of its time for itself was slow by what it read, one that had less was kept waiting. */
+const ownShareOfTime = 0.75;
 const inBundle = 'bundle:';
 
 /** Never throws for what a file or a schema holds, and never longer than the check's timeout. */
@@ -36,8 +51,9 @@ export async function runParseCheck(options: ParseCheckOptions): Promise<CheckAn
   const files = manifest.files.filter(({ path }) => matches(path));
   if (files.length === 0)
     return answer('warned', 'nothing checked', `no file matches ${config.files.join(' ')}`);
-  const tooLarge = files.find(({ sizeBytes }) => sizeBytes * memoryPerFileByte > config.maxMemoryBytes);
-  if (tooLarge !== undefined) return outOfMemory(`${tooLarge.path} has ${tooLarge.sizeBytes} bytes`);
+  const read = [...files, ...manifest.files.filter(({ path }) => `${inBundle}${path}` === config.schema)];
+  const tooLarge = read.find(({ sizeBytes }) => sizeBytes * memoryPerFileByte > config.maxMemoryBytes);
+  if (tooLarge !== undefined) return beyond({ bound: 'memory', file: tooLarge.path }, config);
   const task = taskOf(options, files);
   if (task === undefined) {
     return answer('refused', 'no schema', `the schema ${config.schema ?? ''} is not in the bundle`);
@@ -53,17 +69,17 @@ function taskOf(
   const { schema } = config;
   const task = { treePath, maxProblems, files: files.map(({ path }) => path) };
   if (schema === undefined) return task;
-  if (!schema.startsWith(inBundle)) return { ...task, schema: { path: schema, from: 'host' } };
+  if (!schema.startsWith(inBundle)) return { ...task, schema: { path: schema, name: schema, from: 'host' } };
   const inside = schema.slice(inBundle.length);
   if (!manifest.files.some(({ path }) => path === inside)) return undefined;
   // The schema itself need not fit the schema.
   const others = task.files.filter((path) => path !== inside);
-  return { ...task, files: others, schema: { path: join(treePath, inside), from: 'bundle' } };
+  return { ...task, files: others, schema: { path: join(treePath, inside), name: inside, from: 'bundle' } };
 }
 
 async function runWorker(
   task: ParseTask,
-  { config, clock, signal }: ParseCheckOptions,
+  { config, clock, signal, cpuMs = threadCpuMs }: ParseCheckOptions,
   fileCount: number,
 ): Promise<CheckAnswer> {
   const worker = new Worker(new URL('./parse-check-worker.js', import.meta.url), {
@@ -72,40 +88,92 @@ async function runWorker(
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: Math.max(Math.ceil(config.maxMemoryBytes / 1_000_000), 8) },
   });
+  let reading: ParseProgress | undefined;
+  worker.on('message', (message: ParseProgress | ParseAnswer) => {
+    if (message.kind === 'reading') reading = message;
+  });
+  const blame = (bound: Exceeded['bound']): CheckAnswer => judgeEnd(bound, reading, config);
   const finished = new AbortController();
   using stop = joinSignals(signal, finished.signal);
   const deadline = clock.sleep(config.timeoutMs, stop.signal).then(() => {
-    return signal?.aborted
-      ? answer('broken', 'interrupted', 'the check was interrupted')
-      : answer('broken', 'timed out', 'the files could not be parsed in time');
+    if (signal?.aborted) return answer('broken', 'interrupted', 'the check was interrupted');
+    const usedMs = reading?.threadId === undefined ? undefined : cpuMs(reading.threadId);
+    return (usedMs ?? 0) >= config.timeoutMs * ownShareOfTime ? blame('time') : tooSlow();
   });
   try {
-    return await Promise.race([endOf(worker, fileCount), deadline]);
+    return await Promise.race([endOf(worker, fileCount, blame), deadline]);
   } finally {
     finished.abort();
     await worker.terminate();
   }
 }
 
-function endOf(worker: Worker, fileCount: number): Promise<CheckAnswer> {
+type Blame = (bound: Exceeded['bound']) => CheckAnswer;
+
+function endOf(worker: Worker, fileCount: number, blame: Blame): Promise<CheckAnswer> {
   return new Promise((resolve) => {
-    worker.once('message', (message: ParseAnswer) => resolve(toAnswer(message, fileCount)));
+    worker.on('message', (message: ParseProgress | ParseAnswer) => {
+      if (message.kind === 'overflowed') resolve(blame('stack'));
+      else if (message.kind !== 'reading') resolve(toAnswer(message, fileCount));
+    });
     worker.once('error', (error: Error & { code?: string }) => {
-      const isMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      resolve(isMemory ? outOfMemory('the files need more to be parsed') : died(error.message));
+      // V8 says this of the limit that the thread was given. Where the system refuses memory, it ends the whole process.
+      const isOwnLimit = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+      resolve(isOwnLimit ? blame('memory') : died(error.message));
     });
     worker.once('exit', () => resolve(died('it ended without a verdict')));
   });
 }
 
-function toAnswer(end: ParseAnswer, fileCount: number): CheckAnswer {
-  if (end.kind === 'unusable') return answer('broken', 'schema unusable', end.reason);
+function toAnswer(
+  end: Extract<ParseAnswer, { kind: 'judged' | 'unusable' }>,
+  fileCount: number,
+): CheckAnswer {
+  if (end.kind === 'unusable') return answer('broken', 'schema unusable', end.reason, mendSchema);
   if (end.problems.length > 0) return refusal(end.problems);
   return answer('ok', 'parsed', fileCount === 1 ? '1 file parses' : `${fileCount} files parse`);
 }
 
+/** The same bytes end the same way at every try, whatever else the host does; before them there is nobody to blame. */
+function judgeEnd(
+  bound: Exceeded['bound'],
+  reading: ParseProgress | undefined,
+  config: ParseCheckConfig,
+): CheckAnswer {
+  if (reading?.from === 'bundle') return beyond({ bound, file: reading.path }, config);
+  if (reading === undefined) return died(`it ran out of ${bound} before it began`);
+  const text = `the schema ${reading.path} cannot be used: it needs more ${bound} than the check may have`;
+  return answer('broken', 'schema unusable', text, mendSchema);
+}
+
+const mendSchema = 'Mend the schema on this host; the release is tried again.';
+
+const given = {
+  memory: ({ maxMemoryBytes }: ParseCheckConfig) => `${maxMemoryBytes} bytes of memory (\`memory\`)`,
+  time: ({ timeoutMs }: ParseCheckConfig) => `${timeoutMs} ms of processor time (\`timeout\`)`,
+  stack: () => 'the stack of a thread',
+} as const;
+
+function beyond(exceeded: Exceeded, config: ParseCheckConfig): CheckAnswer {
+  const { bound, file } = exceeded;
+  const what = given[bound](config);
+  const mend =
+    bound === 'stack' ? '' : `, or raise \`${bound === 'time' ? 'timeout' : 'memory'}\` of the check`;
+  return {
+    ...answer('refused', `too much ${bound}`, `${file}: to parse and judge it takes more than ${what}`),
+    exceeded,
+    hint: `Publish a smaller or simpler ${file}${mend}.`,
+  };
+}
+
+function tooSlow(): CheckAnswer {
+  const text = 'the files could not be parsed in time: the host had too little of it for this check';
+  return answer('broken', 'timed out', text, 'Look what keeps the host busy; the release is tried again.');
+}
+
 function died(reason: string): CheckAnswer {
-  return answer('broken', 'died', reason);
+  const hint = 'Look whether the host is short of memory or threads; the release is tried again.';
+  return answer('broken', 'died', reason, hint);
 }
 
 function refusal(problems: readonly string[]): CheckAnswer {
@@ -113,11 +181,6 @@ function refusal(problems: readonly string[]): CheckAnswer {
   return answer('refused', 'mistakes', [...problems, ...more].join('\n'));
 }
 
-// On authentic bytes, yet no verdict: the next host may have the memory, and a good release must not be blocked.
-function outOfMemory(what: string): CheckAnswer {
-  return answer('broken', 'out of memory', `${what}: raise the memory of this check`);
-}
-
-function answer(kind: HookVerdict['kind'], reason: string, text: string): CheckAnswer {
-  return { verdict: { kind, reason }, text };
+function answer(kind: HookVerdict['kind'], reason: string, text: string, hint?: string): CheckAnswer {
+  return { verdict: { kind, reason }, text, ...(hint === undefined ? {} : { hint }) };
 }

@@ -10,7 +10,7 @@ import { bothEndsOfText } from '../../core/text/both-ends.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
-import { runParseCheck } from './parse-check.js';
+import { type Exceeded, runParseCheck } from './parse-check.js';
 import { watchCandidate } from './watch-candidate.js';
 
 export interface CheckSubject {
@@ -25,6 +25,8 @@ export interface CheckSubject {
 export interface CheckReport extends HookReport {
   readonly name: string;
   readonly bundle: string;
+  /** Where a bound of the check was what refused. */
+  readonly exceeded?: Exceeded;
 }
 
 export interface CheckResult {
@@ -80,7 +82,7 @@ async function runCheck(
   check: BundleConfig['checks'][number],
   { config, treePath, manifest }: CheckSubject,
   options: CheckOptions,
-): Promise<Omit<HookReport, 'durationMs'>> {
+): Promise<Omit<CheckReport, 'name' | 'bundle' | 'durationMs'>> {
   const { clock, signal, candidatePath } = options;
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, signal });
   const given = candidateHook(options, { name: config.name, treePath });
@@ -106,14 +108,18 @@ function worstProblem(
 ): WritError | undefined {
   const [worst] = severity.flatMap((kind) => reports.filter(({ verdict }) => verdict.kind === kind));
   if (worst === undefined) return undefined;
-  const { name: check, text: output, hint } = worst;
+  const { name: check, text: output, hint, exceeded } = worst;
   const { reason } = worst.verdict;
   return hookError('check', worst, {
     text: (says) => {
       const said = `${config.name}: the check "${check}" ${says} (${reason})`;
+      if (exceeded !== undefined) return `${said}: ${exceeded.file}`;
       // Also in the message: who reads "No such file" in the output must not go and look for it.
       return hint === undefined ? said : `${said}. ${hint}`;
     },
-    facts: { bundle: config.name, check, reason, changed, output: bothEndsOfText(output, maxTextInError) },
+    facts: {
+      ...{ bundle: config.name, check, reason, changed, ...exceeded },
+      output: bothEndsOfText(output, maxTextInError),
+    },
   });
 }

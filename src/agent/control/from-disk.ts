@@ -20,7 +20,7 @@ import { agentPlaces } from '../config/config-file.js';
 import { loadConfig } from '../config/load-config.js';
 import { heldNow } from '../cycle/collector.js';
 import { contactIn } from '../freshness/contact-memory.js';
-import { readHistory } from '../job/history.js';
+import { readHistory, requireHistory } from '../job/history.js';
 import { listRefusals } from '../report/refusal-status.js';
 import { readStatusFile } from '../report/status-file.js';
 import { type HostView, statusReport } from '../report/status-report.js';
@@ -130,10 +130,12 @@ function storedTrust(directory: string, bootstrapRoot: string): HostView['client
   };
 }
 
-/** @returns entries, newest first. @throws WritError CONFIG_* */
+/** @returns entries, newest first. @throws WritError CONFIG_*, STATE_DAMAGED */
 export async function readOfflineHistory(
   options: OfflineOptions & { readonly limit: number; readonly cycle?: string },
 ): Promise<readonly HistoryEntry[]> {
   const { config } = loadConfig(options.configPath);
-  return readHistory(hostPaths(config), options);
+  const paths = hostPaths(config);
+  requireHistory(paths);
+  return readHistory(paths, options);
 }

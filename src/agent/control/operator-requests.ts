@@ -13,7 +13,11 @@ import { forgetChosen } from '../state/refusals.js';
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
   const result = pause(host, request);
-  recordEvent(host, { trigger: 'pause', by: request.by, reason: pauseText(request), problems: [] });
+  const { pause: begun } = result;
+  recordEvent(host, {
+    ...{ trigger: 'pause', by: request.by, reason: pauseText(request), pause: begun },
+    problems: [],
+  });
   return result;
 }
 
@@ -21,7 +25,8 @@ export function orderPause(host: Host, request: PauseRequest): PauseResult {
 export function orderResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
   const ended = result.ended.map((one) => `${one.kind} of ${one.what}`).join(', ');
-  if (ended !== '') recordEvent(host, { trigger: 'pause', by, reason: `ended: ${ended}`, problems: [] });
+  const event = { trigger: 'pause', by, reason: `ended: ${ended}`, pause: 'none', problems: [] } as const;
+  if (ended !== '') recordEvent(host, event);
   return result;
 }
 
@@ -53,6 +58,6 @@ export function isWaitOver(host: Host): boolean {
   if (over === undefined) return isSettled;
   const { by, reason } = over;
   const ended = `the pause by ${by} is over: ${reason}`;
-  recordEvent(host, { trigger: 'pause', by: 'writ', reason: ended, problems: [] });
+  recordEvent(host, { trigger: 'pause', by: 'writ', reason: ended, pause: 'none', problems: [] });
   return true;
 }

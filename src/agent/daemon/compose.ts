@@ -20,7 +20,7 @@ import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
-import { readHistory } from '../job/history.js';
+import { readHistory, requireHistory } from '../job/history.js';
 import { type AgentObserver, allOf } from '../report/observer.js';
 import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
@@ -163,6 +163,7 @@ function handlersOf(
       return { type: 'end' };
     },
     history: async (request, { send }) => {
+      requireHistory(host().paths);
       for (const entry of readHistory(host().paths, request)) await send(entry);
       return { type: 'end' };
     },

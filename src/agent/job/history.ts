@@ -1,5 +1,6 @@
 // history.jsonl: one line a cycle that did something or said something new, oldest first, rotated at 10 MB.
 // Owns the file; never part of a decision: a host whose history is gone works as before.
+import { WritError } from '../../core/errors.js';
 import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { lookAt, readFileEnd } from '../../platform/read-file.js';
@@ -9,24 +10,52 @@ import { keepBroken } from '../state/set-aside.js';
 const maxHistoryBytes = 10_000_000;
 const maxEntryBytes = 60_000;
 
-/** Appends one entry, cut to a bound. */
-export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): void {
+/**
+ * Appends one entry, cut to a bound.
+ * @returns what was in the place of the history, and was set aside for it
+ */
+export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): string[] {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
-  const found = lookAt(paths.history);
-  // A FIFO, a directory, a link: nothing that a line is added to.
-  if (found?.isFile() === false) keepBroken(durable, paths.history);
-  const size = found?.isFile() ? found.size : 0;
+  const foreign = foreignInHistory(paths);
+  for (const path of foreign) keepBroken(durable, path);
+  const size = lookAt(paths.history)?.size ?? 0;
   const isFull = size + Buffer.byteLength(line) > maxHistoryBytes;
   if (isFull) rotate(paths, durable);
   // A crash can leave half a line: the next entry must not become its other half.
   const begin = !isFull && size > 0 && lastByte(paths.history) !== newline ? '\n' : '';
   durable.appendFile('history.append', paths.history, `${begin}${line}`, 0o600);
+  return foreign;
 }
 
 function rotate({ history }: HostPaths, durable: DurableFs): void {
-  const older = `${history}.1`;
-  if (lookAt(older)?.isDirectory() === true) keepBroken(durable, older);
-  durable.rename('history.rotate', history, older);
+  durable.rename('history.rotate', history, olderOf(history));
+}
+
+function olderOf(history: string): string {
+  return `${history}.1`;
+}
+
+/** @returns the files of the history in whose place something else lies: a FIFO, a directory, a link */
+export function foreignInHistory({ history }: Pick<HostPaths, 'history'>): string[] {
+  return [history, olderOf(history)].filter((path) => lookAt(path)?.isFile() === false);
+}
+
+/** What is lost with a file of the history. */
+export function foreignText(path: string): string {
+  return `${path}: it is no regular file; lost: what the history told there`;
+}
+
+/**
+ * For who asks for the history: what is not there must not look like nothing having happened.
+ * @throws WritError STATE_DAMAGED
+ */
+export function requireHistory(paths: HostPaths): void {
+  const [path] = foreignInHistory(paths);
+  if (path === undefined) return;
+  throw new WritError('STATE_DAMAGED', `${path}: it is no regular file`, {
+    facts: { path },
+    hint: 'The next line, or the next start, begins it anew and keeps what lies there as FILE.damaged.',
+  });
 }
 
 const newline = 0x0a;
@@ -56,7 +85,7 @@ export function readHistory(
 
 /** The older file is read only by who is not content with the newer one: each start asks for one line. */
 function* newestFirst(paths: HostPaths): Generator<string> {
-  for (const path of [paths.history, `${paths.history}.1`]) yield* readLines(path).reverse();
+  for (const path of [paths.history, olderOf(paths.history)]) yield* readLines(path).reverse();
 }
 
 /** A cycle that was cut short is told by the recovery that brought it to its end. */

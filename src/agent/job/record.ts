@@ -2,15 +2,22 @@
 // without steps. Reporting never changes an outcome; a poll that found nothing, or finds the same trouble again, leaves no
 // line in history.
 import type { CycleResult, Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
+import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
+import type { PauseStatus } from '../../core/status/status.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
+import { brokenPath } from '../state/set-aside.js';
 import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
-import { appendHistory } from './history.js';
+import { appendHistory, foreignText } from './history.js';
 import { newCycleId, openStory } from './progress.js';
 
 export interface HostEvent {
   readonly problems: readonly Problem[];
+  /** Changes no outcome. */
+  readonly warnings?: readonly Problem[];
   /** What happened, for people. */
   readonly reason: string;
   /** What it belongs to. */
@@ -19,26 +26,48 @@ export interface HostEvent {
   readonly workers?: readonly WorkerResult[];
   /** The person who asked; left out where nobody did. */
   readonly by?: string;
+  /** What holds from here on, of an event that began or ended a pause. */
+  readonly pause?: PauseStatus | 'none';
   /** Its id; a new one when it is left out. */
   readonly cycle?: string;
 }
 
 /** Never throws: reporting changes no outcome. */
 export function recordEvent(host: Host, event: HostEvent): void {
-  const { problems, reason, trigger, by, workers = [], cycle = newCycleId() } = event;
+  const { problems, warnings = [], reason, trigger, by, pause, workers = [], cycle = newCycleId() } = event;
   try {
     const story = openStory({ cycle, trigger, clock: host.clock });
     const record = emptyRecord(activeGenerationNumber(host.paths));
     record.problems.push(...problems);
+    record.warnings.push(...warnings);
     record.workers.push(...workers);
     const result = finishCycle(host, story, record);
     host.log.warn({ cycle: result.cycle, result, reason }, 'event');
-    const asked = { reason, ...(by === undefined ? {} : { by }) };
+    const asked = { reason, ...given({ by, pause }) };
     const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: [] } as const;
-    appendHistory(host.paths, host.durable, entry);
+    append(host, entry);
   } catch (error) {
     host.log.error({ err: error, reason }, 'history could not be written');
   }
+}
+
+/** Where something else had taken the place of the history, the next line says so. @throws WritError DISK_* */
+function append(host: Host, entry: HistoryEntry): void {
+  const rebuilt = appendHistory(host.paths, host.durable, entry).map((path) => {
+    return rebuiltProblem(path, foreignText(path));
+  });
+  if (rebuilt.length === 0) return;
+  recordEvent(host, {
+    trigger: 'recovery',
+    problems: [],
+    warnings: rebuilt,
+    reason: 'the history was mended',
+  });
+}
+
+/** @param text what was wrong with the file, and what is lost */
+export function rebuiltProblem(path: string, text: string): Problem {
+  return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: brokenPath(path) } }));
 }
 
 /** A repair is in history whatever came of it, also where no generation changed. Never throws. */
@@ -50,7 +79,7 @@ export function recordRepair(
   host.log.warn({ cycle: result.cycle, outcome: result.outcome, result, ...asked }, 'cycle ended');
   try {
     const entry = { schema: 1, type: 'history.entry', ...asked, result, steps: story.steps } as const;
-    appendHistory(host.paths, host.durable, entry);
+    append(host, entry);
   } catch (error) {
     host.log.error({ err: error }, 'history could not be written');
   }
@@ -72,7 +101,7 @@ export function createRecorder(): Recorder {
       lastKey = key;
       if (!result.changed && (result.outcome === 'unchanged' || !isNews)) return;
       try {
-        appendHistory(host.paths, host.durable, entryOf(end, asked));
+        append(host, entryOf(end, asked));
       } catch (error) {
         host.log.error({ err: error }, 'history could not be written');
       }

@@ -48,16 +48,19 @@ export function pauseText({ reason, untilMs }: Pick<PauseRequest, 'reason' | 'un
 }
 
 /**
- * For a ledger that is made anew: a pause that only it knew must not end by its loss.
+ * For a ledger that is made anew: a pause that only it knew must not end by its loss. A line of before, which has it as text
+ * alone, tells of none; its end was never longer than a year away.
  * @param history newest first
  */
 export function withPauseOf(ledger: Ledger, history: readonly HistoryEntry[]): Ledger {
-  const last = history.find(({ result }) => result.trigger === 'pause');
-  const [, end, reason] = /^paused until (it is resumed|\S+Z): (.*)$/s.exec(last?.reason ?? '') ?? [];
-  if (last === undefined || end === undefined || reason === undefined) return ledger;
-  const untilMs = Date.parse(end);
-  const pause = { by: last.by ?? 'unknown', reason, atMs: last.result.startedAtMs };
-  return changePause(ledger, { pause: Number.isNaN(untilMs) ? pause : { ...pause, untilMs } });
+  const last = history.find(({ pause }) => pause === 'none' || isPause(pause))?.pause;
+  return isPause(last) ? changePause(ledger, { pause: last }) : ledger;
+}
+
+/** A line that somebody spoilt must not make a ledger that nobody can read. */
+function isPause(value: unknown): value is Pause {
+  const { by, reason, atMs, untilMs = 0 } = (value ?? {}) as Record<string, unknown>;
+  return [by, reason].every((one) => typeof one === 'string') && [atMs, untilMs].every(Number.isSafeInteger);
 }
 
 /** What a person typed may lie beyond every calendar. */

@@ -1,12 +1,9 @@
 // What a start found broken and made anew, said once with its code: noted in the ledger before anything is replaced,
 // so that no crash can lose it, and gone from there when it is in log and history.
 import type { Problem } from '../../core/cycle/cycle-report.js';
-import { problemOf } from '../../core/cycle/problem.js';
-import { WritError } from '../../core/errors.js';
-import { recordEvent } from '../job/record.js';
+import { rebuiltProblem, recordEvent } from '../job/record.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
-import { brokenPath } from '../state/set-aside.js';
 
 const changeNotices = ledgerSection('notices');
 
@@ -24,8 +21,7 @@ export function noteRebuilt(host: Pick<Host, 'ledger'>, rebuilt: Rebuilt): void 
 
 /** As noteRebuilt, for a ledger that is not written yet; the same notice is kept once. */
 export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
-  const facts = { path, kept: brokenPath(path) };
-  const notice = problemOf(new WritError('STATE_REBUILT', text, { facts }));
+  const notice = rebuiltProblem(path, text);
   const others = (ledger.notices ?? []).filter((one) => one.message !== notice.message);
   return changeNotices(ledger, { notices: [...others, notice] });
 }
@@ -35,7 +31,7 @@ export function reportNotices(host: Host): readonly Problem[] {
   const { notices } = host.ledger.read();
   if (notices === undefined) return [];
   const reason = 'the state directory was mended';
-  recordEvent(host, { trigger: 'recovery', problems: notices, reason });
+  recordEvent(host, { trigger: 'recovery', problems: [], warnings: notices, reason });
   host.ledger.write(changeNotices(host.ledger.read(), { notices: undefined }));
   return notices;
 }

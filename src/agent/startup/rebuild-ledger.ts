@@ -16,7 +16,7 @@ import {
 } from '../generations/generations.js';
 import { listReleases, type ReleaseRecord, readRecord } from '../generations/release-records.js';
 import { walkTree } from '../generations/walk-tree.js';
-import { readHistory } from '../job/history.js';
+import { foreignInHistory, foreignText, readHistory } from '../job/history.js';
 import { readStatusFile } from '../report/status-file.js';
 import { withAccepted, withChannel } from '../select/accepted-releases.js';
 import { withHolds } from '../select/holds-and-blocks.js';
@@ -26,6 +26,7 @@ import { readJournal, writeJournal } from '../state/journal.js';
 import type { Hold, Ledger } from '../state/ledger.js';
 import { type HostPaths, parseTreeName } from '../state/paths.js';
 import { rebuildJournal } from '../state/recovery-rules.js';
+import { keepBroken } from '../state/set-aside.js';
 import { noteRebuilt, withNotice } from './notices.js';
 
 /**
@@ -35,11 +36,20 @@ import { noteRebuilt, withNotice } from './notices.js';
  */
 export async function mendStateFiles(host: Host): Promise<void> {
   await mendLedger(host);
+  mendHistory(host);
   const refusals = host.refusals.found();
   if (!isWritError(refusals)) return;
   const text = `${refusals.message}; what was refused before is forgotten, and may be tried again`;
   noteRebuilt(host, { path: host.paths.rejected, text });
   host.refusals.replace({ writ: 1, refusals: [] });
+}
+
+/** The ledger is made anew from it before, as far as it can be read. */
+function mendHistory(host: Host): void {
+  for (const path of foreignInHistory(host.paths)) {
+    noteRebuilt(host, { path, text: foreignText(path) });
+    keepBroken(host.durable, path);
+  }
 }
 
 async function mendLedger(host: Host): Promise<void> {

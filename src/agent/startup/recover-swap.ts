@@ -14,7 +14,7 @@ import type { CycleStory } from '../job/progress.js';
 import { withCrashes } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
-import type { Journal, WayBack } from '../state/recovery-rules.js';
+import { type Journal, unknownCycle, type WayBack } from '../state/recovery-rules.js';
 import { rememberBlamed } from '../state/refusals.js';
 
 /** A swap as a start finds it. */
@@ -61,8 +61,12 @@ async function inJob(
     const { story, record, area } = job;
     record.fromGeneration = activeGenerationNumber(host.paths);
     record.moves.push(await act(host, story, moveOf(host, left, area.path())));
-    return { ...endOf(job), recovers: left.journal.cycle };
+    return isKnown(left) ? { ...endOf(job), recovers: left.journal.cycle } : endOf(job);
   });
+}
+
+function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
+  return journal.cycle !== unknownCycle;
 }
 
 /** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
@@ -99,7 +103,7 @@ function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome'> {
   return { outcome: block === 'yes' ? 'blocked' : 'failed' };
 }
 
-function moveOf(host: Host, { journal, back, signal }: InterruptedSwap, staging: string): Move {
+function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, staging: string): Move {
   const releases = releasesBrought(host.paths, journal);
   return {
     kind: journal.kind,
@@ -110,7 +114,8 @@ function moveOf(host: Host, { journal, back, signal }: InterruptedSwap, staging:
     releases,
     staging,
     signal,
-    swapCycle: journal.cycle,
+    // What was committed is asked for in the history by this name.
+    swapCycle: isKnown({ journal }) ? journal.cycle : cycle,
     // As in the cycle that crashed.
     ...(journal.kind === 'update'
       ? { onRefused: (error, groups) => rememberBlamed(host, releases, error, groups) }

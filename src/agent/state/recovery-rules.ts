@@ -81,6 +81,9 @@ function isMove({ from, to }: Journal): boolean {
   return from !== to;
 }
 
+/** Of a journal that was made anew: no cycle that anybody ran. */
+export const unknownCycle = 'c-0';
+
 /**
  * What a journal that cannot be read must have said, as far as the disk and the ledger show it.
  * @param active what `current` names
@@ -89,7 +92,7 @@ function isMove({ from, to }: Journal): boolean {
  */
 export function rebuildJournal(active: number | undefined, lastKnownGood?: number): Journal | undefined {
   if (active === undefined) return undefined;
-  const base = { writ: 1, cycle: 'c-0', to: active, startedAtMs: 0, kind: 'update' } as const;
+  const base = { writ: 1, cycle: unknownCycle, to: active, startedAtMs: 0, kind: 'update' } as const;
   // The link is where the last commit left it: which way it came back, and who was notified, nobody knows.
   if (active === lastKnownGood) return { ...base, from: active, direction: 'back' };
   const from = lastKnownGood === undefined ? {} : { from: lastKnownGood };

@@ -65,7 +65,8 @@ function whatText(result: HistoryEntry['result']): string {
   const bundles = result.bundles.filter((one) => one.outcome !== 'unchanged').map(bundleText);
   if (bundles.length > 0) return bundles.join('; ');
   const [problem] = result.problems;
-  return problem === undefined ? '' : `${problem.code}: ${firstLine(problem.message)}`;
+  const said = problem ?? mended;
+  return said === undefined ? '' : `${said.code}: ${firstLine(said.message)}`;
 }
 
 function bundleText(one: BundleResult): string {

@@ -68,7 +68,8 @@ function showActivated(result: CycleResult): Block {
   const { generation, durationMs, confirmed } = result;
   const isNobody = hasNobodyToAsk(result);
   const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
-  const first = `${word} generation ${generation} (${releases(moved(result))}) in ${seconds(durationMs)}`;
+  const what = releases(moved(result));
+  const first = `${word} generation ${generation}${what === '' ? '' : ` (${what})`} in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
   if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
   const notified = result.workers.filter((worker) => worker.state === 'notified').length;
@@ -149,6 +150,8 @@ function showRejected(result: CycleResult): Block {
       `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
       ...details,
       ...others,
+      // No word of the release, and for whoever uses the policy it may be the worse news.
+      ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
       ...(remembered ? ['  It was refused before and has not changed: nothing of it was fetched.'] : []),
       ...retryText(refused),

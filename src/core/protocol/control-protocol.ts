@@ -101,6 +101,8 @@ export interface HistoryEntry {
   readonly by?: string;
   /** Reason given with a rollback. */
   readonly reason?: string;
+  /** Of a pause that a person began, or `none` where one was ended: who has lost the ledger takes it from here. */
+  readonly pause?: PauseStatus | 'none';
   /** The interrupted cycle that this recovery brought to an end. */
   readonly recovers?: string;
   readonly result: CycleResult;

@@ -83,8 +83,7 @@ class Converter {
   }
 
   #name(key: Node | null, depth: number): string {
-    const { data } = this.value(key, depth + 1);
-    return typeof data === 'object' && data !== null ? JSON.stringify(data) : yamlKey(data);
+    return yamlKey(this.value(key, depth + 1).data);
   }
 }
 

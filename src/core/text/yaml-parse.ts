@@ -9,6 +9,7 @@ import {
   isScalar,
   Lexer,
   type LineCounter,
+  type Node,
   Parser,
   visit,
   YAMLParseError,
@@ -38,7 +39,7 @@ export function parseYaml(text: string, lines: LineCounter, bounds: YamlBounds):
   }
   const [document, second] = composer.compose(tokens, true, text.length);
   if (document === undefined) return { kind: 'too-deep' };
-  requireUniqueKeys(document);
+  requirePlainKeys(document);
   if (second !== undefined) {
     const [from, to] = second.range;
     const text = 'only one document may be in a file';
@@ -64,16 +65,23 @@ function* tokensOf(
   yield* parser.end();
 }
 
-/** By the name that a key has in data: of `1` and `"1"` only one would be left. */
-function requireUniqueKeys(document: Document.Parsed): void {
+/**
+ * Each key is a scalar and is there once, by the name that it has in data: of `1` and `"1"` only one would be left. A list or
+ * a map as a key has no name there, and an alias could be the second of one name.
+ */
+function requirePlainKeys(document: Document.Parsed): void {
   visit(document, {
     Map: (_, map) => {
       const names = new Set<string>();
       for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
+        const [from, to] = (key as Node | null)?.range ?? [0, 0];
+        if (!isScalar(key)) {
+          const text = 'Map keys must be plain values: no list, map or alias';
+          if (key !== null) document.errors.push(new YAMLParseError([from, to], 'NON_STRING_KEY', text));
+          continue;
+        }
         const name = yamlKey(key.value);
         if (names.has(name)) {
-          const [from, to] = key.range ?? [0, 0];
           document.errors.push(new YAMLParseError([from, to], 'DUPLICATE_KEY', 'Map keys must be unique'));
         }
         names.add(name);

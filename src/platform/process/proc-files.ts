@@ -34,6 +34,14 @@ export function readProcText(path: string, maxBytes: number): string | undefined
   return read.kind === 'read' ? read.bytes.toString('utf8') : undefined;
 }
 
+/**
+ * @param stat of a process or a thread
+ * @returns its fields from the third, its state, on: the name before it may hold spaces and parentheses
+ */
+export function statFields(stat: string): string[] {
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
 /** @returns the name by which people know the program of a process; undefined when it may not be read */
 export function readCommand(proc: string, pid: number): string | undefined {
   // Node calls its main thread `node-MainThread` since version 24, and the kernel names the process by that thread.

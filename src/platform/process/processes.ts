@@ -2,7 +2,7 @@
 // "Alive" is never asked with kill(pid, 0): that says yes for a zombie, which will never read its policy.
 import * as fs from 'node:fs';
 import { isSystemError, unlessRefused } from '../../core/errors.js';
-import { listPids, readProcText } from './proc-files.js';
+import { listPids, readProcText, statFields } from './proc-files.js';
 
 export interface ProcessInfo {
   readonly pid: number;
@@ -31,11 +31,6 @@ export function findProcess(pid: number): ProcessInfo | undefined {
   const [state = ''] = fields;
   if (deadStates.has(state) || Number.isNaN(startTicks) || Number.isNaN(effectiveUid)) return undefined;
   return { pid, startTicks, effectiveUid, stopped: stoppedStates.has(state) ? 'yes' : 'no' };
-}
-
-/** The name of a program may hold spaces and parentheses: fields are counted from the last one. */
-function statFields(stat: string): string[] {
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 const maxChildren = 4096;

@@ -273,6 +273,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'processes',
     'run-command',
     'system-call-filter',
+    'thread-time',
   ],
   'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],

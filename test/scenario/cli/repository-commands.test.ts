@@ -31,6 +31,15 @@ describe('writ inspect', () => {
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'ARCHIVE_MALFORMED']);
   });
 
+  it('says of what is not there that it is not there', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    for (const path of ['nope', 'file/nope']) {
+      const run = await writ(dir, 'inspect', path, '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
+    }
+  });
+
   it('verifies a repository from a given root, or says that it trusted on first use', async () => {
     using dir = tempDir();
     const repository = madeHere(dir);

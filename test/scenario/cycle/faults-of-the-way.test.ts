@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -249,6 +250,23 @@ describe('a ledger that is none', () => {
     assert.deepEqual([pulled.exitCode, jsonOf(pulled)['outcome'], code], [0, 'activated', 'STATE_REBUILT']);
     const history = await host.writ('history', '--json');
     assert.match(history.stdout, /STATE_REBUILT/);
+    assert.equal((await host.writ('pull')).exitCode, 0);
+  });
+});
+
+describe('a history that is none', () => {
+  it('is said by who asks for it, and by the next pull, which begins it anew', async () => {
+    using host = copyHost(installed);
+    const path = join(host.paths.state, 'history.jsonl');
+    rmSync(path, { force: true });
+    mkdirSync(path);
+    const asked = await host.writ('history', '--json');
+    assert.equal(asked.exitCode, 1);
+    assert.match(asked.stdout + asked.stderr, /"code": ?"STATE_DAMAGED"/);
+    const pulled = await host.writ('pull', '--json');
+    assert.deepEqual([pulled.exitCode, firstCode(pulled, 'warnings')], [0, 'STATE_REBUILT']);
+    const people = await host.writ('history');
+    assert.match(people.stdout, /STATE_REBUILT: .*history\.jsonl: it is no regular file; lost/);
     assert.equal((await host.writ('pull')).exitCode, 0);
   });
 });

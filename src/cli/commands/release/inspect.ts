@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { WritError } from '../../../core/errors.js';
+import { unlessRefused, WritError } from '../../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../../core/limits.js';
 import { digestFromHex } from '../../../core/names.js';
 import { parseReleaseInfo } from '../../../core/release/release.js';
@@ -48,7 +48,14 @@ export const command: CommandDefinition<InspectFlags> = {
 function repositoryUrl(what: string, { at }: CommandContext): string | undefined {
   if (/^(https?|file):\/\//.test(what)) return what;
   const path = at(what);
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? pathToFileURL(path).href : undefined;
+  const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), ['ENOTDIR']);
+  if (found === undefined) {
+    throw new WritError('USAGE', `${path}: there is no such file`, {
+      hint: 'Name an archive, a repository directory or the URL of a repository.',
+      facts: { path },
+    });
+  }
+  return found.isDirectory() ? pathToFileURL(path).href : undefined;
 }
 
 const maxFilesShown = 40;

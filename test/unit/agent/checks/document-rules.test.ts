@@ -49,6 +49,9 @@ describe('a YAML document', () => {
     'a second document': ['a: 1\n---\nb: 2\n', '2:1'],
     'a tag of its own': ['a: !python/object x\n', '1:4'],
     'an unknown alias': ['a: *nobody\n', '1:1'],
+    'a list as a key': ['a: 1\n? [x, y]\n: 2\n', '2:3'],
+    'a map as a key': ['a:\n  {{b: 1}: 2}\n', '2:4'],
+    'an alias as a key, which may be the second of its name': ['{&a x: 1,\n  *a : 2}\n', '2:3'],
     'a tab as indentation': ['a:\n\tb: 1\n', '2:1'],
   };
   for (const [name, [text, place]] of Object.entries(broken)) {

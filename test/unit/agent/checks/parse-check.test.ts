@@ -15,9 +15,10 @@ interface Setup {
   readonly hostSchema?: string;
   readonly clock?: Clock;
   readonly signal?: AbortSignal;
+  readonly cpuMs?: (threadId: number) => number | undefined;
 }
 
-async function check({ files, config = {}, hostSchema, clock, signal }: Setup): Promise<CheckAnswer> {
+async function check({ files, config = {}, hostSchema, clock, ...others }: Setup): Promise<CheckAnswer> {
   using dir = tempDir();
   using host = tempDir();
   for (const [path, content] of Object.entries(files)) writeFileSync(dir.join(path), content);
@@ -35,7 +36,7 @@ async function check({ files, config = {}, hostSchema, clock, signal }: Setup): 
     treePath: dir.path,
     manifest: { files: Object.entries(files).map(([path, content]) => manifestFile({ path, content })) },
     clock: clock ?? systemClock,
-    ...(signal === undefined ? {} : { signal }),
+    ...others,
   });
 }
 
@@ -108,27 +109,89 @@ describe('runParseCheck', () => {
     assert.equal(verdict.kind, 'warned');
   });
 
-  it('gives no verdict when the memory does not suffice', async () => {
-    const list = `[${'"x", '.repeat(1_500_000)}"x"]`;
-    const config = { maxMemoryBytes: 32_000_000 };
-    const parsed = await check({ files: { 'a.yaml': list }, config });
-    assert.equal(parsed.verdict.kind, 'broken');
-    assert.equal(parsed.verdict.reason, 'out of memory');
-    const large = await check({ files: { 'a.yaml': Buffer.alloc(8_000_001, '#') }, config });
-    assert.equal(large.verdict.reason, 'out of memory');
-  });
-
-  it('gives no verdict when the time is over', async () => {
-    // A pattern that backtracks for ever: only the end of the thread ends it.
-    const slow = JSON.stringify({ type: 'string', pattern: '^(a+)+$' });
-    const files = { 'a.yaml': `"${'a'.repeat(50)}!"\n` };
-    const { verdict } = await check({ files, hostSchema: slow, clock: fakeClock({ mode: 'skip' }) });
-    assert.equal(verdict.kind, 'broken');
-    assert.equal(verdict.reason, 'timed out');
-  });
-
   it('ends when it is interrupted', async () => {
     const { verdict } = await check({ files: { 'a.yaml': '' }, signal: AbortSignal.abort() });
     assert.equal(verdict.reason, 'interrupted');
   });
 });
+
+/** A schema whose pattern backtracks for ever: only the end of the thread ends it. */
+const endless = JSON.stringify({ type: 'string', pattern: '^(a+)+$' });
+const stuck = { 'a.yaml': '"a"\n', 'b.yaml': `"${'a'.repeat(50)}!"\n` };
+/** Long enough for a thread to begin, on a busy machine too. */
+const timeoutMs = 3000;
+
+describe('what ends a check of files', () => {
+  const refused = ({ verdict, exceeded, hint }: CheckAnswer): unknown => {
+    assert.match(hint ?? '', new RegExp(`smaller or simpler ${exceeded?.file}`));
+    return [verdict.kind, verdict.reason, exceeded];
+  };
+
+  it('is the release, where a file takes more memory than the check may have', async () => {
+    const list = `[${'"x", '.repeat(1_500_000)}"x"]`;
+    const config = { maxMemoryBytes: 32_000_000 };
+    assert.deepEqual(refused(await check({ files: { 'a.yaml': '1', 'b.yaml': list }, config })), [
+      'refused',
+      'too much memory',
+      { bound: 'memory', file: 'b.yaml' },
+    ]);
+  });
+
+  it('is the release, where a file, or its own schema, is too large to be tried', async () => {
+    const large = Buffer.alloc(8_000_001, '#');
+    const config = { maxMemoryBytes: 32_000_000 };
+    const exceeded = { bound: 'memory', file: 'a.yaml' };
+    assert.deepEqual((await check({ files: { 'a.yaml': large }, config })).exceeded, exceeded);
+    const files = { 'b.json': '{}', 's.txt': large };
+    const own = await check({ files, config: { ...config, schema: 'bundle:s.txt' } });
+    assert.deepEqual(own.exceeded, { bound: 'memory', file: 's.txt' });
+  });
+
+  it('is the release, where a file takes all of the processor time', async () => {
+    const setup = { files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs: () => timeoutMs };
+    assert.deepEqual(refused(await check(setup)), [
+      'refused',
+      'too much time',
+      { bound: 'time', file: 'b.yaml' },
+    ]);
+  });
+
+  it('is the release, where a file takes more stack than there is', async () => {
+    const hostSchema = JSON.stringify({ type: 'string', pattern: '^(a|b)*$' });
+    const files = { 'a.yaml': '"a"\n', 'b.json': `"${'a'.repeat(20_000_000)}"` };
+    assert.deepEqual(refused(await check({ files, hostSchema, config: { maxMemoryBytes: 256_000_000 } })), [
+      'refused',
+      'too much stack',
+      { bound: 'stack', file: 'b.json' },
+    ]);
+  });
+
+  it('is the host, which is said with its own hint, where the thread was kept waiting or nobody knows', async () => {
+    for (const cpuMs of [() => timeoutMs / 2, () => undefined]) {
+      const { verdict, exceeded, hint } = await check({
+        ...{ files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs },
+      });
+      assert.deepEqual([verdict.kind, verdict.reason, exceeded], ['broken', 'timed out', undefined]);
+      assert.match(hint ?? '', /keeps the host busy/);
+    }
+  });
+
+  it('is the host, where the time was over before anything was read', async () => {
+    const clock = fakeClock({ mode: 'skip' });
+    const { verdict } = await check({ files: stuck, hostSchema: endless, clock, cpuMs: () => 1e9 });
+    assert.deepEqual(verdict, { kind: 'broken', reason: 'timed out' });
+  });
+
+  it('is the host, where it is the host’s own schema that takes too much', async () => {
+    const many = Array.from({ length: 400_000 }, (_, index) => [`a${index}`, { type: 'string' }]);
+    const huge = JSON.stringify({ properties: Object.fromEntries(many) });
+    const files = { 'a.yaml': 'a: 1\n' };
+    const memory = await check({ files, hostSchema: huge, config: { maxMemoryBytes: 8_000_000 } });
+    assert.deepEqual([memory.verdict, memory.exceeded], [schemaUnusable, undefined]);
+    assert.match(memory.hint ?? '', /Mend the schema/);
+    const circle = await check({ files, hostSchema: '{"$ref":"#"}' });
+    assert.deepEqual(circle.verdict, schemaUnusable);
+  });
+});
+
+const schemaUnusable = { kind: 'broken', reason: 'schema unusable' };

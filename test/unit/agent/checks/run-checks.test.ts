@@ -86,6 +86,21 @@ describe('runChecks', () => {
     assert.equal(facts['output'], 'zone is broken');
   });
 
+  it('refuses by a bound that a file exceeds, and names bound and file', async () => {
+    const tiny = {
+      kind: 'parse',
+      name: 'c',
+      files: ['*.yaml'],
+      timeoutMs: 20_000,
+      maxMemoryBytes: 10,
+    } as const;
+    const result = await run({ one: [tiny] });
+    const { code, facts, hint, message } = result.problems.get('one') ?? assert.fail();
+    assert.deepEqual([code, facts['bound'], facts['file']], ['CHECK_FAILED', 'memory', 'a.yaml']);
+    assert.match(message, /too much memory\): a\.yaml$/);
+    assert.match(hint, /simpler a\.yaml, or raise `memory` of the check/);
+  });
+
   it('goes on after a refusal, and a refusal is worse than a broken or deferring check', async () => {
     const result = await run({
       one: [check('a', 'exit 75'), check('b', 'exit 1'), check('c', 'exit 99'), check('d', 'exit 0')],

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { appendHistory, readHistory } from '../../../../src/agent/job/history.js';
+import { appendHistory, readHistory, requireHistory } from '../../../../src/agent/job/history.js';
 import { createRecorder } from '../../../../src/agent/job/record.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import type { HistoryEntry } from '../../../../src/core/protocol/control-protocol.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -69,6 +70,11 @@ describe('the history', () => {
       const paths = pathsIn(dir);
       put(paths.history);
       assert.deepEqual(readHistory(paths, { limit: 5 }), []);
+      assert.equal(throwsCode('STATE_DAMAGED', () => requireHistory(paths)).facts['path'], paths.history);
+      assert.deepEqual(appendHistory(paths, durable, entry('c-1')), [paths.history]);
+      assert.deepEqual(appendHistory(paths, durable, entry('c-1')), []);
+      requireHistory(paths);
+      fs.rmSync(paths.history);
       appendHistory(paths, durable, entry('c-1'));
       assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-1']);
       assert.equal(fs.lstatSync(`${paths.history}.damaged`).isFile(), false);
@@ -86,6 +92,7 @@ describe('the history', () => {
     appendHistory(paths, durable, entry('c-3'));
     assert.deepEqual(cyclesOf(readHistory(paths, { limit: 5 })), ['c-3', 'c-2']);
     assert.ok(fs.statSync(paths.history).size < 10_000);
+    assert.ok(fs.statSync(`${paths.history}.1.damaged`).isDirectory());
   });
 
   it('is rotated before it grows over 10 MB, and read over both files', () => {
@@ -133,9 +140,24 @@ describe('a recorder', () => {
     assert.deepEqual(record([[named('c-1')], [named('c-2')]]), ['c-1', 'c-2']);
   });
 
+  it('says in the line behind it that something had taken the place of the history', () => {
+    using test = testHost();
+    const { history } = test.host.paths;
+    execFileSync('mkfifo', [history]);
+    createRecorder().record(test.host, { result: cycleResult('activated', { cycle: 'c-1' }), story }, {});
+    const said = readHistory(test.host.paths, { limit: 10 }).map(({ result }) => {
+      const warnings = result.warnings.map(({ code, facts }) => [code, facts['kept']]);
+      return [result.trigger, result.outcome, warnings];
+    });
+    assert.deepEqual(said, [
+      ['recovery', 'unchanged', [['STATE_REBUILT', `${history}.damaged`]]],
+      ['pull', 'activated', []],
+    ]);
+  });
+
   it('never ends a cycle because its file cannot be written', () => {
     using test = testHost();
-    fs.mkdirSync(test.host.paths.history);
+    fs.rmSync(test.host.paths.state, { recursive: true });
     createRecorder().record(test.host, { result: cycleResult('activated'), story }, {});
   });
 });

@@ -194,6 +194,14 @@ describe('a pause', () => {
       ['anna', 'paused until it is resumed: change freeze'],
       ['otto', 'ended: pause of anna: change freeze'],
     ]);
+    const pauses = readHistory(host.paths, { limit: 10 }).map((one) => one.pause);
+    const atMs = clock.nowMs();
+    assert.deepEqual(pauses.reverse(), [
+      { ...order, atMs: atMs - hourMs, untilMs: atMs },
+      'none',
+      { ...order, atMs },
+      'none',
+    ]);
   });
 
   it('is in the status with who, when, why and until, and not as a problem; its reason is not for everybody', async () => {

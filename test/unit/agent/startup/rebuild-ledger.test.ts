@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -13,6 +14,7 @@ import { startHost } from '../../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { unboundedPace } from '../../../../src/platform/time/rate-limit.js';
 import { cycleOn } from '../../../kit/agent/cycle-on.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
@@ -72,11 +74,36 @@ describe('a ledger that is', () => {
     const { notices } = await start(test.reopen());
     assert.deepEqual(notices, []);
     assert.equal(fs.readFileSync(`${test.host.paths.ledger}.damaged`, 'utf8'), '{');
-    const said = readHistory(test.host.paths, { limit: 100 }).flatMap(({ result }) => result.problems);
+    const [row, ...others] = readHistory(test.host.paths, { limit: 100 }).filter(
+      ({ result }) => result.warnings.length > 0,
+    );
+    assert.deepEqual(others, []);
+    assert.deepEqual([row?.result.outcome, row?.result.exitCode], ['unchanged', 0], 'as the pull says');
     assert.deepEqual(
-      said.map((one) => [one.code, one.facts['kept']]),
+      row?.result.warnings.map((one) => [one.code, one.facts['kept']]),
       [['STATE_REBUILT', `${test.host.paths.ledger}.damaged`]],
     );
+  });
+
+  it('lost brings no cycle into the history that nobody ran', async () => {
+    const { test } = await standing();
+    using _ = test;
+    fs.rmSync(test.host.paths.ledger);
+    fs.writeFileSync(test.host.paths.journal, '{');
+    const { recovered } = await start(test.reopen());
+    assert.deepEqual([recovered?.recovers, recovered?.result.outcome], [undefined, 'activated']);
+  });
+
+  it('behind a journal that is damaged commits a cycle that the history has', async () => {
+    const { test } = await standing();
+    using _ = test;
+    setLedger(test.host.ledger, { lastKnownGood: 1, committedCycle: 'c-1' });
+    fs.writeFileSync(test.host.paths.journal, '{');
+    const host = test.reopen();
+    const { recovered } = await start(host);
+    assert.equal(recovered?.result.outcome, 'activated');
+    assert.equal(host.ledger.read().committedCycle, recovered?.result.cycle);
+    assert.equal(recovered?.recovers, undefined);
   });
 
   it('lost takes no number that a tree, a link, the history or a worker has', async () => {
@@ -212,6 +239,34 @@ describe('a ledger that is', () => {
     });
   }
 
+  const hostile: Readonly<Record<string, unknown>> = {
+    'of before, which tells of a pause in its text alone': undefined,
+    'without a reason': { by: 'anna', atMs: 1 },
+    'of another form': { by: 'anna', reason: 'audit', atMs: '1' },
+    'that is no pause': 'paused',
+    'that is a list': [1],
+  };
+  for (const [how, pause] of Object.entries(hostile)) {
+    it(`lost behind a line ${how} is made anew without a pause, and can be read`, async () => {
+      const { test } = await standing();
+      using _ = test;
+      const { history, ledger } = test.host.paths;
+      const result = { cycle: 'c-1', trigger: 'pause', startedAtMs: 1 };
+      const line = {
+        type: 'history.entry',
+        by: 'anna',
+        reason: 'paused until it is resumed: audit',
+        pause,
+        result,
+      };
+      fs.appendFileSync(history, `${JSON.stringify(line)}\n`);
+      fs.rmSync(ledger);
+      await start(test.reopen());
+      assert.equal(test.reopen().ledger.read().pause, undefined);
+      assert.equal(test.reopen().ledger.found(), 'whole');
+    });
+  }
+
   it('not there on a new host is no loss', async () => {
     using test = testHost();
     const { notices, recovered } = await start(test.reopen());
@@ -234,6 +289,29 @@ describe('refusals that are damaged', () => {
     assert.deepEqual(test.reopen().refusals.read().refusals, []);
     assert.equal(fs.readFileSync(`${test.host.paths.rejected}.damaged`, 'utf8'), '[]');
     assert.equal((await cycleOn(host)).outcome, 'unchanged');
+  });
+});
+
+describe('a history that is no file', () => {
+  it('is set aside by a start, which says so with the code', async () => {
+    const { test } = await standing();
+    using _ = test;
+    const { history } = test.host.paths;
+    for (const path of [history, `${history}.1`]) {
+      fs.rmSync(path, { force: true });
+      execFileSync('mkfifo', [path]);
+    }
+    const { notices } = await start(test.reopen());
+    assert.deepEqual(
+      notices.map((one) => [one.code, one.facts['path'], one.facts['kept']]),
+      [
+        ['STATE_REBUILT', history, `${history}.damaged`],
+        ['STATE_REBUILT', `${history}.1`, `${history}.1.damaged`],
+      ],
+    );
+    const [row] = readHistory(test.host.paths, { limit: 1 });
+    assert.deepEqual(row?.result.warnings, notices);
+    assert.ok(fs.lstatSync(`${history}.damaged`).isFIFO());
   });
 });
 

@@ -85,6 +85,10 @@ const cases: Readonly<Record<string, CycleResult>> = {
       }),
     ],
   }),
+  'rejected-worker-gone': cycleResult('rejected', {
+    bundles: [bundleResult('rejected', { problem: checkFailed, retryAtMs })],
+    problems: [checkFailed, problem('WORKERS_MISSING', 'dns: 0 workers, at least 1 must be there')],
+  }),
   'one-of-two-rejected': cycleResult('rejected', {
     changed: true,
     generation: 18,
