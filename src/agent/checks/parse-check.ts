@@ -1,6 +1,6 @@
 // The built-in check: do the YAML and JSON files of a bundle parse, and do they fit a JSON Schema? Runs in a
 // thread of its own, which is ended at its deadline or when it wants too much memory. Owns the thread, the choice of files,
-// and whose fault such an end is (ADR 0034): content beyond a bound of the check is refused, what the host had not to give
+// and whose fault such an end is (ADR 0037): content beyond a bound of the check is refused, what the host had not to give
 // is no verdict. Parsing is core's.
 
 import { join } from 'node:path';
