@@ -100,8 +100,23 @@ function summary() {
   if (caseText !== undefined && cases.length === 0) fail(`no case has '${caseText}' in its name`);
   if (bad.length === 0) return;
   console.log('Failed, each with the command that runs it alone:');
-  for (const { name } of bad) console.log(`  node scripts/run-tests.js ${name}`);
+  for (const one of bad) {
+    console.log(`  node scripts/run-tests.js ${one.name}`);
+    // Here again: of a long output often only the end is kept.
+    for (const { path, error } of one.events.filter(isOwnFailure))
+      console.log(`    ✖ ${path.join(' > ')}: ${firstLine(error)}`);
+    if (one.trouble !== undefined) console.log(`    ✖ ${one.trouble}`);
+  }
   process.exitCode = 1;
+}
+
+/** Who fails for one of its cases has no error. */
+function isOwnFailure(event) {
+  return hasFailed(event) && event.error !== undefined;
+}
+
+function firstLine(error) {
+  return error.split('\n').find((line) => line.trim() !== '') ?? '';
 }
 
 function sayLongest() {

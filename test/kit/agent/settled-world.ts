@@ -54,5 +54,5 @@ export async function world(
 }
 
 export const probe = (script: string): Partial<WorkerGroupConfig> => ({
-  probe: { run: ['sh', '-c', script], timeoutMs: 5000, retry: 0 },
+  probe: { run: ['sh', '-c', script], timeoutMs: 60_000, retry: 0 },
 });

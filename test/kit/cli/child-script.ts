@@ -10,12 +10,12 @@ export function scriptArgv(script: string): [string, ...string[]] {
   return [process.execPath, '--input-type=module', '-e', prelude + script];
 }
 
-/** Runs the script to its end, at most 30 s. */
+/** Runs the script to its end, at most two minutes. */
 export function runScript(script: string, env: Record<string, string> = {}): Promise<CommandResult> {
   // What it runs of Writ counts as covered, although commands inherit nothing.
   const folder = process.env['NODE_V8_COVERAGE'];
   const coverage: Record<string, string> = folder === undefined ? {} : { NODE_V8_COVERAGE: folder };
-  const limits = { timeoutMs: 30_000, maxOutputBytes: 100_000 };
+  const limits = { timeoutMs: 120_000, maxOutputBytes: 100_000 };
   return runCommand({ argv: scriptArgv(script), env: { ...coverage, ...env }, ...limits });
 }
 

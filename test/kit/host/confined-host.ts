@@ -12,7 +12,7 @@ export function shellCheck(
   more: Partial<CheckConfig> = {},
 ): CheckConfig {
   const run = ['sh', '-c', script, 'sh', '{candidate}', '{bundle}', '{current}', '{scratch}'] as const;
-  return { kind: 'run', name: 'c', run, timeoutMs: 20_000, box: { ...defaultHookBox, ...box }, ...more };
+  return { kind: 'run', name: 'c', run, timeoutMs: 60_000, box: { ...defaultHookBox, ...box }, ...more };
 }
 
 /** @example using test = confinedHost(shellCheck('exit 1')); */

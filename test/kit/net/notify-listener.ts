@@ -1,6 +1,7 @@
 // A real datagram socket as a service manager has it, for Node has none: a few lines of Python that print what comes,
 // with the time of its arrival, and close the descriptor of a barrier as systemd does.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { until } from '../assert/until.js';
 
@@ -20,6 +21,11 @@ while True:
     print(json.dumps({'lines': data.decode().split('\\n'), 'usec': usec}), flush=True)
 `;
 
+const send = `
+import socket, sys
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), sys.argv[1])
+`;
+
 export interface Datagram {
   readonly lines: readonly string[];
   /** CLOCK_MONOTONIC when it came, in microseconds. */
@@ -35,6 +41,8 @@ export interface NotifyListener extends AsyncDisposable {
   withLine(line: string): Datagram[];
   /** Resolves when a datagram with this line has come. */
   has(line: string): Promise<void>;
+  /** Resolves when all has come that was sent before: datagrams keep their order. */
+  caughtUp(): Promise<void>;
 }
 
 /** @example await using manager = await listenForNotices(dir.join('notify')); */
@@ -54,11 +62,19 @@ export async function listenForNotices(socket: string): Promise<NotifyListener> 
   }
   await until(() => isBound);
   const withLine = (line: string): Datagram[] => datagrams.filter(({ lines }) => lines.includes(line));
+  const has = (line: string): Promise<void> => until(() => withLine(line).length > 0);
+  let marks = 0;
   return {
     socket,
     datagrams,
     withLine,
-    has: (line) => until(() => withLine(line).length > 0),
+    has,
+    caughtUp: async () => {
+      marks += 1;
+      const mark = `MARK=${marks}`;
+      await once(spawn('python3', ['-c', send, socket, mark], { stdio: 'inherit' }), 'exit');
+      await has(mark);
+    },
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGKILL');
       await ended;

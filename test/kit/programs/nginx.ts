@@ -67,7 +67,7 @@ async function waitUntilUp(child: ChildProcess, url: string): Promise<void> {
   child.stderr?.on('data', (chunk: Buffer) => {
     complaint += chunk.toString();
   });
-  for (let tries = 0; tries < 500 && child.exitCode === null; tries += 1) {
+  for (let tries = 0; tries < 6000 && child.exitCode === null; tries += 1) {
     try {
       await (await fetch(url)).arrayBuffer();
       return;

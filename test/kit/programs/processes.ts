@@ -13,9 +13,9 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** SIGKILL takes effect soon, not at once: looks every few milliseconds, at most 5 s. */
+/** SIGKILL takes effect soon, not at once: looks every few milliseconds, at most a minute. */
 export async function isGone(pid: number): Promise<boolean> {
-  for (let tries = 0; tries < 1000 && isAlive(pid); tries++) await setTimeout(5);
+  for (let tries = 0; tries < 12_000 && isAlive(pid); tries++) await setTimeout(5);
   return !isAlive(pid);
 }
 

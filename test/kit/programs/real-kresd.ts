@@ -1,7 +1,6 @@
 // Real Knot Resolver 5 workers on one loopback port, run with the sample configuration of docs/examples. Owns
 // their processes and directory; which policy they read is the caller's. Needs kresd and dig.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { promisify } from 'node:util';
 import { exchange } from '../../../src/platform/net/unix-socket.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { createKresdReader, encodeKresdCommand } from '../../../src/workers/protocols/kresd-protocol.js';
+import { freePort } from './free-port.js';
 
 const execute = promisify(execFile);
 
@@ -52,6 +52,7 @@ export async function startRealKresd(options: RealKresdOptions): Promise<RealKre
   chmodSync(directory, 0o755);
   for (const name of ['run', 'run/control', 'cache']) mkdirSync(join(directory, name));
   const run = join(directory, 'run');
+  // UDP and TCP have the same number, and the workers share it by SO_REUSEPORT.
   const port = await freePort();
   const processes = new Map<string, ChildProcess>();
   let log = '';
@@ -108,24 +109,15 @@ export async function startRealKresd(options: RealKresdOptions): Promise<RealKre
   };
 }
 
-/** UDP and TCP share the number; the workers share the port by SO_REUSEPORT, so it only has to be free now. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
-}
-
 /** The sockets are made while the configuration is read; only an answer says that the worker runs. */
 async function untilItAnswers(path: string, child: ChildProcess, log: () => string): Promise<void> {
-  for (let tries = 0; tries < 500; tries += 1) {
+  for (let tries = 0; tries < 3000; tries += 1) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`kresd ended: ${log()}`);
     const result = await exchange({
       path,
       request: encodeKresdCommand('worker.pid'),
       read: createKresdReader(),
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
       clock: systemClock,
     });
     const isOurs =
@@ -139,7 +131,8 @@ async function untilItAnswers(path: string, child: ChildProcess, log: () => stri
 async function ask(port: number, name: string, count: number): Promise<Record<string, number>> {
   const answers: Record<string, number> = {};
   for (let asked = 0; asked < count; asked += 1) {
-    const args = ['+tries=1', '+time=2', '@127.0.0.1', '-p', String(port), name, 'A'];
+    // One try: a query that got lost is a fault. And a long one: a worker that reads its policy on a busy machine answers late.
+    const args = ['+tries=1', '+time=30', '@127.0.0.1', '-p', String(port), name, 'A'];
     const { stdout } = await execute('dig', args);
     const address = new RegExp(`^${name.replaceAll('.', '\\.')}\\.\\s.*\\sA\\s(\\S+)$`, 'm').exec(
       stdout,

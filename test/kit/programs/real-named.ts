@@ -69,7 +69,7 @@ zone "${zone.name}" { type primary; file "${zone.file}"; };\n`,
     reload,
     log: () => log,
     text: async (name) => {
-      const args = ['+short', '+tries=1', '+time=2', '@127.0.0.1', '-p', String(port), name, 'TXT'];
+      const args = ['+short', '+tries=1', '+time=30', '@127.0.0.1', '-p', String(port), name, 'TXT'];
       return (await execute('dig', args)).stdout.trim();
     },
     reloadByHand: async () => (await execute(reload[0], reload.slice(1), { env })).stdout.trim(),

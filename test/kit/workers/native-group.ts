@@ -8,7 +8,7 @@ import { driverContext } from './driver-context.js';
 
 export const seven: Target = { generation: 7, path: '/policy/generations/7' };
 export const eight: Target = { generation: 8, path: '/policy/generations/8' };
-export const timeoutMs = 5000;
+export const timeoutMs = 60_000;
 
 export interface Setup extends AsyncDisposable {
   readonly driver: Driver;

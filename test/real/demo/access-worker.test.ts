@@ -47,7 +47,7 @@ function generationIn(dir: TempDir, generation: number, change: (policy: string)
 
 async function notify(driver: Driver, generation: number, path: string): Promise<Answer> {
   await until(async () => (await driver.members()).includes('w'));
-  return driver.reset('w', { target: { generation, path }, timeoutMs: 10_000 });
+  return driver.reset('w', { target: { generation, path }, timeoutMs: 60_000 });
 }
 
 describe('the sample worker', () => {

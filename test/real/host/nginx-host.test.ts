@@ -27,9 +27,9 @@ const probe = 'test "$(curl -fsS "$1")" = "$(cat "$2/web/answer")"';
 function configFor(nginx: RunningNginx, directory: string): Record<string, unknown> {
   const run = ['nginx', '-t', '-c', nginx.config, '-e', 'stderr', '-g', 'pid {scratch}/nginx.pid;'];
   const userNamespace = !isRoot;
-  const check = { name: 'nginx -t', run, timeout: '20s', binds: [directory], userNamespace };
-  const reset = { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children', timeout: '10s' };
-  const ask = { run: ['sh', '-c', probe, 'sh', `${nginx.url}/`, '{current}'], network: true, timeout: '10s' };
+  const check = { name: 'nginx -t', run, timeout: '60s', binds: [directory], userNamespace };
+  const reset = { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children', timeout: '60s' };
+  const ask = { run: ['sh', '-c', probe, 'sh', `${nginx.url}/`, '{current}'], network: true, timeout: '60s' };
   return {
     sandbox: 'required',
     bundles: [{ name: 'web', checks: [check] }],

@@ -28,13 +28,13 @@ function release(address: string): Record<string, string> {
 function configFor(kresd: RealKresd): Record<string, unknown> {
   const script = join(sampleDirectory, 'rpz-check.conf');
   const run = ['kresd', '-n', '-c', script, '-c', '-', '{scratch}'];
-  const check = { name: 'block.rpz parses', run, timeout: '10s', binds: [script] };
+  const check = { name: 'block.rpz parses', run, timeout: '60s', binds: [script] };
   const reset = {
     kresd: kresd.controlGlob,
     command: 'policy_reset()',
     expect: '0',
     confirms: true,
-    timeout: '5s',
+    timeout: '60s',
   };
   const canary = { run: ['sh', '-c', '! grep -q 192.0.2.66 "$1"', 'sh', '{bundle}/block.rpz'] };
   return {

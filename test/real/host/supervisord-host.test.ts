@@ -16,13 +16,13 @@ const options = { timeout: 240_000, ...needs('supervisord', 'supervisor') };
 const probe = 'n=$(printf %s "$1" | tail -c 1); test "$(tail -n 1 "$2/$n.log")" = "$(cat "$3/app/rules")"';
 
 function configFor(real: RealSupervisord, logs: string): Record<string, unknown> {
-  const ask = { run: ['sh', '-c', probe, 'sh', '{worker}', logs, '{current}'], timeout: '10s', retry: 20 };
+  const ask = { run: ['sh', '-c', probe, 'sh', '{worker}', logs, '{current}'], timeout: '60s', retry: 20 };
   const group = {
     name: 'app',
     uses: ['app'],
     when: { reset: ['rules'], restart: ['worker.conf'] },
     rolling: 1,
-    reset: { supervisord: real.socket, group: 'worker', signal: 'HUP', timeout: '20s' },
+    reset: { supervisord: real.socket, group: 'worker', signal: 'HUP', timeout: '60s' },
     probe: ask,
     onDead: 'restart',
   };

@@ -15,7 +15,7 @@ import { type RealKresd, sampleDirectory, startRealKresd } from '../../kit/progr
 import { needs } from '../../kit/programs/real-programs.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 
-const options = { timeout: 60_000, ...needs('dig', 'bind9-dnsutils'), ...needs('kresd', 'knot-resolver') };
+const options = { timeout: 240_000, ...needs('dig', 'bind9-dnsutils'), ...needs('kresd', 'knot-resolver') };
 const sample = 'bundles/dns-edge/block.rpz';
 
 /** Makes generations g1 (the sample) and g2 (another answer), with `current` at g1, as an agent lays them out. */
@@ -43,7 +43,7 @@ function driverOf(workers: RealKresd): Driver {
   return kresd.create(own, driverContext());
 }
 
-const reset = { target: { generation: 2, path: '/unused' }, timeoutMs: 10_000 };
+const reset = { target: { generation: 2, path: '/unused' }, timeoutMs: 60_000 };
 
 describe('real Knot Resolver workers', options, () => {
   it('answer from the new policy after each was told, without a restart', async () => {
@@ -136,7 +136,7 @@ describe('real Knot Resolver workers', options, () => {
           received.push(Buffer.from(chunk));
           return read(chunk);
         },
-        timeoutMs: 10_000,
+        timeoutMs: 60_000,
         clock: systemClock,
       });
       assert.deepEqual(result, { kind: 'answered', value: { kind: 'text', text } });

@@ -9,7 +9,7 @@ import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
-const options = { timeout: 60_000, ...needs('unshare', 'util-linux'), ...needs('nft', 'nftables') };
+const options = { timeout: 240_000, ...needs('unshare', 'util-linux'), ...needs('nft', 'nftables') };
 
 const rules = `table inet writ
 delete table inet writ

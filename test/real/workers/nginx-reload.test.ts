@@ -8,7 +8,7 @@ import { startNginx } from '../../kit/programs/nginx.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 
-const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 10_000 };
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
 describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () => {
   it('confirms by new children, and has no verdict on a policy that nginx refuses', async () => {

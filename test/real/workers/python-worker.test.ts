@@ -13,7 +13,7 @@ const options = { timeout: 240_000, ...needs('python3', 'python3') };
 
 const config = {
   bundles: [{ name: 'limits' }],
-  workers: [{ name: 'limits', uses: ['limits'], reset: { native: 'limits', timeout: '10s' } }],
+  workers: [{ name: 'limits', uses: ['limits'], reset: { native: 'limits', timeout: '60s' } }],
 };
 
 function release(requestsPerMinute: number): Record<string, string> {

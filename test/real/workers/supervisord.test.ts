@@ -10,7 +10,7 @@ import { needs } from '../../kit/programs/real-programs.js';
 import { startSupervisord } from '../../kit/programs/real-supervisord.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 
-const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 20_000 };
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
 describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
   it('hands a signal to each of two workers, restarts them one by one, and hides nothing', async () => {

@@ -61,7 +61,7 @@ describe('a cycle that is told to end', () => {
   const stoppedAt = async (
     step: 'canary' | 'load',
   ): Promise<{ test: TestHost; result: CycleResult; begun: readonly string[] }> => {
-    const load = { run: ['true'], timeoutMs: 5000 } as const;
+    const load = { run: ['true'], timeoutMs: 60_000 } as const;
     const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config: { load } } } });
     for (const serial of [1, 2]) {
       await test.publish('access', { 'policy.yaml': `${serial}` }, { serial });

@@ -73,7 +73,7 @@ describe('a canary', () => {
     assert.equal((await test.pull()).exitCode, 0);
     assert.equal(fs.readFileSync(dir.join('tries'), 'utf8').length, 4);
     const never: HookConfig = { ...hook(`echo >> ${dir.join('starts')}; exit 127`), retry: 2 };
-    const started = { kind: 'start', start: never, probe: hook('exit 1'), timeoutMs: 5000 } as const;
+    const started = { kind: 'start', start: never, probe: hook('exit 1'), timeoutMs: 60_000 } as const;
     using only = testHost({
       groups: { app: { driver: scriptedDriver({ a: confirms }), config: { canary: started } } },
     });

@@ -79,7 +79,7 @@ describe('a cycle', () => {
       kind: 'run',
       name: 'no bad word',
       run: ['sh', '-c', '! grep -q bad {bundle}/*'],
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
     } as const;
     using test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -101,7 +101,7 @@ describe('a cycle', () => {
   });
 
   it('remembers a refused release: nothing is fetched again, and the answer is rejected again', async () => {
-    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
+    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     const first = await test.pull();
@@ -122,7 +122,7 @@ describe('a cycle', () => {
   });
 
   it('tries a release again that was refused by a clock which was set back since', async () => {
-    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
+    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     const nowMs = test.clock.nowMs();
@@ -138,7 +138,7 @@ describe('a cycle', () => {
       kind: 'run',
       name: 'zones',
       run: ['sh', '-c', 'echo block.rpz:7: bad; exit 1'],
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
     } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }, { name: 'dns-edge' }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -157,7 +157,7 @@ describe('a cycle', () => {
         kind: 'run',
         name: 'ready',
         run: ['test', '-e', `${flag}/ready`],
-        timeoutMs: 5000,
+        timeoutMs: 60_000,
       } as const;
       using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
       await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
@@ -172,7 +172,7 @@ describe('a cycle', () => {
   });
 
   it('does not remember what was not the fault of the bundle', async () => {
-    const check = { kind: 'run', name: 'absent', run: ['/nonexistent/checker'], timeoutMs: 5000 } as const;
+    const check = { kind: 'run', name: 'absent', run: ['/nonexistent/checker'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     const result = await test.pull();

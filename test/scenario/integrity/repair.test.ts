@@ -233,7 +233,7 @@ describe('a repair from the kept archive', () => {
 
   it('notifies whatever a probe says, and asks it for the stamp that is there already', async () => {
     const driver = scriptedDriver({ a: confirms });
-    const probe = { run: ['test', '{serial}', '=', '2'] as [string, ...string[]], timeoutMs: 5000 };
+    const probe = { run: ['test', '{serial}', '=', '2'] as [string, ...string[]], timeoutMs: 60_000 };
     using one = await bench({ groups: { app: { driver, config: { probe } } } }, []);
     await one.test.publish('access', files(2), { serial: 2 });
     await one.test.pull();

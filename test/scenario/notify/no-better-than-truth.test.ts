@@ -22,10 +22,10 @@ import {
 const notified = (generation: number): Answer => ({ kind: 'notified', text: `accepted ${generation}` });
 
 const probe = (script: string): Partial<WorkerGroupConfig> => ({
-  probe: { run: ['sh', '-c', script, 'probe', '{worker}'], timeoutMs: 5000, retry: 0 },
+  probe: { run: ['sh', '-c', script, 'probe', '{worker}'], timeoutMs: 60_000, retry: 0 },
 });
 const groupProbe = (script: string): Partial<WorkerGroupConfig> => ({
-  probe: { run: ['sh', '-c', script], timeoutMs: 5000, retry: 0 },
+  probe: { run: ['sh', '-c', script], timeoutMs: 60_000, retry: 0 },
 });
 
 const publish = (test: TestHost, serial: number): Promise<Buffer> =>
@@ -135,7 +135,7 @@ describe('a due worker whose own probe says no', () => {
     using dir = tempDir();
     const missing = dir.join('probe');
     const config: Partial<WorkerGroupConfig> = {
-      probe: { run: [missing, '{worker}'], timeoutMs: 5000, retry: 0 },
+      probe: { run: [missing, '{worker}'], timeoutMs: 60_000, retry: 0 },
     };
     using test = testHost({ groups: { app: { driver, config } } });
     await publish(test, 1);

@@ -10,7 +10,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-const hook = (script: string, timeoutMs = 5000): NonNullable<WorkerGroupConfig['load']> => ({
+const hook = (script: string, timeoutMs = 60_000): NonNullable<WorkerGroupConfig['load']> => ({
   run: ['sh', '-c', script],
   timeoutMs,
 });
@@ -130,7 +130,7 @@ describe('a probe', () => {
 
   it('that cannot be run rolls back and blames nobody', async () => {
     const { test } = await secondRelease({
-      probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 200), retry: 0 },
+      probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 2000), retry: 0 },
     });
     using _ = test;
     const result = await test.pull();

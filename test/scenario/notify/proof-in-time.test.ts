@@ -24,7 +24,7 @@ function probeOf(dir: TempDir): { config: Partial<WorkerGroupConfig>; up: string
   const up = dir.join('up');
   fs.writeFileSync(up, '');
   const run = ['sh', '-c', `test -e ${up}`] as const;
-  return { up, config: { probe: { run: [...run], timeoutMs: 5000, retry: 0 } } };
+  return { up, config: { probe: { run: [...run], timeoutMs: 60_000, retry: 0 } } };
 }
 
 describe('a status that is read while workers are told', () => {
@@ -164,7 +164,7 @@ describe('a probe that only warns', () => {
   it('proves nothing and refutes nothing: exit 0 alone means this generation', async () => {
     for (const asked of [[], ['{worker}']]) {
       const run = ['sh', '-c', 'exit 40', 'probe', ...asked] as const;
-      const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 5000, retry: 0 } };
+      const config = { probe: { run: [...run] as [string, ...string[]], timeoutMs: 60_000, retry: 0 } };
       const driver = scriptedDriver({ a: () => ({ kind: 'notified', text: 'accepted' }) }, 'early');
       using test = testHost({ groups: { app: { driver, config } } });
       await publish(test, 1);

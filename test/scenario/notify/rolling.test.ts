@@ -109,7 +109,7 @@ describe('a rolling group', () => {
     const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
     const asks = `echo {worker} "\${WRIT_GENERATION_DIR##*/}" >> ${dir.join('asked')}`;
     const no = `[ "\${WRIT_GENERATION_DIR##*/}{worker}" != 2b ]`;
-    const probe = { run: ['sh', '-c', `${asks}; ${no}`] as const, timeoutMs: 5000, retry: 0 };
+    const probe = { run: ['sh', '-c', `${asks}; ${no}`] as const, timeoutMs: 60_000, retry: 0 };
     using test = await secondRelease(driver, { rolling: 1, probe: { ...probe, run: [...probe.run] } });
     fs.rmSync(dir.join('asked'));
     const result = await test.pull();
@@ -175,7 +175,11 @@ describe('a reset', () => {
 describe('a probe', () => {
   it('has a time for all its tries', async () => {
     using dir = tempDir();
-    const probe = { run: ['sh', '-c', `echo >> ${dir.join('asked')}; exit 1`], timeoutMs: 5000, retry: 100 };
+    const probe = {
+      run: ['sh', '-c', `echo >> ${dir.join('asked')}; exit 1`],
+      timeoutMs: 60_000,
+      retry: 100,
+    };
     const driver = livingDriver({ a: confirms });
     using test = testHost({
       groups: {

@@ -193,16 +193,18 @@ describe('a server with 1,024 descriptors', () => {
   });
 
   it('uses no more memory when all of it comes again', async () => {
-    const before = site.residentBytes();
-    for (let round = 0; round < 2; round += 1) {
+    // What a busy machine has not collected yet comes once; what is never given back comes with each round.
+    const sizes = [site.residentBytes()];
+    for (let round = 0; round < 5; round += 1) {
       for (const attack of Object.values(attacks)) {
         const sockets = await attack(site);
         for (const socket of sockets) socket.destroy();
         await until(() => site.descriptors() <= start.descriptors);
       }
+      sizes.push(site.residentBytes());
+      if ((sizes.at(-1) ?? 0) < (sizes.at(-2) ?? 0) + 30_000_000) return;
     }
-    const after = site.residentBytes();
-    assert.ok(after < before + 60_000_000, `${before} bytes, then ${after}`);
+    assert.fail(`resident bytes, round by round: ${sizes.join(', ')}`);
   });
 
   it('ends with 0 and its result at SIGTERM, whatever clients did and do', async () => {

@@ -24,7 +24,7 @@ describe('the events of a connection', () => {
     });
     await until(async () => (await driver.members()).includes('w'));
     for (const generation of [1, 2]) {
-      await driver.reset('w', { target: { generation, path: `/g/${generation}` }, timeoutMs: 5000 });
+      await driver.reset('w', { target: { generation, path: `/g/${generation}` }, timeoutMs: 60_000 });
     }
     await until(() => events.length === 5);
     const [connected, ...rest] = events;

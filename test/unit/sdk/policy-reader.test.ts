@@ -17,7 +17,7 @@ import { driverContext } from '../../kit/workers/driver-context.js';
 
 const ignore = (): void => undefined;
 const codeOf = (reason: unknown): string | undefined => (isWritError(reason) ? reason.code : undefined);
-const timeoutMs = 5000;
+const timeoutMs = 60_000;
 
 async function openDriver(dir: TempDir): Promise<Driver> {
   const driver = native.create({ native: 'access' }, driverContext({ runDirectory: dir.path }));

@@ -63,7 +63,7 @@ describe('start and end', () => {
     const client = await hostileClient(server.url, 'GET /metadata/timestamp.json HTTP/1.1\r\nHost:');
     // It is connected on both sides when another one has its answer.
     assert.equal((await rawGet(server.url, '/healthz')).status, 200);
-    const late = AbortSignal.timeout(10_000);
+    const late = AbortSignal.timeout(60_000);
     const waited = once(late, 'abort').then(() => 'waited');
     assert.equal(await Promise.race([server.close().then(() => 'closed'), waited]), 'closed');
     client.destroy();

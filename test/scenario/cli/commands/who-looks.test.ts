@@ -20,7 +20,7 @@ const users = {
 } as const;
 type User = keyof typeof users;
 
-const ages = { fresh: 60_000, old: 181_000, ended: 60_000 } as const;
+const ages = { fresh: 5000, old: 181_000, ended: 5000 } as const;
 
 /** Exit codes of health and status, and what doctor says of the agent: told by whom. */
 const told = {

@@ -130,7 +130,7 @@ describe('a start', () => {
   });
 
   it('after a boot tries what was refused again, and not at every start', async () => {
-    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 5000 } as const;
+    const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();

@@ -75,12 +75,12 @@ describe('matchesPattern', () => {
 
   it('does not explode at patterns made for it', () => {
     const text = 'a'.repeat(1024);
-    const startedAt = process.hrtime.bigint();
+    const before = process.cpuUsage();
     assert.equal(matchesPattern(`${'*a'.repeat(2000)}b`, text), false);
     assert.equal(matchesPattern(`${'*'.repeat(100_000)}`, text), true);
     assert.equal(matchesPattern(`${'*a'.repeat(50)}*b`, text), false);
     assert.equal(matchesPattern('*', `${text}a`), false, 'no delegation speaks for so long a path');
-    const ms = Number(process.hrtime.bigint() - startedAt) / 1e6;
-    assert.ok(ms < 5000, `${ms} ms`);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 5_000_000, `${user + system} us of the processor`);
   });
 });

@@ -52,7 +52,7 @@ function startPuller({ name, dir, fatalOperation }: PullerOptions): Puller {
     const kill = () => ++operations === fatal && process.kill(process.pid, 'SIGKILL');
     const durable = createDurableFs();
     while (!fs.existsSync(top + '/stop')) {
-      const lock = await takeLock({ durable, path: top + '/lock', holder: '${name}', waitMs: 20000, clock, code: 'LOCK_HELD' });
+      const lock = await takeLock({ durable, path: top + '/lock', holder: '${name}', waitMs: 100_000, clock, code: 'LOCK_HELD' });
       const store = openTrustStore({
         directory: top + '/trust', bootstrapRoot: top + '/root.json', fs: createDurableFs({ before: kill }) });
       const source = openRepositorySource(${JSON.stringify(pathToFileURL(dir.join('repository')).href)}, { clock, version: '0' });
@@ -101,6 +101,27 @@ class Pair {
     }
   }
 
+  /**
+   * Tries to come second until it does. Both may die before it has: who waits for them starts them again.
+   * @returns who holds the lock, as the error tells it
+   */
+  async holder(): Promise<string> {
+    const path = this.#dir.join('lock');
+    const durable = createDurableFs();
+    const options = { holder: 'test', waitMs: 0, clock: systemClock, durable, code: 'LOCK_HELD' } as const;
+    for (;;) {
+      this.#keepTwo();
+      try {
+        (await takeLock({ path, ...options })).release();
+      } catch (error) {
+        if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
+        const holder = String(error.facts['holder']);
+        // Between taking the lock and leaving its note a holder is called by its program.
+        if (holder.startsWith('puller-')) return holder;
+      }
+    }
+  }
+
   async stop(): Promise<void> {
     writeFileSync(this.#dir.join('stop'), '');
     for (const puller of this.#pullers) while (puller.end() === undefined) await puller.moved();
@@ -129,22 +150,6 @@ function upload(repository: RepositorySimulator, dir: TempDir): void {
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(`${full}.new`, repository.files.get(path) ?? '');
     renameSync(`${full}.new`, full);
-  }
-}
-
-/** Tries to come second until it does. @returns who holds the lock, as the error tells it */
-async function someHolder(dir: TempDir): Promise<string> {
-  const durable = createDurableFs();
-  const options = { holder: 'test', waitMs: 0, clock: systemClock, durable, code: 'LOCK_HELD' } as const;
-  for (;;) {
-    try {
-      (await takeLock({ path: dir.join('lock'), ...options })).release();
-    } catch (error) {
-      if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
-      const holder = String(error.facts['holder']);
-      // Between taking the lock and leaving its note a holder is called by its program.
-      if (holder.startsWith('puller-')) return holder;
-    }
   }
 }
 
@@ -178,7 +183,7 @@ describe('processes on one state directory', () => {
       if (round % 2 === 0) repository.rotate('root');
       repository.publish();
       upload(repository, dir);
-      assert.match(await someHolder(dir), /^puller-\d+ \(pid \d+\)$/);
+      assert.match(await pair.holder(), /^puller-\d+ \(pid \d+\)$/);
       await pair.reach(repository.timestamp.version);
     }
     await pair.stop();

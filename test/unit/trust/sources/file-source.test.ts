@@ -65,7 +65,7 @@ describe('file source', () => {
     assert.equal(error.facts.actual, 10);
   });
 
-  it('never hangs on a FIFO, and opens neither links nor directories', { timeout: 5000 }, async () => {
+  it('never hangs on a FIFO, and opens neither links nor directories', { timeout: 60_000 }, async () => {
     using dir = tempDir();
     const source = repository(dir);
     execFileSync('mkfifo', [dir.join('repo', 'fifo')]);

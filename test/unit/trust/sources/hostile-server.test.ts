@@ -293,14 +293,14 @@ describe('a refresh from a server that', () => {
     const repository = new RepositorySimulator({ nowMs });
     for (let count = 0; count < 50; count += 1) repository.bumpRoot();
     await using server = await httpFixture((request, response) => {
-      setTimeout(() => response.end(repository.files.get(request.url?.slice(1) ?? '')), 100);
+      setTimeout(() => response.end(repository.files.get(request.url?.slice(1) ?? '')), 200);
     });
-    const transport = { ...defaultTransportLimits, refreshTimeoutMs: 1500 };
+    const transport = { ...defaultTransportLimits, refreshTimeoutMs: 3000 };
     const source = open(server.url);
     const store = memoryTrustStore(repository.bootstrapRoot);
     const client = openRepositoryClient({ source, store, clock: fakeClock({ nowMs }), transport });
     const error = await rejectsCode('DOWNLOAD_TIMEOUT', client.refresh());
-    assert.equal(error.facts.expected, 1500);
+    assert.equal(error.facts.expected, 3000);
     const reached = client.status()?.roles.root?.version ?? 0;
     assert.ok(reached > 1 && reached < 20, `root ${reached} is kept`);
     await client.close();

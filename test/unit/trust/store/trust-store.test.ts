@@ -81,7 +81,7 @@ describe('trust store: what lies on disk', () => {
 
 describe('trust store: the bootstrap root', () => {
   it('is a file of a size that metadata may have, and nothing that never ends', {
-    timeout: 5000,
+    timeout: 60_000,
   }, async () => {
     using it = host();
     const path = join(it.path, 'root.json');

@@ -10,13 +10,13 @@ import { standRows } from '../../../kit/workers/driver-stands.js';
 const target = { generation: 7, path: '/policy/generations/7' };
 
 /** Long enough for a busy machine; a case that waits for silence asks for less. */
-function notify(driver: Driver, worker: string, timeoutMs = 10_000): Promise<Answer> {
+function notify(driver: Driver, worker: string, timeoutMs = 60_000): Promise<Answer> {
   return notifyWorker(driver, worker, { target, timeoutMs });
 }
 
 /** Who is dead is waited for until the deadline, by some. */
 function timeoutOfDead(row: StandRow): number {
-  return row.dead === 'unreachable' ? 400 : 10_000;
+  return row.dead === 'unreachable' ? 400 : 60_000;
 }
 
 async function withStand(row: StandRow, play: (stand: DriverStand) => Promise<void>): Promise<void> {
@@ -50,7 +50,7 @@ describe('a worker', { concurrency: 4 }, () => {
           await stand.set(a, 'refuses');
           await stand.driver.members();
           // A master that refuses is silent: its deadline must pass.
-          const timeoutMs = row.refuses === 'unreachable' ? 400 : 10_000;
+          const timeoutMs = row.refuses === 'unreachable' ? 400 : 60_000;
           assert.equal((await notify(stand.driver, a, timeoutMs)).kind, row.refuses);
         }));
 

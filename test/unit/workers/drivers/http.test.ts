@@ -32,7 +32,7 @@ async function livenessOf(place: unknown, worker: string): Promise<Liveness | un
 async function ask(
   said: FakeHttpAnswer,
   options: object = {},
-  timeoutMs = 5000,
+  timeoutMs = 60_000,
 ): Promise<{ readonly answer: Answer; readonly requests: readonly FakeHttpRequest[] }> {
   const worker = await startFakeHttpWorker(() => said);
   try {
@@ -125,7 +125,7 @@ describe('the http driver', () => {
     assert.equal(endless.answer.kind, 'unreachable');
     assert.match(endless.answer.text, /longer than 64000 bytes/);
     await using raw = await rawServer((socket) => void socket.end('SSH-2.0-x\r\n'));
-    const other = await driverOf(raw.url).reset('a', { target, timeoutMs: 5000 });
+    const other = await driverOf(raw.url).reset('a', { target, timeoutMs: 60_000 });
     assert.equal(other.kind, 'unreachable');
     assert.match(other.text, /does not speak HTTP/);
   });
@@ -133,7 +133,7 @@ describe('the http driver', () => {
   it('cannot reach a daemon that died or was told to wait no longer', async () => {
     const port = await freePort();
     const driver = driverOf(`http://127.0.0.1:${port}/`);
-    const dead = await driver.reset('a', { target, timeoutMs: 5000 });
+    const dead = await driver.reset('a', { target, timeoutMs: 60_000 });
     assert.deepEqual(dead, { kind: 'unreachable', text: 'a: ECONNREFUSED' });
     const worker = await startFakeHttpWorker(() => 'hang', { port });
     const stop = new AbortController();
@@ -154,7 +154,7 @@ describe('the http driver', () => {
     const driver = driverOf(place);
     const members = await driver.members();
     assert.deepEqual(members, ['1.sock', '2.sock', '3.sock']);
-    const answers = await Promise.all(members.map((id) => driver.reset(id, { target, timeoutMs: 5000 })));
+    const answers = await Promise.all(members.map((id) => driver.reset(id, { target, timeoutMs: 60_000 })));
     assert.deepEqual(
       answers.map((answer) => answer.kind),
       ['notified', 'refused', 'unreachable'],
@@ -170,7 +170,7 @@ describe('the http driver', () => {
     ]);
     mkdirSync(dir.join('set'));
     const elsewhere = driverOf({ unix: dir.join('set/*.sock'), path: '/' });
-    assert.equal((await elsewhere.reset('../1.sock', { target, timeoutMs: 5000 })).kind, 'unreachable');
+    assert.equal((await elsewhere.reset('../1.sock', { target, timeoutMs: 60_000 })).kind, 'unreachable');
     assert.equal(await elsewhere.liveness?.('../1.sock'), 'unknown');
     assert.equal(one.requests.length, 1);
     await one.close();
@@ -198,7 +198,7 @@ describe('the members of an http group', () => {
     });
     const members = await driver.members();
     assert.deepEqual(members, [host]);
-    assert.equal((await driver.reset(host, { target, timeoutMs: 5000 })).kind, 'notified');
+    assert.equal((await driver.reset(host, { target, timeoutMs: 60_000 })).kind, 'notified');
     assert.equal(await driver.liveness?.(host), 'alive');
     await worker.close();
   });
@@ -208,7 +208,7 @@ describe('the members of an http group', () => {
     const name = 'a'.repeat(108);
     const place = { unix: dir.join('{worker}'), path: '/' };
     const driver = driverOf(place, { members: { run: ['echo', name] } });
-    const answer = await driver.reset(name, { target, timeoutMs: 5000 });
+    const answer = await driver.reset(name, { target, timeoutMs: 60_000 });
     assert.deepEqual(answer, { kind: 'unreachable', text: `${name}: the path is too long for a socket` });
     assert.equal(await driver.liveness?.(name), 'unknown');
   });
@@ -217,15 +217,15 @@ describe('the members of an http group', () => {
     const worker = await startFakeHttpWorker(() => ({}));
     const { port } = new URL(worker.url);
     const driver = driverOf('http://127.0.0.1:{worker}/reload', { members: { run: ['echo', port] } });
-    assert.equal((await driver.reset(port, { target, timeoutMs: 5000 })).kind, 'notified');
-    assert.equal((await driver.reset('web', { target, timeoutMs: 5000 })).kind, 'unreachable');
+    assert.equal((await driver.reset(port, { target, timeoutMs: 60_000 })).kind, 'notified');
+    assert.equal((await driver.reset('web', { target, timeoutMs: 60_000 })).kind, 'unreachable');
     await worker.close();
   });
 
   it('cannot lead elsewhere by their name', async () => {
     const driver = driverOf('http://{worker}.example.net/reload', { members: { run: ['true'] } });
     for (const name of ['user@evil', 'evil/x', 'evil#', 'evil?', '..', 'a b', '-a'])
-      assert.equal((await driver.reset(name, { target, timeoutMs: 5000 })).kind, 'unreachable', name);
+      assert.equal((await driver.reset(name, { target, timeoutMs: 60_000 })).kind, 'unreachable', name);
   });
 
   it('are the one of a URL, by its host and port', async () => {

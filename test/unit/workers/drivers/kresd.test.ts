@@ -16,7 +16,7 @@ function driverOf(glob: string, command = 'policy_reset()', expect = '0'): Drive
   return kresd.create({ kresd: glob, command, expect, confirms: true }, driverContext());
 }
 
-async function ask(options: FakeKresdOptions, command?: string, timeoutMs = 5000): Promise<Answer> {
+async function ask(options: FakeKresdOptions, command?: string, timeoutMs = 60_000): Promise<Answer> {
   using dir = tempDir();
   const worker = await startFakeKresd(dir.join('1'), options);
   try {
@@ -60,7 +60,7 @@ describe('the kresd driver', () => {
   it('sends the mode switch and the command and nothing else', async () => {
     using dir = tempDir();
     const worker = await startFakeKresd(dir.join('1'));
-    await driverOf(dir.join('*')).reset('1', { target, timeoutMs: 5000 });
+    await driverOf(dir.join('*')).reset('1', { target, timeoutMs: 60_000 });
     await worker.close();
     assert.equal(worker.received(), '__binary\npolicy_reset()\n');
     assert.equal(worker.connections(), 1);
@@ -119,9 +119,9 @@ describe('the kresd driver', () => {
     await leaveStaleSocket(dir.join('2'));
     const driver = driverOf(dir.join('*'));
     assert.deepEqual(await driver.members(), ['2']);
-    const stale = await driver.reset('2', { target, timeoutMs: 5000 });
+    const stale = await driver.reset('2', { target, timeoutMs: 60_000 });
     assert.deepEqual(stale, { kind: 'unreachable', text: `${dir.join('2')}: ECONNREFUSED` });
-    const absent = await driver.reset('3', { target, timeoutMs: 5000 });
+    const absent = await driver.reset('3', { target, timeoutMs: 60_000 });
     assert.deepEqual(absent, { kind: 'unreachable', text: `${dir.join('3')}: ENOENT` });
   });
 
@@ -152,7 +152,7 @@ describe('the kresd driver', () => {
     using dir = tempDir();
     mkdirSync(dir.join('control'));
     const worker = await startFakeKresd(dir.join('elsewhere'));
-    const answer = await driverOf(dir.join('control/*')).reset('../elsewhere', { target, timeoutMs: 5000 });
+    const answer = await driverOf(dir.join('control/*')).reset('../elsewhere', { target, timeoutMs: 60_000 });
     assert.equal(answer.kind, 'unreachable');
     assert.equal(worker.connections(), 0);
     await worker.close();

@@ -29,7 +29,7 @@ const unbound = { send: 'UBCT1 auth_zone_reload b.rpz', expect: 'ok', confirms: 
 async function ask(
   server: FakeLineOptions,
   options: object = {},
-  timeoutMs = 5000,
+  timeoutMs = 60_000,
 ): Promise<{ readonly answer: Answer; readonly received: readonly string[] }> {
   using dir = tempDir();
   const fake = await startFakeLineServer(dir.join('s'), server);
@@ -87,10 +87,10 @@ describe('the line driver', () => {
     using dir = tempDir();
     const fake = await startFakeLineServer(dir.join('s'), { habit: 'haproxy', awayMs: 150 });
     const driver = driverOf(dir.join('s'), { expect: '' });
-    const first = await driver.reset('s', { target, timeoutMs: 5000 });
+    const first = await driver.reset('s', { target, timeoutMs: 60_000 });
     assert.deepEqual(first, { kind: 'notified', text: 'an empty answer' });
     assert.equal(await driver.liveness?.('s'), 'alive');
-    assert.equal((await driver.reset('s', { target, timeoutMs: 5000 })).kind, 'notified');
+    assert.equal((await driver.reset('s', { target, timeoutMs: 60_000 })).kind, 'notified');
     assert.equal(fake.received.length, 2);
     await fake.close();
   });
@@ -213,11 +213,11 @@ describe('the line driver', () => {
     using dir = tempDir();
     const fake = await startFakeLineServer(dir.join('a b'), { habit: 'unbound' });
     const driver = driverOf(dir.join('*'), { send: 'reload {worker}' });
-    assert.equal((await driver.reset('a b', { target, timeoutMs: 5000 })).kind, 'unreachable');
-    assert.equal((await driver.reset('../a', { target, timeoutMs: 5000 })).kind, 'unreachable');
+    assert.equal((await driver.reset('a b', { target, timeoutMs: 60_000 })).kind, 'unreachable');
+    assert.equal((await driver.reset('../a', { target, timeoutMs: 60_000 })).kind, 'unreachable');
     assert.deepEqual(fake.received, []);
     const below = driverOf(dir.join('set/*'));
-    assert.equal((await below.reset('../a b', { target, timeoutMs: 5000 })).kind, 'unreachable');
+    assert.equal((await below.reset('../a b', { target, timeoutMs: 60_000 })).kind, 'unreachable');
     assert.deepEqual(fake.received, []);
     await fake.close();
   });
@@ -240,11 +240,11 @@ describe('members of a line group that a command names', () => {
     const fake = await startFakeLineServer(dir.join('a.ctl'), { habit: 'unbound' });
     const driver = driverOf(dir.join('{worker}.ctl'), { expect: 'ok', members: { run: ['echo', 'a'] } });
     assert.deepEqual(await driver.members(), ['a']);
-    assert.equal((await driver.reset('a', { target, timeoutMs: 5000 })).kind, 'notified');
+    assert.equal((await driver.reset('a', { target, timeoutMs: 60_000 })).kind, 'notified');
     assert.equal(await driver.liveness?.('a'), 'alive');
-    assert.equal((await driver.reset('a b', { target, timeoutMs: 5000 })).kind, 'unreachable');
+    assert.equal((await driver.reset('a b', { target, timeoutMs: 60_000 })).kind, 'unreachable');
     const long = 'a'.repeat(108);
-    assert.match((await driver.reset(long, { target, timeoutMs: 5000 })).text, /path is too long/);
+    assert.match((await driver.reset(long, { target, timeoutMs: 60_000 })).text, /path is too long/);
     assert.equal(await driver.liveness?.(long), 'unknown');
     await fake.close();
   });

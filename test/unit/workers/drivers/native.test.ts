@@ -164,7 +164,7 @@ describe('the native driver', () => {
     const asked = setup.driver.reset('a', { target: seven, timeoutMs });
     await worker.line();
     await clock.advance(timeoutMs);
-    assert.deepEqual(await asked, { kind: 'unreachable', text: 'no answer in 5000 ms' });
+    assert.deepEqual(await asked, { kind: 'unreachable', text: `no answer in ${timeoutMs} ms` });
     worker.send({ type: 'ack', id: 1, generation: 7 });
     await until(() => setup.late.length > 0);
     assert.equal(setup.late[0]?.answer.kind, 'confirmed');

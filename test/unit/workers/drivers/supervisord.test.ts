@@ -17,7 +17,7 @@ import {
 } from '../../../kit/workers/fake-supervisord.js';
 import { driverOf, running, stopped } from '../../../kit/workers/supervisord-driver.js';
 
-const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 5000 };
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
 interface Asked {
   readonly answer: Answer;
@@ -76,7 +76,7 @@ describe('a signal through supervisord', () => {
   ];
   for (const [what, said, text] of failures) {
     it(`told nobody when the answer is ${what}`, async () => {
-      const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 1000 : 5000 });
+      const { answer } = await ask(() => said, { timeoutMs: what.includes('in time') ? 1000 : 60_000 });
       assert.equal(answer.kind, 'unreachable');
       assert.match(answer.text, text);
     });
