@@ -106,7 +106,7 @@ export const errorCodes = {
     'Check the repository URL and its upload.',
   ),
   DELEGATION_LIMIT: failed(
-    'Too many delegated roles would have to be asked for one bundle; whether it is listed is not known.',
+    'Too many delegated roles, or too large ones, would have to be asked for one bundle; whether it is listed is not known.',
     'Let fewer delegations match the path of the bundle, or put its own first and make it terminating.',
   ),
   ROOT_CHAIN_TOO_LONG: failed(

@@ -1,5 +1,6 @@
 // Walks the search for a target with what a client has: asynchronously, fetching the delegated roles that the
 // search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
+import { orUndefined } from '../core/errors.js';
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
 import { searchTarget, visitRoles, type WantedRole } from '../core/tuf/target-search.js';
@@ -11,7 +12,7 @@ import {
   withDelegated,
 } from '../core/tuf/trusted-delegations.js';
 import { required, type TrustedSet } from '../core/tuf/trusted-set.js';
-import type { ParsedFile } from '../core/tuf/tuf-metadata.js';
+import type { DelegatedRole, ParsedFile } from '../core/tuf/tuf-metadata.js';
 import { fetchNamed, type Requester } from './metadata-requests.js';
 import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 
@@ -58,12 +59,15 @@ export interface TargetList {
 export async function listTargets(current: () => TrustedSet, load: LoadRole): Promise<TargetList> {
   const targets = required(current(), 'targets');
   const delegated: ListedRole[] = [];
+  // A file of ten thousand paths is read and verified once, and not for each of them.
+  const loaded = new Map<DelegatedRole, ParsedFile<'targets'>>();
   const paths = new Set(Object.keys(targets.signed.targets));
   const roles = visitRoles(targets);
   let step = roles.next();
   while (step.done !== true) {
     const { delegator, role } = step.value;
     const file = await load(step.value);
+    loaded.set(role, file);
     const { expiresAtMs, signed } = file;
     const { name, threshold, keyids: keyIds } = role;
     const { version } = signed;
@@ -73,15 +77,20 @@ export async function listTargets(current: () => TrustedSet, load: LoadRole): Pr
   }
   const files: FoundFile[] = [];
   for (const path of [...paths].sort()) {
-    const found = await findTarget(current(), path, load);
+    const found = await findTarget(
+      current(),
+      path,
+      async (wanted) => loaded.get(wanted.role) ?? load(wanted),
+    );
     if (found !== undefined) files.push(found);
   }
   return { files, delegated };
 }
 
 /**
- * Takes up those delegated roles that are stored and still what the snapshot names, for a look at them.
- * @throws WritError DELEGATION_LIMIT
+ * Takes up those delegated roles that are stored and still what the snapshot names, for a look at them: as many as a
+ * listing visits, since a host of a repository of many bins would otherwise have no status.
+ * @throws WritError METADATA_MIX
  */
 export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
   if (set.targets === undefined || set.snapshot === undefined) return set;
@@ -92,7 +101,7 @@ export function recallRoles(set: TrustedSet, stored: StoredRole): TrustedSet {
     const isListed = Object.hasOwn(set.snapshot.signed.meta, `${role.name}.json`);
     const file = isListed ? keptDelegated(set, step.value, () => stored(role.name)) : undefined;
     if (file !== undefined) recalled = withDelegated(recalled, file);
-    step = roles.next(file);
+    step = orUndefined(() => roles.next(file)) ?? { done: true, value: undefined };
   }
   return recalled;
 }

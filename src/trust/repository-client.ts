@@ -1,7 +1,7 @@
 // The TUF client as the rest of Writ sees it: refresh, look, find, stream. Owns what is kept between refreshes
 // and when it is persisted; the order of requests is refresh's, the rules are trusted-set's. One refresh at a
 // time; the caller holds the lock of the state directory.
-import { isWritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import {
   defaultMetadataLimits,
   defaultTransportLimits,
@@ -134,13 +134,15 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     // One update is judged at one time (5.1), its delegated roles too.
     const nowMs = view.atMs ?? clock.nowMs();
     const context = { limits, nowMs, stored: store.loadDelegated, current: load, accept };
+    const leftMs = startSearch(clock, transport.refreshTimeoutMs);
     return async (wanted) => {
       // Kept files are judged before a mirror is asked: no mirror is to blame for what they are.
       const kept = recallDelegated(context, wanted);
       if (kept !== undefined) return kept;
+      const timeoutMs = leftMs(wanted.role.name);
       const asked = mirrors.attempt(
         (from, until) => fetchDelegated(context, wanted, createRequester(from, until)),
-        { ...times, signal },
+        { ...times, timeoutMs, signal },
       );
       const { value, failures } = await asked.catch(view.leave);
       for (const failure of failures) onMirrorFailed?.(failure);
@@ -206,6 +208,20 @@ function openTrusted(store: TrustStore) {
     trusted = next;
   };
   return { load, accept, isNew: (): boolean => trusted === undefined && store.isEmpty() };
+}
+
+/**
+ * One time for all roles of a search: through 32 of them, each as slow as it may be, it would take half an hour.
+ * @returns what is left before a role is asked for, or throws DOWNLOAD_TIMEOUT
+ */
+function startSearch(clock: Clock, timeoutMs: number): (role: string) => number {
+  const endMs = clock.monotonicMs() + timeoutMs;
+  return (role) => {
+    const leftMs = endMs - clock.monotonicMs();
+    if (leftMs > 0) return leftMs;
+    const text = `${role}: not asked, as the delegated roles before it have taken ${timeoutMs} ms`;
+    throw new WritError('DOWNLOAD_TIMEOUT', text, { facts: { role, timeoutMs } });
+  };
 }
 
 interface View {

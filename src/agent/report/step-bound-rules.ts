@@ -64,7 +64,9 @@ function refreshMs({ repository, transport }: AgentConfig): number {
 
 /** The search for each bundle may need delegated roles that are not there yet. */
 function rolesMs({ repository, transport, bundles }: AgentConfig): number {
-  return bundles.length * maxVisitedRoles * repository.length * transport.metadataTimeoutMs;
+  const { metadataTimeoutMs, refreshTimeoutMs } = transport;
+  const searchMs = Math.min(maxVisitedRoles * metadataTimeoutMs, refreshTimeoutMs);
+  return bundles.length * repository.length * searchMs;
 }
 
 /** Of every bundle at every mirror, none of which sends anything. */

@@ -3,7 +3,14 @@
 // still hold. Expiry is not asked: a release does not turn bad with time, but with the keys behind it. Pure.
 import { isWritError } from '../errors.js';
 import { delegationAuthority, isVouched, isVouchedByRoot } from './metadata-checks.js';
-import { matchesPath, maxVisitedRoles, searchTarget, type WantedRole } from './target-search.js';
+import {
+  countOthers,
+  matchesPath,
+  maxOtherBytes,
+  maxVisitedRoles,
+  searchTarget,
+  type WantedRole,
+} from './target-search.js';
 import { recallFile, settleRoot, type TrustedSet } from './trusted-set.js';
 import type { ParsedFile, TargetFile } from './tuf-metadata.js';
 
@@ -86,6 +93,7 @@ function isDelegated(
 ): boolean {
   if (targets === undefined) return false;
   const visited = new Set<string>();
+  const others = countOthers();
   const waiting = delegationsOf(targets, path);
   for (let wanted = waiting.shift(); wanted !== undefined; wanted = waiting.shift()) {
     const { delegator, role } = wanted;
@@ -93,7 +101,9 @@ function isDelegated(
     if (visited.has(role.name) || visited.size === maxVisitedRoles) continue;
     visited.add(role.name);
     const next = vouchedRole(wanted, stored);
-    if (next !== undefined) waiting.push(...delegationsOf(next, path));
+    if (next === undefined || others(next) > maxOtherBytes) continue;
+    // One by one: as arguments of one call, hundreds of thousands would exhaust the stack.
+    for (const one of delegationsOf(next, path)) waiting.push(one);
   }
   return false;
 }

@@ -21,6 +21,11 @@ export interface FoundTarget {
 
 /** Delegated roles that one search may visit; the number that all clients use. */
 export const maxVisitedRoles = 32;
+/**
+ * And the bytes of them all but the greatest, which may have as many as targets: it takes ten times that when it is parsed,
+ * and two of them beside all else would be too many for an agent of 256 MB.
+ */
+export const maxOtherBytes = 2_000_000;
 
 /**
  * Searches one path. Each value asked for is answered by `next(file)`; a role that cannot be trusted has to end
@@ -33,7 +38,7 @@ export function* searchTarget(
   targets: ParsedFile<'targets'>,
   path: string,
 ): Generator<WantedRole, FoundTarget | undefined, ParsedFile<'targets'>> {
-  const visit = visitor(path);
+  const { visit, weigh } = boundsOf(path, { roles: maxVisitedRoles, otherBytes: maxOtherBytes });
   // A stack instead of recursion: the depth is what others wrote.
   const waiting: { chain: FoundTarget['chain']; wanted: WantedRole | undefined }[] = [
     { chain: [], wanted: undefined },
@@ -41,7 +46,7 @@ export function* searchTarget(
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { wanted } = next;
     if (wanted !== undefined && visit(wanted.role.name) === 'again') continue;
-    const file = wanted === undefined ? targets : yield wanted;
+    const file = wanted === undefined ? targets : weigh(yield wanted);
     const chain = [...next.chain, file];
     const entry = entryOf(file, path);
     if (entry !== undefined) return { path, file: entry, chain };
@@ -53,19 +58,38 @@ export function* searchTarget(
   return undefined;
 }
 
-/** Visited anywhere in this search, not on this branch alone: cycles end, and a diamond is asked once. */
-function visitor(path: string): (role: string) => 'first' | 'again' {
+/** What one visit of roles may cost, whoever wrote them. */
+function boundsOf(target: string, max: { readonly roles: number; readonly otherBytes: number }) {
   const visited = new Set<string>();
-  return (role) => {
-    if (visited.has(role)) return 'again';
-    if (visited.size === maxVisitedRoles) throw tooManyRoles(path, maxVisitedRoles);
-    visited.add(role);
-    return 'first';
+  const others = countOthers();
+  return {
+    /** Visited anywhere, not on this branch alone: cycles end, and a diamond is asked once. */
+    visit: (role: string): 'first' | 'again' => {
+      if (visited.has(role)) return 'again';
+      if (visited.size === max.roles) throw beyond(target, max.roles, 'delegated roles');
+      visited.add(role);
+      return 'first';
+    },
+    weigh: (file: ParsedFile<'targets'>): ParsedFile<'targets'> => {
+      if (others(file) <= max.otherBytes) return file;
+      throw beyond(target, max.otherBytes, 'bytes of delegated roles beside the greatest');
+    },
+  };
+}
+
+/** @returns a count that takes one file after the other, and gives the bytes of all but the greatest so far */
+export function countOthers(): (file: ParsedFile<'targets'>) => number {
+  let [all, greatest] = [0, 0];
+  return ({ bytes }) => {
+    all += bytes.length;
+    greatest = Math.max(greatest, bytes.length);
+    return all - greatest;
   };
 }
 
 /** Delegated roles that one listing visits: more than a search does, as hashed bins are many. */
 export const maxListedRoles = 1024;
+export const maxListedBytes = 50_000_000;
 
 /**
  * Visits every role that the targets lead to, each once, as `yield` gives its file. For a list of what there may
@@ -76,15 +100,14 @@ export const maxListedRoles = 1024;
 export function* visitRoles(
   targets: ParsedFile<'targets'>,
 ): Generator<WantedRole, void, ParsedFile<'targets'> | undefined> {
-  const seen = new Set<string>();
+  const max = { roles: maxListedRoles, otherBytes: maxListedBytes };
+  const { visit, weigh } = boundsOf('the list of all targets', max);
   const waiting = [targets];
   for (let delegator = waiting.shift(); delegator !== undefined; delegator = waiting.shift()) {
     for (const role of delegator.signed.delegations?.roles ?? []) {
-      if (seen.has(role.name)) continue;
-      if (seen.size === maxListedRoles) throw tooManyRoles('the list of all targets', maxListedRoles);
-      seen.add(role.name);
+      if (visit(role.name) === 'again') continue;
       const file = yield { delegator, role };
-      if (file !== undefined) waiting.push(file);
+      if (file !== undefined) waiting.push(weigh(file));
     }
   }
 }
@@ -114,7 +137,7 @@ export function matchesPath(role: DelegatedRole, path: string): boolean {
   return (role.path_hash_prefixes ?? []).some((prefix) => hex.startsWith(prefix));
 }
 
-function tooManyRoles(target: string, expected: number): WritError {
-  const text = `${target}: more than ${expected} delegated roles would have to be asked`;
-  return new WritError('DELEGATION_LIMIT', text, { facts: { target, expected } });
+function beyond(target: string, expected: number, of: string): WritError {
+  const text = `${target}: more than ${expected} ${of} would have to be asked`;
+  return new WritError('DELEGATION_LIMIT', text, { facts: { target, expected, of } });
 }

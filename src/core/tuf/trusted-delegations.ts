@@ -48,9 +48,19 @@ export function trustDelegated(
   return file;
 }
 
-/** Takes up a file that trustDelegated or keptDelegated has found good. */
+/** One file of the greatest size and small ones beside it. */
+export const maxHeldBytes = 6_000_000;
+
+/**
+ * Takes up a file that trustDelegated or keptDelegated has found good. Where all that is held would be too much, holding
+ * begins anew with this file, and the others are read again when they are needed: the searches for many bundles would
+ * otherwise fill the memory of a host, each within its bounds.
+ */
 export function withDelegated(set: TrustedSet, file: ParsedFile<'targets'>): TrustedSet {
-  return { ...set, delegated: new Map(set.delegated).set(file.name, file) };
+  const held = new Map(set.delegated).set(file.name, file);
+  let bytes = 0;
+  for (const one of held.values()) bytes += one.bytes.length;
+  return { ...set, delegated: bytes > maxHeldBytes ? new Map([[file.name, file]]) : held };
 }
 
 /**

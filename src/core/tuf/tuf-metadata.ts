@@ -153,9 +153,17 @@ export function parseEnvelope<Role extends TopLevelRole>(
   };
 }
 
+/**
+ * Each is verified over the whole file: ten thousand of them on some megabytes, by keys that the thief of one team's key
+ * lists for a role of his own, would take minutes at every look. Nobody has a threshold near it.
+ */
+const maxSignatures = 64;
+
 function readSignatures(name: string, value: JsonValue | undefined): MetadataSignature[] {
   const seen = new Set<string>();
-  return at.array(name, value, 'signatures').map((item) => {
+  const signatures = at.array(name, value, 'signatures');
+  if (signatures.length > maxSignatures) throw at.malformed(name, 'signatures');
+  return signatures.map((item) => {
     const signature = at.object(name, item, 'signatures[]');
     const keyid = at.string(name, signature['keyid'], 'signatures[].keyid');
     // 4.2.1: unique in the file, or a naive count would take one signer for two.

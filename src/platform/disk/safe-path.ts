@@ -4,6 +4,8 @@ import * as fs from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 
+/** As many as Linux follows: the rest is a circle. */
+const maxLinks = 40;
 /** By its group or by everybody. */
 const writableByOthers = 0o022;
 const sticky = 0o1000;
@@ -18,13 +20,24 @@ function ourOwners(): readonly number[] {
  * @throws WritError PATH_UNSAFE
  */
 export function requireSafePath(path: string, owners: readonly number[] = ourOwners()): void {
+  requireSafeParts(path, owners, maxLinks);
+}
+
+function requireSafeParts(path: string, owners: readonly number[], linksLeft: number): void {
   for (let part = resolve(path); ; part = dirname(part)) {
     const stat = fs.lstatSync(part);
     requireSafePart(part, stat, owners);
     // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
-    if (stat.isSymbolicLink()) requireSafePath(resolve(dirname(part), fs.readlinkSync(part)), owners);
+    if (stat.isSymbolicLink()) {
+      if (linksLeft === 0) throw inCircle(part);
+      requireSafeParts(resolve(dirname(part), fs.readlinkSync(part)), owners, linksLeft - 1);
+    }
     if (part === dirname(part)) return;
   }
+}
+
+function inCircle(path: string): WritError {
+  return new WritError('PATH_UNSAFE', `${path} is one of links that lead in a circle`, { facts: { path } });
 }
 
 /** As requireSafePath, for a place that may not be there yet: then it is its parent's to make. @throws WritError PATH_UNSAFE */

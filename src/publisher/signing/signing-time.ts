@@ -67,7 +67,7 @@ export async function sureClock(
   { clock, clockCheck }: { readonly clock: Clock; readonly clockCheck?: ClockCheck | undefined },
   state: RepositoryState,
 ): Promise<SigningClock> {
-  const lastMs = lastSignedAtMs(state);
+  const lastMs = lastSignedAtMs(state, clock.nowMs());
   const silenceMs = clock.nowMs() - (lastMs ?? Number.POSITIVE_INFINITY);
   if (clockCheck === undefined || silenceMs <= maxSilenceMs) return clock;
   if (clockCheck.stated === true) return { ...clock, stated: true };
@@ -83,8 +83,10 @@ export async function sureClock(
   );
 }
 
-function lastSignedAtMs({ live, targets, delegated }: RepositoryState): number | undefined {
+/** A team answers for no clock: a time to come that its thief has signed would end the question for ever. */
+function lastSignedAtMs({ live, targets, delegated }: RepositoryState, nowMs: number): number | undefined {
   const files: ParsedFile<TopLevelRole>[] = [live.root, live.timestamp, live.snapshot, targets];
-  const times = [...files, ...delegated.values()].flatMap((file) => signedAtMsOf(file) ?? []);
+  const teams = [...delegated.values()].filter((file) => (signedAtMsOf(file) ?? 0) <= nowMs);
+  const times = [...files, ...teams].flatMap((file) => signedAtMsOf(file) ?? []);
   return times.length === 0 ? undefined : Math.max(...times);
 }

@@ -8,6 +8,7 @@ import { roleFileName } from '../../core/tuf/delegations.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tuf/trusted-set.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { makeRoom } from './delegated-room.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
 
 export interface TrustStore {
@@ -27,7 +28,10 @@ export interface TrustStore {
   saveClockFloor(floorMs: number | undefined): void;
   /** A delegated role as stored; nothing is judged here. Those that no snapshot names any more are never asked for. */
   loadDelegated(name: string): Uint8Array | undefined;
-  /** As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. */
+  /**
+   * As saveFile, for the file of a delegated role: under its encoded name, which is no other file's. Others make room
+   * for it where all together are more than a host keeps.
+   */
   saveDelegated(name: string, bytes: Uint8Array): void;
   /**
    * Asked after the chain has been followed: a bootstrap root newer than the trusted one is linked by now, and no
@@ -96,7 +100,10 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     },
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),
     loadDelegated: (name) => readStored(pathOf(roleFileName(name))),
-    saveDelegated: (name, bytes) => write('trust.delegated', pathOf(roleFileName(name)), bytes),
+    saveDelegated: (name, bytes) => {
+      makeRoom(fs, directory, `${roleFileName(name)}.json`, bytes.length);
+      write('trust.delegated', pathOf(roleFileName(name)), bytes);
+    },
     requireLinked: (rootVersion) => {
       if (link === 'open') requireReached(readRoots(), rootVersion);
       link = 'linked';

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { recallFiles } from '../../../src/core/tuf/trusted-set.js';
+import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
+import { recallRoles } from '../../../src/trust/find-target.js';
+import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { makeKeys } from '../../kit/repository/simulated-keys.js';
 import { dayMs, isoTime } from '../../kit/repository/simulated-metadata.js';
@@ -185,6 +189,48 @@ describe('a delegated role', () => {
     await bench.refresh();
     assert.equal(await bench.client.find('team/file'), undefined);
     assert.ok(readdirSync(bench.trust).includes('team.json'));
+  });
+});
+
+describe('a search through slow roles', () => {
+  it('has as long as a refresh, and not each role anew', async () => {
+    const waits: number[] = [];
+    using bench = trustBench({
+      source: (source) => ({
+        ...source,
+        fetch: async (path, options) => {
+          // A mirror that takes a minute for each role: the fake clock moves, and the deadline sees it.
+          if (path.includes('.r')) await bench.clock.sleep(59_000, options.signal);
+          if (path.includes('.r')) waits.push(bench.clock.monotonicMs());
+          return source.fetch(path, options);
+        },
+      }),
+    });
+    for (let at = 1; at <= 10; at += 1) {
+      bench.repository.delegate(at === 1 ? 'targets' : `r${at - 1}`, { name: `r${at}`, paths: ['team/*'] });
+    }
+    bench.repository.publish();
+    assert.equal(await bench.refresh(), 'trusted');
+    await rejectsCode('DOWNLOAD_TIMEOUT', bench.client.find('team/file'));
+    assert.ok(waits.length < 8, `${waits.length} roles`);
+  });
+});
+
+describe('a look at what is stored', () => {
+  it('is had of a repository of more roles than a listing visits', async () => {
+    using bench = await withRole('team');
+    await bench.client.find('team/file');
+    for (let at = 0; at < 1100; at += 1) {
+      bench.repository.delegate('targets', { name: `bin-${at}`, paths: [`bin-${at}/*`], keys: [] });
+    }
+    bench.repository.targets.version += 1;
+    bench.repository.publish();
+    assert.equal(await bench.refresh(), 'trusted');
+    const directory = bench.trust;
+    const bootstrapRoot = join(bench.trust, 'root.json');
+    const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
+    const recalled = recallRoles(recallFiles(store.loadRoot(), store.loadFiles()), store.loadDelegated);
+    assert.deepEqual([...(recalled.delegated?.keys() ?? [])], ['team']);
   });
 });
 

@@ -14,6 +14,7 @@ import { createTarReader } from '../../../../src/core/release/tar-reader.js';
 import { parseStrictJson } from '../../../../src/core/text/strict-json.js';
 import { yamlData } from '../../../../src/core/text/yaml-data.js';
 import { parseYaml } from '../../../../src/core/text/yaml-parse.js';
+import { searchTarget } from '../../../../src/core/tuf/target-search.js';
 import { parseEnvelope } from '../../../../src/core/tuf/tuf-metadata.js';
 import { fileEntry } from '../../../kit/repository/archive-builder.js';
 import { row } from '../../../kit/repository/manifest-bombs.js';
@@ -58,6 +59,12 @@ const strict = (text: string) => parseStrictJson(Buffer.from(text));
 const manifest = (text: string) => parseManifest(Buffer.from(text), defaultArchiveLimits);
 const targets = (inner: string): string =>
   `{"signatures":[],"signed":{"_type":"targets","spec_version":"1.0.34","version":1,"expires":"2036-01-01T00:00:00Z","targets":{},"x":${inner}}}`;
+const roleText = (index: number, paths: string): string =>
+  `{"name":"${padded(index)}","keyids":[],"threshold":1,"paths":[${paths}]}`;
+const delegating = (roles: string): string =>
+  targets('1').replace('"x":1', `"delegations":{"keys":{},"roles":[${roles}]}`);
+const searched = (text: string) =>
+  searchTarget(parseEnvelope(Buffer.from(text), 'targets'), `a/${'b'.repeat(60)}`).next();
 const rows = (count: number, path: (index: number) => string): string =>
   `{"files":[${list(count, (index) => row(path(index)), ',')}],"writ":1}`;
 const padded = (index: number): string => String(index).padStart(6, '0');
@@ -134,6 +141,27 @@ const cases: Readonly<Record<string, Case>> = {
     of: (n) =>
       targets('1').replace('[]', `[${list(n, (i) => `{"keyid":"${padded(i)}","sig":"00000000"}`, ',')}]`),
     read: (text) => parseEnvelope(Buffer.from(text), 'targets'),
+  },
+  'metadata: roles': {
+    count: 1000,
+    of: (n) => delegating(list(n, (i) => roleText(i, '"a/*"'), ',')),
+    read: searched,
+  },
+  'metadata: patterns of a role': {
+    count: 4000,
+    of: (n) =>
+      delegating(
+        roleText(
+          0,
+          list(n, (i) => `"a/*b*${i}"`, ','),
+        ),
+      ),
+    read: searched,
+  },
+  'metadata: one long pattern': {
+    count: 100_000,
+    of: (n) => delegating(roleText(0, `"a/${'*b'.repeat(n)}"`)),
+    read: searched,
   },
   'a release: withdrawn serials': {
     count: 10_000,

@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import {
   matchesPath,
+  maxListedBytes,
   maxListedRoles,
+  maxOtherBytes,
   maxVisitedRoles,
   searchTarget,
   visitRoles,
@@ -11,13 +13,15 @@ import {
 import type { DelegatedRole, ParsedFile } from '../../../../src/core/tuf/tuf-metadata.js';
 
 /** `A: x` lists the target x; `A > B(*.txt)!` delegates to B, terminating. */
-type Graph = Readonly<Record<string, { targets?: string[]; roles?: Partial<DelegatedRole>[] }>>;
+type Graph = Readonly<
+  Record<string, { targets?: string[]; roles?: Partial<DelegatedRole>[]; bytes?: number }>
+>;
 
 const to = (name: string, more: Partial<DelegatedRole> = {}): Partial<DelegatedRole> => ({ name, ...more });
 const end = { terminating: true };
 
 function fileOf(name: string, graph: Graph): ParsedFile<'targets'> {
-  const { targets = [], roles = [] } = graph[name] ?? {};
+  const { targets = [], roles = [], bytes = 1 } = graph[name] ?? {};
   const entry = { length: name.length, hashes: { sha256: '00' } };
   const whole = roles.map((role) =>
     role.path_hash_prefixes === undefined ? { paths: ['*'], ...role } : role,
@@ -27,7 +31,7 @@ function fileOf(name: string, graph: Graph): ParsedFile<'targets'> {
     roles: whole.map((role) => ({ keyids: [], threshold: 1, name: '', ...role })),
   };
   const signed = { targets: Object.fromEntries(targets.map((path) => [path, entry])), delegations };
-  return { name, role: 'targets', signed } as unknown as ParsedFile<'targets'>;
+  return { name, role: 'targets', signed, bytes: { length: bytes } } as unknown as ParsedFile<'targets'>;
 }
 
 /** @returns the roles asked for, in order, and the way to the role that lists the path */
@@ -147,6 +151,22 @@ describe('searchTarget', () => {
     for (let depth = 0; depth < 100; depth += 1) deep[`d${depth}`] = { roles: [to(`d${depth + 1}`)] };
     assert.throws(() => search(deep), { code: 'DELEGATION_LIMIT' });
   });
+
+  it('reads one role of any size and small ones beside it, and says so when the others are too much', () => {
+    const graph = (bytes: number): Graph => ({
+      targets: { roles: [to('great'), to('a'), to('b')] },
+      great: { bytes: 100 * maxOtherBytes },
+      a: { bytes: maxOtherBytes / 2 },
+      b: { bytes, targets: ['x'] },
+    });
+    assert.deepEqual(search(graph(maxOtherBytes / 2)).way, ['targets', 'b']);
+    const facts = {
+      target: 'x',
+      expected: maxOtherBytes,
+      of: 'bytes of delegated roles beside the greatest',
+    };
+    assert.throws(() => search(graph(maxOtherBytes / 2 + 1)), { code: 'DELEGATION_LIMIT', facts });
+  });
 });
 
 describe('matchesPath', () => {
@@ -197,5 +217,11 @@ describe('visitRoles', () => {
     const roles = Array.from({ length: maxListedRoles }, (_, index) => to(`r${index}`));
     assert.equal(names({ targets: { roles } }).length, maxListedRoles);
     assert.throws(() => names({ targets: { roles: [...roles, to('more')] } }), { code: 'DELEGATION_LIMIT' });
+    const three = {
+      targets: { roles: roles.slice(0, 3) },
+      r0: { bytes: 1e9 },
+      r1: { bytes: maxListedBytes },
+    };
+    assert.throws(() => names(three), { code: 'DELEGATION_LIMIT' });
   });
 });

@@ -5,6 +5,7 @@ import type { WantedRole } from '../../../../src/core/tuf/target-search.js';
 import {
   delegatedMetaOf,
   keptDelegated,
+  maxHeldBytes,
   requireFreshDelegated,
   trustDelegated,
   withDelegated,
@@ -43,6 +44,20 @@ function given(change: (repository: RepositorySimulator) => unknown = () => unde
     trustDelegated(set, wanted.delegator, wanted.role, one, atMs);
   return { repository, keys, set, wanted, bytes, judge };
 }
+
+describe('withDelegated', () => {
+  it('holds no more than a bound at a time, and always the last one', () => {
+    const { set, judge } = given();
+    const file = (name: string, length: number) => ({ ...judge(), name, bytes: new Uint8Array(length) });
+    const names = (held: TrustedSet) => [...(held.delegated?.keys() ?? [])];
+    const half = withDelegated(set, file('a', maxHeldBytes / 2));
+    const whole = withDelegated(half, file('b', maxHeldBytes / 2));
+    assert.deepEqual(names(whole), ['a', 'b']);
+    assert.deepEqual(names(withDelegated(whole, file('a', maxHeldBytes / 2))), ['a', 'b']);
+    assert.deepEqual(names(withDelegated(whole, file('c', 1))), ['c']);
+    assert.deepEqual(names(withDelegated(half, file('d', 10 * maxHeldBytes))), ['d']);
+  });
+});
 
 describe('trustDelegated', () => {
   it('takes what the snapshot names and the delegator vouches for, under the name of the role', () => {

@@ -142,6 +142,14 @@ describe('parseEnvelope', () => {
     }
   });
 
+  it('takes 64 signatures, and not one more: each costs a look at the whole file', () => {
+    const { targets } = repository;
+    const of = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ keyid: String(at), sig: '00' }));
+    assert.equal(parseEnvelope(encodeEnvelope(of(64), targets), 'targets').signatures.length, 64);
+    assert.equal(refusedMember('targets', encodeEnvelope(of(65), targets)), 'signatures');
+  });
+
   it('refuses a key id that signs twice, and signatures that are none', () => {
     const { targets } = repository;
     const twice = [

@@ -5,7 +5,7 @@ import { layoutOf } from '../../../../src/publisher/repository/repository-layout
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { openOnlineSigners, resignOnline } from '../../../../src/publisher/signing/online-signing.js';
 import { resignRole } from '../../../../src/publisher/signing/resign-role.js';
-import { type ClockCheck, signedAheadMs } from '../../../../src/publisher/signing/signing-time.js';
+import { type ClockCheck, signedAheadMs, sureClock } from '../../../../src/publisher/signing/signing-time.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -139,6 +139,24 @@ describe('a clock that is 30 days past all that was signed', () => {
       await refreshWith(it, kernel(answer));
       assert.equal(it.signed().writ['clock'], undefined);
     }
+  });
+
+  it('is asked about whatever a team has signed of a time to come', async () => {
+    using dir = tempDir();
+    const it = await later(dir, 30);
+    const state = stateOf(it.repository);
+    const signedBy = (atMs: number) => {
+      const { targets } = state;
+      const writ = { signedAt: new Date(atMs).toISOString().replace('.000Z', 'Z') };
+      return {
+        ...state,
+        delegated: new Map([['team', { ...targets, signed: { ...targets.signed, writ } }]]),
+      };
+    };
+    const options = { clock: it.clock, clockCheck: kernel('unsynchronised') };
+    const secondMs = Math.floor(it.clock.nowMs() / 1000) * 1000;
+    await assert.rejects(sureClock(options, signedBy(secondMs + 400 * dayMs)), { code: 'CLOCK_UNSURE' });
+    assert.equal(await sureClock(options, signedBy(secondMs - dayMs)), it.clock);
   });
 
   it('is not asked about before', async () => {

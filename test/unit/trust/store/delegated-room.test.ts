@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { makeRoom, maxKeptBytes } from '../../../../src/trust/store/delegated-room.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+/** Sparse files, so that it costs no room to be without some; the first is the oldest. */
+function fill(dir: TempDir, sizes: Readonly<Record<string, number>>): void {
+  for (const [at, [name, bytes]] of Object.entries(sizes).entries()) {
+    writeFileSync(dir.join(name), '');
+    truncateSync(dir.join(name), bytes);
+    utimesSync(dir.join(name), 1000 + at, 1000 + at);
+  }
+}
+
+describe('room for a delegated role', () => {
+  it('is made by those that were written longest ago, and by no more of them than needed', () => {
+    using dir = tempDir();
+    fill(dir, { 'old.json': maxKeptBytes / 4, 'mid.json': maxKeptBytes / 4, 'new.json': maxKeptBytes / 2 });
+    makeRoom(createDurableFs(), dir.path, 'more.json', 0);
+    assert.equal(readdirSync(dir.path).length, 3);
+    makeRoom(createDurableFs(), dir.path, 'more.json', 1);
+    assert.deepEqual(readdirSync(dir.path).sort(), ['mid.json', 'new.json']);
+  });
+
+  it('is not made by a top-level role, by the file that it is for, or by what is no file of a role', () => {
+    using dir = tempDir();
+    const names = ['root.json', 'targets.json', 'snapshot.json', 'timestamp.json', 'own.json', 'clock-floor'];
+    fill(dir, Object.fromEntries(names.map((name) => [name, maxKeptBytes])));
+    mkdirSync(dir.join('roots'));
+    mkdirSync(dir.join('directory.json'));
+    makeRoom(createDurableFs(), dir.path, 'own.json', maxKeptBytes);
+    assert.deepEqual(readdirSync(dir.path).sort(), [...names, 'directory.json', 'roots'].sort());
+  });
+
+  it('is there where the directory is not made yet', () => {
+    using dir = tempDir();
+    makeRoom(createDurableFs(), dir.join('none'), 'own.json', 1);
+    assert.deepEqual(readdirSync(dir.path), []);
+  });
+});
