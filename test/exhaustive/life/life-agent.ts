@@ -70,14 +70,14 @@ export function configure(
       {
         ...{ name: 'app', uses: ['access', 'dns-edge'], confirm: 'warn' },
         reset: { native: 'app', min: 0, timeout: '2s', retry: 0 },
-        probe: { run: ['true'], every: '10m' },
+        probe: { run: ['true'], every: '30m' },
       },
     ],
     ...{ keep: { generations: 3, grace: '10m' }, refusals: { retry: '1h' }, scrub: { every: '1h' } },
     ...{ staleAfter: '30m', maxStale: '6h', onStale: { run: ['true'] }, onFresh: { run: ['true'] } },
     ...{ metrics: { socket: metrics }, events: { file: `${paths.run}/events.jsonl` } },
     limits: {
-      timeouts: { connect: '300ms', idle: '300ms', metadata: '1s', refresh: '2s', archive: '2s' },
+      timeouts: { connect: '1s', idle: '1s', metadata: '2s', refresh: '5s', archive: '5s' },
     },
   };
   writeFileSync(configPath, JSON.stringify(keys));

@@ -1,6 +1,6 @@
 // Lets time pass: the clock jumps whenever nobody is at work. What is real takes real time: answers of the server, programs,
 // flushes; a job that waits for nothing of these waits for the clock, which then jumps under it.
-import { setImmediate, setTimeout as realSleep } from 'node:timers/promises';
+import { setTimeout as realSleep, setImmediate } from 'node:timers/promises';
 import type { LifeClock } from './life-clock.js';
 
 /** Who is at work, and whether the clock may jump under it. */
@@ -25,7 +25,8 @@ const maxRealMs = 60_000;
 const stillRounds = 3;
 
 export function lifeDrive(clock: LifeClock, work: AtWork): Drive {
-  const isReal = (): boolean => work.answers() > 0 || process.getActiveResourcesInfo().includes('ProcessWrap');
+  const isReal = (): boolean =>
+    work.answers() > 0 || process.getActiveResourcesInfo().includes('ProcessWrap');
   const becomeStill = async (): Promise<void> => {
     const startedMs = performance.now();
     for (let still = 0, rounds = 0; still < stillRounds; rounds++) {

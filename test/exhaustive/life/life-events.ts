@@ -28,7 +28,16 @@ const yearMs = 365 * 24 * hourMs;
 const by = 'life';
 
 /** Both ways; decades among them. */
-const wrongs = [secondMs, 90 * secondMs, hourMs, 30 * hourMs, 40 * 24 * hourMs, yearMs, 15 * yearMs, 35 * yearMs];
+const wrongs = [
+  secondMs,
+  90 * secondMs,
+  hourMs,
+  30 * hourMs,
+  40 * 24 * hourMs,
+  yearMs,
+  15 * yearMs,
+  35 * yearMs,
+];
 
 const livesOn: Readonly<Record<string, readonly [number, Act]>> = {
   'publish a good release': [6, (world) => published(world, 'good')],
@@ -73,7 +82,10 @@ const livesOn: Readonly<Record<string, readonly [number, Act]>> = {
   rollback: [2, rollback],
   pause: [1, pause],
   resume: [2, async (world) => answerOf(await world.ask({ type: 'resume', by }))],
-  verify: [2, async (world) => answerOf(await world.ask({ type: 'verify', repair: world.random.once(2), by }))],
+  verify: [
+    2,
+    async (world) => answerOf(await world.ask({ type: 'verify', repair: world.random.once(2), by })),
+  ],
   look: [3, look],
   forget: [1, async (world) => answerOf(await world.ask({ type: 'forget', by }))],
   'the history is long': [1, lengthenHistory],
@@ -84,10 +96,7 @@ const ends: Readonly<Record<string, readonly [number, Act]>> = {
   'the agent is killed': [12, kill],
 };
 
-export const lifeEvents: readonly LifeEvent[] = [
-  ...rows(livesOn, 'lives on'),
-  ...rows(ends, 'ends'),
-];
+export const lifeEvents: readonly LifeEvent[] = [...rows(livesOn, 'lives on'), ...rows(ends, 'ends')];
 
 function rows(table: typeof livesOn, agent: LifeEvent['agent']): LifeEvent[] {
   return Object.entries(table).map(([name, [weight, act]]) => ({ name, weight, agent, act }));
@@ -167,7 +176,9 @@ function reloads(world: World): string {
 }
 
 async function manyPulls(world: World): Promise<string> {
-  const asked = Array.from({ length: 12 }, () => world.ask({ type: 'pull', force: world.random.once(6), by }));
+  const asked = Array.from({ length: 12 }, () =>
+    world.ask({ type: 'pull', force: world.random.once(6), by }),
+  );
   await Promise.all(asked);
   return '';
 }

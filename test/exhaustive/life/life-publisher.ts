@@ -1,9 +1,10 @@
 // The publisher of a life: releases that are good, that a check refuses, that a worker refuses, and bombs, signed by a
 // simulated repository. Owns what each release is; forgets what nobody may ask for any more, so that it does not grow.
 import { createHash } from 'node:crypto';
+import type { ReleaseInfo } from '../../../src/core/release/release.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import { bundleTar, manifestOf, pack, sha256 } from '../../kit/repository/archive-builder.js';
-import { type ManifestBomb, manifestBombs } from '../../kit/repository/manifest-bombs.js';
+import { manifestBombs } from '../../kit/repository/manifest-bombs.js';
 import { RepositorySimulator } from '../../kit/repository/repository-simulator.js';
 
 export const bundles = ['access', 'dns-edge'] as const;
@@ -41,7 +42,7 @@ export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): L
   const repository = new RepositorySimulator({ nowMs: nowMs() });
   const kinds = new Map<string, ReleaseKind>();
   const serials = new Map<string, number>(bundles.map((name) => [name, 0]));
-  const bombs: ManifestBomb[] = [...manifestBombs({ bytes: bombBytes })];
+  const bombs = packedBombs(bombBytes);
   let nextBomb = random.int(bombs.length);
   let signedMs = nowMs();
   let wrongByMs = 0;
@@ -50,12 +51,11 @@ export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): L
     repository.moveTime(atMs - signedMs);
     signedMs = atMs;
   };
-  const serve = (bundle: Bundle, archive: Buffer, manifest: Buffer, length: number): number => {
+  const serve = (bundle: Bundle, { archive, manifest }: Packed): number => {
     moveTime();
     const serial = (serials.get(bundle) ?? 0) + 1;
     serials.set(bundle, serial);
-    const signed = { digest: sha256(manifest), length };
-    repository.publishRelease({ bundle, channel: 'stable', serial, manifest: signed }, archive);
+    repository.publishRelease({ bundle, channel: 'stable', serial, manifest }, archive);
     forget(repository);
     return serial;
   };
@@ -65,11 +65,14 @@ export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): L
       const files = filesOf(bundle, kind, (serials.get(bundle) ?? 0) + 1);
       const manifest = manifestOf(files);
       kinds.set(`${bundle} ${digestOf(files)}`, kind);
-      return serve(bundle, pack(bundleTar(files)), manifest, manifest.length);
+      return serve(bundle, {
+        archive: pack(bundleTar(files)),
+        manifest: { digest: sha256(manifest), length: manifest.length },
+      });
     },
     publishBomb: (bundle) => {
-      const bomb = bombs[nextBomb++ % bombs.length] as ManifestBomb;
-      serve(bundle, bomb.archive, bomb.manifest, bomb.manifestLength ?? bomb.manifest.length);
+      const bomb = bombs[nextBomb++ % bombs.length] as Packed & { readonly name: string };
+      serve(bundle, bomb);
       return bomb.name;
     },
     serial: (bundle) => serials.get(bundle) ?? 0,
@@ -91,6 +94,22 @@ export function lifePublisher({ nowMs, random, bombBytes }: PublisherOptions): L
     },
     kindOf: (bundle, digest) => kinds.get(`${bundle} ${digest}`),
   };
+}
+
+/** What is signed of a release, and served. */
+interface Packed {
+  readonly archive: Buffer;
+  readonly manifest: ReleaseInfo['manifest'];
+}
+
+/** Without what they become: that is a thousand times as much. */
+function packedBombs(bytes: number): (Packed & { readonly name: string })[] {
+  const packed = [];
+  for (const { name, archive, manifest, manifestLength } of manifestBombs({ bytes })) {
+    const length = manifestLength ?? manifest.length;
+    packed.push({ name, archive, manifest: { digest: sha256(manifest), length } });
+  }
+  return packed;
 }
 
 interface PolicyFile {

@@ -90,8 +90,15 @@ interface Answer {
 
 function answer(given: Answer): void {
   const { fault, response, path } = given;
-  if (fault === undefined || fault === 'slow' || given.bytes === undefined) return honest(given);
+  if (given.bytes === undefined) {
+    honest(given);
+    return;
+  }
   switch (fault) {
+    case undefined:
+    case 'slow':
+      honest(given);
+      return;
     case 'away':
       response.destroy();
       return;
@@ -107,7 +114,9 @@ function answer(given: Answer): void {
       response.writeHead(429, { 'retry-after': String(given.random.int(900)) }).end();
       return;
     case 'busy for decades':
-      response.writeHead(503, { 'retry-after': given.random.pick(['999999999', '-5', 'soon', ' 1e9']) }).end();
+      response
+        .writeHead(503, { 'retry-after': given.random.pick(['999999999', '-5', 'soon', ' 1e9']) })
+        .end();
       return;
     case 'error':
       response.writeHead(given.random.pick([400, 403, 500, 502, 599])).end('no');

@@ -1,8 +1,8 @@
 // A native worker of a life: it does what it is told, or what workers do. It connects again by itself when it is asked to.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundles } from './life-publisher.js';
 import { type RawWorker, rawWorker } from '../../kit/workers/raw-worker.js';
+import { bundles } from './life-publisher.js';
 
 export const moods = ['right', 'refuses', 'silent', 'liar', 'garbage', 'dies', 'absent'] as const;
 export type Mood = (typeof moods)[number];

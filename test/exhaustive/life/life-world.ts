@@ -120,6 +120,9 @@ function noteEnd({ ends, story }: World, end: CycleEnd): void {
   const { trigger, outcome } = end.result;
   story.count(trigger === 'poll' || trigger === 'pull' ? `${trigger}s` : `jobs: ${trigger}`);
   story.count(`outcome: ${outcome}`);
+  const codes = end.result.bundles.flatMap(({ problem }) => problem?.code ?? []);
+  for (const code of new Set([...codes, ...end.result.problems.map((one) => one.code)]))
+    story.count(`code: ${code}`);
   judgeText(story, 'a result', JSON.stringify(end));
 }
 

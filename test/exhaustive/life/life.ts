@@ -2,19 +2,30 @@
 // they do, the agent lives on, and behind every event what must hold is looked at. The agent is the composition of the
 // daemon, in this process, with every file, socket and request real; what waits by the clock waits virtually.
 //
-// Not virtual, and so played at a low rate: time-outs of HTTP requests (0.3 to 2 s here), programs of checks and probes,
+// Not virtual, and so played at a low rate: time-outs of HTTP requests (1 to 5 s here), programs of checks and probes,
 // flushes. Kills are at labelled operations of the disk, in this process: SIGKILL is test/exhaustive/kills', power cuts are
 // test/exhaustive/replay's. In the first quarter agents are restarted and killed; from then on one lives to the end, for a leak
 // would end with its agent.
-import * as fs from 'node:fs';
+
 import { getEventListeners } from 'node:events';
+import * as fs from 'node:fs';
 import { setTimeout as realSleep } from 'node:timers/promises';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { seeded } from '../../kit/assert/seeded.js';
-import { memory, tempDir } from '../../kit/disk/temp-dir.js';
 import { Killed } from '../../kit/disk/operation-trap.js';
+import { memory, tempDir } from '../../kit/disk/temp-dir.js';
 import { type LifeEvent, lifeEvents } from './life-events.js';
-import { bytes, collector, descriptors, type Growth, growth, leaks, type Measured, timers } from './life-meters.js';
+import {
+  bytes,
+  collector,
+  descriptors,
+  type Growth,
+  growth,
+  leaks,
+  type Measured,
+  timers,
+} from './life-meters.js';
+import { bundles } from './life-publisher.js';
 import { lifeRules, type Rules } from './life-rules.js';
 import { lifeWorld, type World } from './life-world.js';
 
@@ -28,6 +39,8 @@ export interface LifeOptions {
   readonly leak?: () => void;
   /** Only these events, by a part of the name; all by default. */
   readonly only?: string;
+  /** Ends it at the end of an hour. */
+  readonly stop?: AbortSignal;
   /** Called at the end of each hour. */
   readonly onHour?: (hour: number, measured: Measured, world: World) => void;
 }
@@ -42,7 +55,7 @@ export interface LifeEnd {
 }
 
 const hourMs = 3_600_000;
-/** At least, with an hour of calm at its end. */
+/** Between two events; now and then a longer one. */
 const maxPauseMs = 240_000;
 
 export async function live(options: LifeOptions): Promise<LifeEnd> {
@@ -56,8 +69,9 @@ export async function live(options: LifeOptions): Promise<LifeEnd> {
   const series: Measured[] = [];
   const collect = collector();
   try {
+    for (const bundle of bundles) world.publisher.publish(bundle, 'good');
     await world.start();
-    for (let hour = 0; hour < hours; hour++) {
+    for (let hour = 0; hour < hours && !options.stop?.aborted; hour++) {
       await liveHour(world, rules, eventsOf(options, hour < hours / 4));
       await rules.calm();
       rules.look();
@@ -92,7 +106,7 @@ async function liveHour(world: World, rules: Rules, events: readonly LifeEvent[]
     story.event(name);
     story.event(`  ${name}: ${await act(world)}`);
     for (const worker of workers) if (random.once(2)) worker.beThere();
-    await drive.pass(random.int(random.once(10) ? 8 * maxPauseMs : maxPauseMs));
+    await drive.pass(random.int(random.once(25) ? 8 * maxPauseMs : maxPauseMs));
     if (world.agent().state() === 'over') await restartDead(world);
     rules.look();
   }

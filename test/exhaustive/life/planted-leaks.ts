@@ -6,10 +6,12 @@ export interface PlantedLeak {
   end(): void;
 }
 
+export type Plant = 'descriptor' | 'memory';
+
 const leakedBytes = 10_000;
 
-export const planted = {
-  descriptor: (): PlantedLeak => {
+export const planted: Readonly<Record<Plant, () => PlantedLeak>> = {
+  descriptor: () => {
     const open: number[] = [];
     return {
       act: () => void open.push(fs.openSync('/dev/null', 'r')),
@@ -18,7 +20,7 @@ export const planted = {
       },
     };
   },
-  memory: (): PlantedLeak => {
+  memory: () => {
     const kept: number[][] = [];
     return {
       act: () => void kept.push(Array.from({ length: leakedBytes / 8 }, Math.random)),
