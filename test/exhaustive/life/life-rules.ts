@@ -65,8 +65,8 @@ async function calm(world: World): Promise<void> {
   const { story, publisher, drive, places } = world;
   story.event('calm');
   setRight(world);
-  await liveAgain(world);
   world.configure();
+  await liveAgain(world);
   world.agent().reload();
   for (const worker of world.workers) worker.beThere();
   await drive.pass(10_000);
