@@ -7,6 +7,7 @@ const usualTimeoutMs = 240_000;
 
 /** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first, each in its own process. */
 const slow = {
+  'exhaustive/life/life': 400,
   'exhaustive/operations/operations': 180,
   'exhaustive/damage/state-damage': 180,
   'exhaustive/crash/matrix': 120,
@@ -26,6 +27,7 @@ const slow = {
   'exhaustive/systemd/systemd-agent': 20,
   'exhaustive/systemd/systemd-driver': 20,
   'exhaustive/systemd/systemd-target': 20,
+  'exhaustive/life/life.sample': 18,
   'exhaustive/soak/soak.sample': 18,
   'scenario/cycle/faults-of-the-disk': 17,
   'scenario/cycle/faults-of-the-way': 16,
