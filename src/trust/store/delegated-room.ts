@@ -20,7 +20,7 @@ export function makeRoom(fs: DurableFs, directory: string, name: string, bytes: 
   let leftBytes = maxKeptBytes - bytes;
   for (const { path, size } of newestFirst(directory, name)) {
     leftBytes -= size;
-    if (leftBytes < 0) fs.removeFile('trust.delegated', path);
+    if (leftBytes < 0) fs.removeFile('trust.delegated-room', path);
   }
 }
 
