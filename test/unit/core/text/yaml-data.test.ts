@@ -47,6 +47,11 @@ describe('yamlData', () => {
       assert.equal(read(text), 'mistakes', text);
   });
 
+  it('refuses a second key of one name that has an anchor, or is an alias', () => {
+    for (const text of ['&a k: 1\n&b k: 2\n', '&a k: 1\nk: 2\n', '&a k: 1\n*a : 2\n', '? &a\n: 1\n? &b\n: 2\n'])
+      assert.equal(read(text), 'mistakes', text);
+  });
+
   it('follows an alias to the last anchor of its name before it', () => {
     assert.deepEqual(dataOf('- &a 1\n- *a\n- &a {b: 2}\n- *a\n'), [1, 1, { b: 2 }, { b: 2 }]);
   });
