@@ -108,14 +108,12 @@ function worstProblem(
 ): WritError | undefined {
   const [worst] = severity.flatMap((kind) => reports.filter(({ verdict }) => verdict.kind === kind));
   if (worst === undefined) return undefined;
-  const { name: check, text: output, hint, exceeded } = worst;
+  const { name: check, text: output, exceeded } = worst;
   const { reason } = worst.verdict;
   return hookError('check', worst, {
     text: (says) => {
       const said = `${config.name}: the check "${check}" ${says} (${reason})`;
-      if (exceeded !== undefined) return `${said}: ${exceeded.file}`;
-      // Also in the message: who reads "No such file" in the output must not go and look for it.
-      return hint === undefined ? said : `${said}. ${hint}`;
+      return exceeded === undefined ? said : `${said}: ${exceeded.file}`;
     },
     facts: {
       ...{ bundle: config.name, check, reason, changed, ...exceeded },

@@ -101,6 +101,22 @@ describe('runChecks', () => {
     assert.match(hint, /simpler a\.yaml, or raise `memory` of the check/);
   });
 
+  it('says what helps once: beside the message, and not in it', async () => {
+    const unusable = {
+      kind: 'parse',
+      name: 'c',
+      files: ['*.yaml'],
+      schema: '/nonexistent/schema.json',
+      timeoutMs: 20_000,
+      maxMemoryBytes: 64_000_000,
+    } as const;
+    const result = await run({ one: [unusable] });
+    const { code, hint, message } = result.problems.get('one') ?? assert.fail();
+    assert.equal(code, 'CHECK_BROKEN');
+    assert.match(hint, /Mend the schema on this host/);
+    assert.doesNotMatch(message, /Mend the schema/);
+  });
+
   it('goes on after a refusal, and a refusal is worse than a broken or deferring check', async () => {
     const result = await run({
       one: [check('a', 'exit 75'), check('b', 'exit 1'), check('c', 'exit 99'), check('d', 'exit 0')],
