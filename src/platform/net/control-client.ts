@@ -14,7 +14,7 @@ import {
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
 import { agentOwners, requireSafePath } from '../disk/safe-path.js';
-import type { Clock } from '../time/clock.js';
+import { type Clock, letOthersRun } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { requireSocketPath } from './unix-socket.js';
 
@@ -97,18 +97,24 @@ function requireBelievable({ socketPath, state }: AskOptions): void {
 const connectAgainMs = 50;
 const maxConnectMs = 5000;
 
-/** Where many connect at a time the system says "again", and nothing of the agent: that is no silence of it. */
+/**
+ * Where many connect at a time the system says "again", and nothing of the agent: that is no silence of it. The time counts,
+ * and not the tries: on a machine with much to do a pause of 50 ms takes longer.
+ */
 async function connected(options: AskOptions): Promise<Socket> {
-  for (let waitedMs = 0; ; waitedMs += connectAgainMs) {
+  const { clock, signal } = options;
+  const endMs = clock.monotonicMs() + maxConnectMs;
+  for (;;) {
     const socket = createConnection({ path: options.socketPath });
     try {
-      await once(socket, 'connect');
+      await answeredInTime(once(socket, 'connect'), maxConnectMs, options, 'it took no connection');
       return socket;
     } catch (error) {
+      socket.destroy();
       if (!isSystemError(error)) throw error;
-      const isOver = waitedMs >= maxConnectMs || options.signal.aborted;
-      if (error.code !== 'EAGAIN' || isOver) throw connectionError(error, options);
-      await options.clock.sleep(connectAgainMs, options.signal);
+      if (error.code !== 'EAGAIN' || clock.monotonicMs() >= endMs) throw connectionError(error, options);
+      await clock.sleep(connectAgainMs, signal);
+      if (signal.aborted) throw interrupted();
     }
   }
 }
@@ -124,20 +130,40 @@ async function* messagesOf(socket: Socket, options: AskOptions): AsyncGenerator<
 }
 
 async function nextChunk(chunks: AsyncIterator<Uint8Array, unknown>, options: AskOptions) {
-  const { clock, silenceMs, signal } = options;
-  const settled = new AbortController();
-  using waiting = joinSignals(settled.signal, signal);
-  const silence = clock.sleep(silenceMs, waiting.signal).then((): never => {
-    if (signal.aborted) throw new WritError('INTERRUPTED', 'the command was interrupted');
-    throw unreachable('silent', `it said nothing for ${silenceMs / 1000} s`, options);
-  });
   try {
-    return await Promise.race([chunks.next(), silence]);
+    return await answeredInTime(chunks.next(), options.silenceMs, options, 'it said nothing');
   } catch (error) {
     throw isSystemError(error) ? connectionError(error, options) : error;
+  }
+}
+
+/** @returns what came within the time. @throws WritError AGENT_UNREACHABLE (`silent`), INTERRUPTED */
+async function answeredInTime<T>(
+  answer: Promise<T>,
+  timeoutMs: number,
+  options: AskOptions,
+  what: string,
+): Promise<T> {
+  const { clock, signal } = options;
+  const settled = new AbortController();
+  using waiting = joinSignals(settled.signal, signal);
+  const silence = clock.sleep(timeoutMs, waiting.signal).then(async (): Promise<never> => {
+    if (signal.aborted) throw interrupted();
+    // Who was stopped, or got no turn, is told of the time before it is told of what has come. The rest of this turn, and a
+    // whole one: then all that lies in the socket has been read.
+    await letOthersRun();
+    await letOthersRun();
+    throw unreachable('silent', `${what} for ${timeoutMs / 1000} s`, options);
+  });
+  try {
+    return await Promise.race([answer, silence]);
   } finally {
     settled.abort();
   }
+}
+
+function interrupted(): WritError {
+  return new WritError('INTERRUPTED', 'the command was interrupted');
 }
 
 function greet(message: SocketMessage, options: AskOptions): void {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
-import { createConnection } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import type { ControlAnswer } from '../../../../src/core/protocol/control-protocol.js';
+import { encodeLine, helloLine } from '../../../../src/core/protocol/socket-protocol.js';
 import { type AskOptions, askAgent } from '../../../../src/platform/net/control-client.js';
-import { systemClock } from '../../../../src/platform/time/clock.js';
+import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { startScript } from '../../../kit/cli/child-script.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
@@ -146,24 +147,34 @@ describe('the client of the control socket', () => {
     await using _agent = await fakeAgent({ path, answer: () => [], afterwards: 'hang' });
     const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
     assert.equal(error.facts['reason'], 'silent');
-    assert.deepEqual([...new Set(clock.sleeps)], [10_000]);
+    assert.deepEqual([...new Set(clock.sleeps)], [5000, 10_000]);
+  });
+
+  it('takes an answer that lies there when its time is over: a command that was stopped has not read it', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    let expire: (() => void) | undefined;
+    const clock: Clock = { ...fakeClock(), sleep: () => new Promise((resolve) => (expire = resolve)) };
+    const lines = helloLine('0.1.0') + encodeLine({ type: 'end' });
+    const server = createServer((socket) => {
+      socket.once('data', () => {
+        // What is written lies in the kernel before the client has its turn.
+        socket.write(lines);
+        expire?.();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    try {
+      assert.deepEqual(await all(options(path, { clock })), [{ type: 'end' }]);
+    } finally {
+      server.close();
+    }
   });
 
   it('connects again where more wait to connect than the system keeps', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
-    const busy = startScript(`
-      const { createServer } = await import('node:net');
-      const { createLineReader, encodeLine, helloLine } = await import(at('src/core/protocol/socket-protocol.js'));
-      const server = createServer((socket) => {
-        socket.on('error', () => undefined);
-        socket.write(helloLine('0.1.0') + encodeLine({ type: 'end' }));
-      });
-      server.listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
-        console.log('listens');
-        setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500), 50);
-      });
-    `);
+    const busy = startBusy(path, 1500);
     try {
       await busy.firstLine;
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -173,6 +184,32 @@ describe('the client of the control socket', () => {
         answers.map(({ type }) => type),
         ['end'],
       );
+      for (const socket of crowd) socket.destroy();
+    } finally {
+      busy.child.kill('SIGKILL');
+    }
+  });
+
+  it('connects again for five seconds, however long each pause takes, and says why it ends', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.sock');
+    const busy = startBusy(path, 30_000);
+    try {
+      await busy.firstLine;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
+      const fake = fakeClock();
+      const pauses: number[] = [];
+      const clock: Clock = {
+        ...fake,
+        sleep: (delayMs, signal) => {
+          if (delayMs !== 50) return systemClock.sleep(60_000, signal);
+          pauses.push(delayMs);
+          return fake.advance(1000);
+        },
+      };
+      const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
+      assert.deepEqual([error.facts['reason'], pauses.length], ['failed', 5]);
       for (const socket of crowd) socket.destroy();
     } finally {
       busy.child.kill('SIGKILL');
@@ -217,6 +254,22 @@ describe('the client of the control socket', () => {
     await rejectsCode('SOCKET_PATH_TOO_LONG', all(options(`/${'s'.repeat(107)}`)));
   });
 });
+
+/** Listens, and takes nobody's connection for so long. */
+function startBusy(path: string, busyMs: number): ReturnType<typeof startScript> {
+  return startScript(`
+    const { createServer } = await import('node:net');
+    const { encodeLine, helloLine } = await import(at('src/core/protocol/socket-protocol.js'));
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write(helloLine('0.1.0') + encodeLine({ type: 'end' }));
+    });
+    server.listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
+      console.log('listens');
+      setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${busyMs}), 50);
+    });
+  `);
+}
 
 function isRoot(): string | false {
   return process.getuid?.() === 0 ? 'root may open every socket' : false;
