@@ -1,6 +1,6 @@
 // Walks the search for a target with what a client has: asynchronously, fetching the delegated roles that the
 // search asks for, one at a time and no other; or with what is stored alone. Owns no rule of trust.
-import { orUndefined } from '../core/errors.js';
+import { orUndefined, WritError } from '../core/errors.js';
 import type { MetadataLimits } from '../core/limits.js';
 import { targetPath } from '../core/names.js';
 import { searchTarget, visitRoles, type WantedRole } from '../core/tuf/target-search.js';
@@ -13,6 +13,7 @@ import {
 } from '../core/tuf/trusted-delegations.js';
 import { required, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { DelegatedRole, ParsedFile } from '../core/tuf/tuf-metadata.js';
+import type { Clock } from '../platform/time/clock.js';
 import { fetchNamed, type Requester } from './metadata-requests.js';
 import { describeFound, type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 
@@ -52,11 +53,18 @@ export interface TargetList {
   readonly delegated: readonly ListedRole[];
 }
 
+/** For the searches of a list: each of its paths may be held to each pattern, and there may be a hundred thousand of either. */
+const maxSearchesMs = 60_000;
+
 /**
  * Everything that the repository offers, every delegated role included.
- * @throws WritError DELEGATION_LIMIT, and what `load` throws
+ * @throws WritError DELEGATION_LIMIT, also where the searches take more than a minute; what `load` throws
  */
-export async function listTargets(current: () => TrustedSet, load: LoadRole): Promise<TargetList> {
+export async function listTargets(
+  current: () => TrustedSet,
+  load: LoadRole,
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<TargetList> {
   const targets = required(current(), 'targets');
   const delegated: ListedRole[] = [];
   // A file of ten thousand paths is read and verified once, and not for each of them.
@@ -76,7 +84,9 @@ export async function listTargets(current: () => TrustedSet, load: LoadRole): Pr
     step = roles.next(file);
   }
   const files: FoundFile[] = [];
+  const endMs = clock.monotonicMs() + maxSearchesMs;
   for (const path of [...paths].sort()) {
+    if (clock.monotonicMs() > endMs) throw tooLong(path, paths.size);
     const found = await findTarget(
       current(),
       path,
@@ -85,6 +95,11 @@ export async function listTargets(current: () => TrustedSet, load: LoadRole): Pr
     if (found !== undefined) files.push(found);
   }
   return { files, delegated };
+}
+
+function tooLong(target: string, paths: number): WritError {
+  const text = `the list of all targets: the searches for its ${paths} paths take more than ${maxSearchesMs} ms`;
+  return new WritError('DELEGATION_LIMIT', text, { facts: { target, expected: maxSearchesMs, of: 'ms' } });
 }
 
 /**

@@ -1,22 +1,49 @@
 // Verdicts on kept releases, remembered as long as the trusted metadata is the same: a poll that finds nothing new
-// verifies no signature again. Owns no rule of trust.
-import { type ReleaseProof, type StillVerdict, stillVerifies } from '../core/tuf/still-verifies.js';
-import type { TrustedSet } from '../core/tuf/trusted-set.js';
+// verifies no signature again, and what many releases need of one role is parsed once. Owns no rule of trust.
+import {
+  type KeptRole,
+  type ReleaseProof,
+  type StillVerdict,
+  stillVerifies,
+} from '../core/tuf/still-verifies.js';
+import { maxOtherBytes } from '../core/tuf/target-search.js';
+import { recallFile, type TrustedSet } from '../core/tuf/trusted-set.js';
+import type { ParsedFile } from '../core/tuf/tuf-metadata.js';
+
+type StoredRole = (name: string) => Uint8Array | undefined;
 
 /** @param stored the bytes that the host keeps for a delegated role */
-export function rememberVerdicts(
-  stored: (name: string) => Uint8Array | undefined,
-): (set: TrustedSet, proof: ReleaseProof) => StillVerdict {
+export function rememberVerdicts(stored: StoredRole): (set: TrustedSet, proof: ReleaseProof) => StillVerdict {
   let judgedBy: Pick<TrustedSet, 'root' | 'targets' | 'delegated'> | undefined;
   let known = new Map<string, StillVerdict>();
+  let recall = rememberFiles(stored);
   return (set, proof) => {
     const isSame =
       judgedBy?.root === set.root && judgedBy.targets === set.targets && judgedBy.delegated === set.delegated;
-    if (!isSame) known = new Map();
+    if (!isSame) {
+      known = new Map();
+      recall = rememberFiles(stored);
+    }
     judgedBy = set;
     const key = JSON.stringify([proof.path, proof.sha256, proof.length, proof.role]);
-    const verdict = known.get(key) ?? stillVerifies(set, proof, stored);
+    const kept: KeptRole = (name) => set.delegated?.get(name) ?? recall(name);
+    const verdict = known.get(key) ?? stillVerifies(set, proof, kept);
     known.set(key, verdict);
     return verdict;
+  };
+}
+
+/** Holds no more than a search may weigh beside its greatest file: parsed, they take ten times that. */
+function rememberFiles(stored: StoredRole): KeptRole {
+  const held = new Map<string, ParsedFile<'targets'> | undefined>();
+  let heldBytes = 0;
+  return (name) => {
+    if (held.has(name)) return held.get(name);
+    const file = recallFile(stored(name), 'targets', name);
+    const bytes = file?.bytes.length ?? 0;
+    if (heldBytes + bytes > maxOtherBytes) return file;
+    heldBytes += bytes;
+    held.set(name, file);
+    return file;
   };
 }

@@ -178,7 +178,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     find,
     list: async (targetOptions = {}) => {
       const loadRole = loader(targetOptions);
-      return loadRole && listTargets(load, loadRole);
+      return loadRole && listTargets(load, loadRole, clock);
     },
     target: async (bundle, channel, targetOptions) => {
       const found = await find(targetPath(bundle, channel), targetOptions);

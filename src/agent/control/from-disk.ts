@@ -7,13 +7,13 @@ import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
-import { stillVerifies } from '../../core/tuf/still-verifies.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { agentOwners, requireSafePlace } from '../../platform/disk/safe-path.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
+import { rememberVerdicts } from '../../trust/release-verdicts.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import { describeTrust } from '../../trust/trust-report.js';
 import { agentPlaces } from '../config/config-file.js';
@@ -120,13 +120,18 @@ function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
 /** The part of a repository client that needs no repository. */
 function storedTrust(directory: string, bootstrapRoot: string): HostView['client'] {
   const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
-  const load = (): ReturnType<typeof recallFiles> => recallFiles(store.loadRoot(), store.loadFiles());
+  let set: ReturnType<typeof recallFiles> | undefined;
+  // Once for a report, and not for each release in it.
+  const load = (): ReturnType<typeof recallFiles> => {
+    set ??= recallFiles(store.loadRoot(), store.loadFiles());
+    return set;
+  };
+  const verdicts = rememberVerdicts(store.loadDelegated);
   return {
     status: () => (store.isEmpty() ? undefined : describeTrust(recallRoles(load(), store.loadDelegated))),
     knownTarget: (bundle, channel) =>
       store.isEmpty() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
-    stillVerifies: (proof) =>
-      store.isEmpty() ? undefined : stillVerifies(load(), proof, store.loadDelegated),
+    stillVerifies: (proof) => (store.isEmpty() ? undefined : verdicts(load(), proof)),
   };
 }
 

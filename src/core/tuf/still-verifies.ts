@@ -32,18 +32,18 @@ export type StillVerdict =
   | { readonly kind: 'verifies'; readonly by: 'listed' | 'record' }
   | { readonly kind: 'untrusted'; readonly reason: string };
 
-/** The file of a delegated role as this host keeps it; nothing is known about it yet. */
-type StoredRole = (name: string) => Uint8Array | undefined;
+/** The file of a delegated role as this host keeps it, if it is whole; whether anybody vouches for it is not known yet. */
+export type KeptRole = (name: string) => ParsedFile<'targets'> | undefined;
 
 /** @param known also in the middle of a refresh: what the newest root does not vouch for counts nothing here */
-export function stillVerifies(known: TrustedSet, proof: ReleaseProof, stored: StoredRole): StillVerdict {
+export function stillVerifies(known: TrustedSet, proof: ReleaseProof, kept: KeptRole): StillVerdict {
   const set = settleRoot(known);
-  if (isListed(set, proof, stored)) return { kind: 'verifies', by: 'listed' };
+  if (isListed(set, proof, kept)) return { kind: 'verifies', by: 'listed' };
   const file = recallFile(proof.metadata(), 'targets', proof.role);
   if (file === undefined) return untrusted('is not listed, and the metadata in its record cannot be read');
   if (!isEntry(file.signed.targets, proof)) return untrusted('is not listed, not even in its own record');
   const vouched =
-    proof.role === 'targets' ? isVouchedByRoot(file, set.root) : isDelegated(set, file, proof, stored);
+    proof.role === 'targets' ? isVouchedByRoot(file, set.root) : isDelegated(set, file, proof, kept);
   if (vouched) return { kind: 'verifies', by: 'record' };
   return untrusted(`is not listed, and ${proof.role} in its record is not signed by keys that hold today`);
 }
@@ -60,13 +60,13 @@ function isEntry(
   return entry !== undefined && entry.hashes['sha256'] === sha256 && entry.length === length;
 }
 
-function isListed(set: TrustedSet, proof: ReleaseProof, stored: StoredRole): boolean {
+function isListed(set: TrustedSet, proof: ReleaseProof, kept: KeptRole): boolean {
   if (set.targets === undefined) return false;
   try {
     const search = searchTarget(set.targets, proof.path);
     let step = search.next();
     while (step.done !== true) {
-      const file = vouchedRole(step.value, stored);
+      const file = vouchedRole(step.value, kept);
       if (file === undefined) return false;
       step = search.next(file);
     }
@@ -79,8 +79,8 @@ function isListed(set: TrustedSet, proof: ReleaseProof, stored: StoredRole): boo
 }
 
 /** The kept file of a role, if this very delegator vouches for it. */
-function vouchedRole({ delegator, role }: WantedRole, stored: StoredRole): ParsedFile<'targets'> | undefined {
-  const file = recallFile(stored(role.name), 'targets', role.name);
+function vouchedRole({ delegator, role }: WantedRole, kept: KeptRole): ParsedFile<'targets'> | undefined {
+  const file = kept(role.name);
   return file !== undefined && isVouched(file, delegationAuthority(delegator, role)) ? file : undefined;
 }
 
@@ -89,7 +89,7 @@ function isDelegated(
   { targets }: TrustedSet,
   file: ParsedFile<'targets'>,
   { path, role: name }: ReleaseProof,
-  stored: StoredRole,
+  kept: KeptRole,
 ): boolean {
   if (targets === undefined) return false;
   const visited = new Set<string>();
@@ -100,7 +100,7 @@ function isDelegated(
     if (role.name === name && isVouched(file, delegationAuthority(delegator, role))) return true;
     if (visited.has(role.name) || visited.size === maxVisitedRoles) continue;
     visited.add(role.name);
-    const next = vouchedRole(wanted, stored);
+    const next = vouchedRole(wanted, kept);
     if (next === undefined || others(next) > maxOtherBytes) continue;
     // One by one: as arguments of one call, hundreds of thousands would exhaust the stack.
     for (const one of delegationsOf(next, path)) waiting.push(one);

@@ -8,6 +8,7 @@ import {
   openHttpDoor,
 } from '../../platform/net/http-client.js';
 import { exactLength, readBounded, targetMissing, tooLarge, truncated } from './exact-length.js';
+import { leastPace } from './least-pace.js';
 import type { FetchVerdict, RepositorySource } from './source.js';
 import { decodePath } from './source-path.js';
 
@@ -37,7 +38,10 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
       const headers = offset > 0 ? { range: `bytes=${offset}-` } : {};
       const exchange = await open(path, signal, { totalTimeoutMs: archiveTimeoutMs, headers });
       try {
-        yield* wantedBytes(exchange, { length, offset }, `${baseUrl.href}${path}`);
+        const url = `${baseUrl.href}${path}`;
+        // What is skipped counts too: a server that knows no ranges is not slow by that.
+        const body = (): AsyncIterable<Buffer> => leastPace(exchange.body(), options.clock, url);
+        yield* wantedBytes({ ...exchange, body }, { length, offset }, url);
       } finally {
         await exchange.end();
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { recallFiles } from '../../../src/core/tuf/trusted-set.js';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
-import { recallRoles } from '../../../src/trust/find-target.js';
+import { listTargets, recallRoles } from '../../../src/trust/find-target.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { makeKeys } from '../../kit/repository/simulated-keys.js';
@@ -272,5 +272,26 @@ describe('list', () => {
     await bench.refresh();
     bench.repository.withhold('1.team.json');
     await rejectsCode('METADATA_MISSING', bench.client.list());
+  });
+
+  it('ends where the searches for its paths take more than a minute', async () => {
+    using bench = trustBench();
+    for (const name of ['a', 'b', 'c']) bench.repository.addTarget(name, content);
+    bench.repository.publish();
+    await bench.refresh();
+    const [directory, bootstrapRoot] = [bench.trust, join(bench.trust, 'root.json')];
+    const store = openTrustStore({ directory, bootstrapRoot, fs: createDurableFs() });
+    const set = recallFiles(store.loadRoot(), store.loadFiles());
+    const searchesOf = (eachMs: number) => {
+      let timeMs = 0;
+      const monotonicMs = (): number => {
+        timeMs += eachMs;
+        return timeMs;
+      };
+      return listTargets(() => set, () => assert.fail(), { monotonicMs });
+    };
+    assert.equal((await searchesOf(20_000)).files.length, 3);
+    const { facts } = await rejectsCode('DELEGATION_LIMIT', searchesOf(30_000));
+    assert.deepEqual(facts, { target: 'c', expected: 60_000, of: 'ms' });
   });
 });

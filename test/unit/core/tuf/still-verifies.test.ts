@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ReleaseProof, stillVerifies } from '../../../../src/core/tuf/still-verifies.js';
-import { recallFiles, type TrustedSet, trustFirstRoot } from '../../../../src/core/tuf/trusted-set.js';
+import {
+  recallFile,
+  recallFiles,
+  type TrustedSet,
+  trustFirstRoot,
+} from '../../../../src/core/tuf/trusted-set.js';
 import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 
 const nowMs = Date.UTC(2026, 10, 1);
@@ -12,7 +17,7 @@ interface Site {
   readonly repository: RepositorySimulator;
   /** The trusted set of a host that took everything as it is served now. */
   set(): TrustedSet;
-  stored(name: string): Uint8Array | undefined;
+  kept(name: string): ReturnType<typeof recallFile<'targets'>>;
   /** As the record of a release taken now. */
   proof(role: string): ReleaseProof;
 }
@@ -26,7 +31,7 @@ function site(): Site {
   const stored = (name: string) => repository.files.get(`metadata/${name}.json`);
   return {
     repository,
-    stored,
+    kept: (name) => recallFile(stored(name), 'targets', name),
     set: () => {
       const root = trustFirstRoot(repository.file(`${repository.root.version}.root.json`));
       const [timestamp, snapshot, targets] = ['timestamp', 'snapshot', 'targets'].map((role) =>
@@ -43,7 +48,7 @@ function site(): Site {
 }
 
 function verdict(it: Site, proof: ReleaseProof): string {
-  const found = stillVerifies(it.set(), proof, it.stored);
+  const found = stillVerifies(it.set(), proof, it.kept);
   return found.kind === 'verifies' ? found.by : found.kind;
 }
 
@@ -124,8 +129,8 @@ describe('a release by a delegated role verifies no more', () => {
   it('when it is listed by a stored file of the role that others have signed', () => {
     const [it, theirs] = [site(), site()];
     const proof = theirs.proof('dns-team');
-    assert.equal(stillVerifies(theirs.set(), proof, theirs.stored).kind, 'verifies');
-    assert.equal(stillVerifies(it.set(), proof, theirs.stored).kind, 'untrusted');
+    assert.equal(stillVerifies(theirs.set(), proof, theirs.kept).kind, 'verifies');
+    assert.equal(stillVerifies(it.set(), proof, theirs.kept).kind, 'untrusted');
   });
 
   it('when more roles lie on the way to it than any client visits', () => {

@@ -1,7 +1,9 @@
 // Lengths, deadlines and cuts of what comes over HTTP.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type Answer, always, bench } from '../../../kit/net/http-bench.js';
 
 async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
@@ -99,6 +101,22 @@ describe('http source: stream', () => {
     await using it = await bench(always(200, {}, body));
     assert.equal(await collect(it.source.stream('targets/a', { length: 10 })), body);
     assert.equal(it.server.requests[0]?.headers.range, undefined);
+  });
+
+  it('ends a body that drips, though it never pauses', async () => {
+    await using it = await bench((_request, response) => {
+      const timer = setInterval(() => response.write('.'), 1);
+      response.on('close', () => clearInterval(timer));
+    });
+    let timeMs = 0;
+    const monotonicMs = (): number => {
+      timeMs += 1000;
+      return timeMs;
+    };
+    const clock = { ...fakeClock(), monotonicMs };
+    const source = openRepositorySource(it.server.url, { clock, version: '9.9.9' });
+    await rejectsCode('DOWNLOAD_TIMEOUT', collect(source.stream('targets/a', { length: 1_000_000 })));
+    await source.close();
   });
 
   it('goes on where it was cut', async () => {

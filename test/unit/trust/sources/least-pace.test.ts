@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { leastPace } from '../../../../src/trust/sources/least-pace.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+
+/** What comes: so many bytes after so long. */
+type Piece = readonly [bytes: number, afterMs: number];
+
+async function* arriving(pieces: readonly Piece[], clock: FakeClock): AsyncGenerator<Buffer> {
+  for (const [bytes, afterMs] of pieces) {
+    await clock.advance(afterMs);
+    yield Buffer.alloc(bytes);
+  }
+}
+
+/** @returns the bytes that were handed on, by a reader who takes so long for each piece */
+async function take(pieces: readonly Piece[], readMs = 0): Promise<number> {
+  const clock = fakeClock();
+  let all = 0;
+  for await (const chunk of leastPace(arriving(pieces, clock), clock, 'https://a/x')) {
+    all += chunk.length;
+    await clock.advance(readMs);
+  }
+  return all;
+}
+
+const times = (count: number, piece: Piece): Piece[] => Array.from({ length: count }, () => piece);
+
+describe('the least pace of a body', () => {
+  it('is 1 kB a second, over a minute', async () => {
+    assert.equal(await take(times(300, [10_000, 10_000])), 3_000_000);
+    const error = await rejectsCode('DOWNLOAD_TIMEOUT', take(times(300, [9_999, 10_000])));
+    assert.deepEqual(error.facts, { url: 'https://a/x', waitedMs: 60_000, expected: 60_000, actual: 59_994 });
+  });
+
+  it('ends who sends a byte at a time', async () => {
+    const error = await rejectsCode('DOWNLOAD_TIMEOUT', take(times(2000, [1, 1000])));
+    assert.equal(error.facts['actual'], 60);
+  });
+
+  it('is asked of each minute anew: what came before buys no time', async () => {
+    const error = await rejectsCode(
+      'DOWNLOAD_TIMEOUT',
+      take([[50_000_000, 60_000], ...times(100, [1, 1000])]),
+    );
+    assert.deepEqual([error.facts['waitedMs'], error.facts['actual']], [60_000, 60]);
+  });
+
+  it('is asked of nobody in less than a minute', async () => {
+    assert.equal(await take(times(59, [1, 1000])), 59);
+  });
+
+  it('counts no time that the reader takes', async () => {
+    assert.equal(await take(times(100, [1, 10]), 60_000), 100);
+  });
+});
