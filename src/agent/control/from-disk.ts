@@ -112,7 +112,12 @@ function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
     paths,
     clock: { nowMs: () => nowMs, monotonicMs: () => systemClock.monotonicMs() },
     client: storedTrust(paths.trust, config.root),
-    ledger: openLedger(paths.ledger, durable),
+    // Where something is active there was a ledger.
+    ledger: openLedger(
+      paths.ledger,
+      durable,
+      () => fs.lstatSync(paths.current, { throwIfNoEntry: false }) === undefined,
+    ),
     refusals: openRefusals(paths.rejected, durable),
   };
 }

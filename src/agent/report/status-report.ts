@@ -29,7 +29,7 @@ import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { isProven } from '../state/proven.js';
 import { isRemembered, refusalMembers, rememberedRefusals } from './refusal-status.js';
-import { groupStatus, workerStatus } from './worker-status.js';
+import { areKnown, groupStatus, workerStatus } from './worker-status.js';
 
 /** What only a running agent knows. */
 export interface AgentFacts {
@@ -148,7 +148,7 @@ const judges: readonly Judge[] = [
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {
     codes: [...standingWorkerCodes],
-    judge: ({ host, active }) => (active === undefined ? [] : pendingProblems(host)),
+    judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
   },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },

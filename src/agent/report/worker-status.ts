@@ -1,4 +1,5 @@
 // The workers in a status report: what the ledger knows of each, and what the rule of the workers says of its group. Reads only.
+import { isWritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { GroupStatus, WorkerStatus } from '../../core/status/status.js';
 import { judgeWorkers } from '../../core/status/worker-rules.js';
@@ -36,13 +37,18 @@ export function workerStatus(key: string, entry: WorkerLedger, provenAtMs = 0): 
   });
 }
 
+/** A ledger that is damaged or gone knows of no worker; that nobody is there is not known by that. */
+export function areKnown({ ledger }: Pick<Host, 'ledger'>): boolean {
+  return !isWritError(ledger.found());
+}
+
 /** Before the first policy nobody has anything to prove. */
 export function groupStatus(
   host: Pick<Host, 'config' | 'ledger'> & { readonly clock: Pick<Host['clock'], 'nowMs'> },
   active: object | undefined,
 ): GroupStatus[] {
   const facts = groupFacts(host.ledger.read(), host.config, host.clock.nowMs());
-  const found = active === undefined ? [] : judgeWorkers(facts);
+  const found = active === undefined || !areKnown(host) ? [] : judgeWorkers(facts);
   return facts.map(({ group, min, workers }) => {
     const there = workers.filter((one) => one.goneAtMs === undefined);
     const own = found.filter((one) => one.group === group);

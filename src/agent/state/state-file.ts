@@ -18,7 +18,7 @@ export interface StateFile<T> {
    * @throws WritError STATE_DAMAGED while the document is damaged, or gone: nothing may take its place by accident; DISK_*
    */
   write(next: T): void;
-  /** What the file is: the error of a damaged one until it is replaced. */
+  /** What the file is: the error of one that is damaged, or was lost, until it is replaced. */
   found(): 'whole' | 'absent' | WritError;
   /** Keeps a damaged file aside and puts this document in its place, in one rename. */
   replace(next: T): void;
@@ -46,7 +46,8 @@ export interface StateFileOptions<T> {
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
   let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
-  const isLost = (): boolean => text === undefined && options.mayBegin?.() === false;
+  const lost = (): WritError | undefined =>
+    text === undefined && options.mayBegin?.() === false ? lostError(path) : undefined;
   const put = (next: T): void => {
     const nextText = sealed(next);
     if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
@@ -56,17 +57,22 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   return {
     read: () => value,
     write: (next) => {
-      if (damage !== undefined) throw damage;
-      if (isLost()) throw new WritError('STATE_DAMAGED', `${path} is gone`, { facts: { path } });
+      const wrong = damage ?? lost();
+      if (wrong !== undefined) throw wrong;
       put(next);
     },
-    found: () => damage ?? (text === undefined ? 'absent' : 'whole'),
+    found: () => damage ?? lost() ?? (text === undefined ? 'absent' : 'whole'),
     replace: (next) => {
       if (damage !== undefined) keepBroken(durable, path);
       put(next);
       damage = undefined;
     },
   };
+}
+
+function lostError(path: string): WritError {
+  const hint = 'Start the agent, or run `writ pull`: it is made anew from what lies on the disk.';
+  return new WritError('STATE_DAMAGED', `${path} is gone`, { facts: { path }, hint });
 }
 
 interface Opened<T> {

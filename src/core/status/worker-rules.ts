@@ -219,9 +219,7 @@ function missing(facts: GroupFacts): WorkerFinding[] {
   const counts = { group, expected: min, actual };
   if (actual >= min) {
     const text = `${gone} of ${workers.length} workers of group ${group} ended; ${actual} are there`;
-    return min === 0 && actual === 0
-      ? []
-      : [{ ...degraded('WORKERS_MISSING', group, text, counts), effect: 'warning' }];
+    return [{ ...degraded('WORKERS_MISSING', group, text, counts), effect: 'warning' }];
   }
   const text =
     actual === 0

@@ -10,6 +10,7 @@ import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
 import { runDoctor } from '../../../../src/agent/doctor/doctor.js';
 import { toWritError } from '../../../../src/core/errors.js';
 import type { DoctorCheck, DoctorFinding } from '../../../../src/core/status/doctor.js';
+import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { startServer } from '../../../../src/server/server.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
@@ -136,6 +137,26 @@ describe('writ doctor', () => {
     const there = await examine(host);
     assert.match(of(there, 'workers')[0] ?? '', /^(ok|warn) ns: 1/);
     assert.match(of(there, 'permissions')[0] ?? '', new RegExp(`^ok .* uid ${process.geteuid?.()}$`));
+  });
+
+  it('says of a ledger that is gone what status and health say, and misses no worker by it', async () => {
+    using host = copyHost(installed);
+    const pidFile = host.dir.join('ns.pid');
+    writeFileSync(pidFile, `${process.pid}\n`);
+    host.configure({ workers: [group({ signal: 'HUP', pidFile, min: 1 })] });
+    rmSync(join(host.paths.state, 'ledger.json'));
+    const stands = directoryState(host.dir.path);
+    const report = await readOfflineStatus({ configPath: host.config, version: '0.1.0', nowMs: Date.now() });
+    const { level, findings } = judgeHealth(report);
+    const codes = findings.map(({ code }) => code);
+    assert.deepEqual([level, codes.includes('STATE_DAMAGED')], ['critical', true]);
+    assert.ok(report.problems.some((one) => one.code === 'STATE_DAMAGED' && /is gone/.test(one.message)));
+    for (const all of [codes, report.problems.map(({ code }) => code)])
+      assert.ok(!all.includes('WORKERS_MISSING'), all.join());
+    const seen = await examine(host);
+    assert.match(of(seen, 'workers')[0] ?? '', /^ok ns: 1/);
+    assert.ok(seen.some(({ code }) => code === 'STATE_DAMAGED'));
+    assert.deepEqual(directoryState(host.dir.path), stands);
   });
 
   it('knows the user of a worker that supervisord runs, also where each tell makes another process', async () => {

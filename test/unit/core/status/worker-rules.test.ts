@@ -36,7 +36,12 @@ const rows: readonly Row[] = [
   ['nobody was ever there: a typo in a glob, a daemon that is not up', [group([])], false, [missing]],
   ['nobody was ever there, and nobody must be', [group([], { min: 0 })], false, []],
   ['the only one ended', [group([gone()])], false, [['WORKERS_MISSING', 'degraded', 'critical']]],
-  ['the only one ended, and nobody must be there', [group([gone()], { min: 0 })], false, []],
+  [
+    'the only one ended, and nobody must be there',
+    [group([gone()], { min: 0 })],
+    false,
+    [['WORKERS_MISSING', 'warning', 'warning']],
+  ],
   [
     'one of two ended, and one is enough',
     [group([worker('confirmed'), gone()])],
