@@ -335,7 +335,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   server: ['merge-reloads', 'sd-ready', 'server', 'tls-files'],
   'server/files': ['live-file', 'request-path', 'role-file', 'send-file', 'served-file'],
   'server/resign': ['repository-view', 'resigner'],
-  trust: ['download', 'find-target', 'repository-client', 'signed-target', 'trust-report'],
+  trust: ['download', 'find-target', 'release-verdicts', 'repository-client', 'signed-target', 'trust-report'],
   'trust/mirrors': ['mirror-failures', 'mirrors'],
   'trust/sources': ['overlay-source', 'repository-source', 'source', 'source-path'],
   'trust/store': ['trust-store'],
