@@ -196,10 +196,12 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'schedule',
     'sync-machine',
   ],
+  'core/delta': ['byte-source', 'delta-format', 'delta-reader', 'delta-writer'],
   'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [
     'affected-groups',
     'archive-bounds',
+    'deltas',
     'disk-space',
     'entry-rules',
     'manifest',
