@@ -89,10 +89,12 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   const [source, stamps] = [member(writ, 'source'), member(writ, 'stamps')];
   const stamped = parseStamps(source, stamps);
   if (stamped === undefined && (source !== undefined || stamps !== undefined)) return fail('stamps');
-  const rows = member(writ, 'deltas');
-  const deltas = rows === undefined ? undefined : (parseDeltas(rows, digest) ?? fail('deltas'));
-  const note = member(writ, 'withdrawal');
-  const withdrawal = note === undefined ? undefined : (parseWithdrawal(note) ?? fail('withdrawal'));
+  const ifThere = <T>(name: string, parse: (value: unknown) => T | undefined): T | undefined => {
+    const value = member(writ, name);
+    return value === undefined ? undefined : (parse(value) ?? fail(name));
+  };
+  const deltas = ifThere('deltas', (rows) => parseDeltas(rows, digest));
+  const withdrawal = ifThere('withdrawal', parseWithdrawal);
   return { ...plain, ...given({ stamped, deltas, withdrawal }) };
 }
 

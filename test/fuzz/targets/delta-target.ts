@@ -1,6 +1,6 @@
 // What leads from one release to the next: a delta, as it is after it is decompressed.
 import assert from 'node:assert/strict';
-import { encodeNumber } from '../../../src/core/delta/delta-format.js';
+import { encodeInstruction, encodeNumber, minCopyBytes } from '../../../src/core/delta/delta-format.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import { type Applied, applyDelta, deltaOf, releaseOf } from '../../kit/repository/delta-kit.js';
 import { acceptedOr, type Target } from '../engine/target.js';
@@ -22,7 +22,7 @@ export function deltaTarget(read: DeltaRead = readDelta): Target {
     name: 'delta',
     seeds: [deltaOf(base, next), madeDelta([encodeNumber(0), insert(`${line}new\n${line.repeat(3)}`)])],
     words: ['writ-delta 1\n', '\x00', '\x80', '\x80\x00', '\x7f', '\xff\xff\xff\xff\xff\xff\xff', line],
-    make: (random) => madeDelta(Array.from({ length: 1 + random.int(8) }, () => instruction(random))),
+    make: (random) => madeDelta(madeFiles(random)),
     check: (input) => {
       const codes = ['DELTA_MALFORMED'];
       const whole = acceptedOr(codes, () => read(input));
@@ -51,12 +51,35 @@ function madeDelta(parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from('writ-delta 1\n'), insert(next.manifestBytes.toString()), ...parts]);
 }
 
-/** Right by itself, or nearly. */
-function instruction(random: Seeded): Buffer {
-  const number = (): Buffer =>
-    encodeNumber(random.pick([0, 1, 2, 3, 4, 64, 65, 2 * line.length + 1, random.int(500)]));
-  if (random.once(3)) return insert('x'.repeat(random.pick([1, 4, 40, random.int(260)])));
-  if (random.once(3)) return number();
-  const length = random.pick([32, line.length, line.length * 3, random.int(250)]);
-  return Buffer.concat([encodeNumber(length * 2 + 1), number()]);
+/** A way to each file that is right; one of eight times an instruction is any. */
+function madeFiles(random: Seeded): Buffer[] {
+  return ['a', 'd', 'e'].flatMap((path) => {
+    const from = random.int(base.manifest.files.length + 1);
+    const baseBytes = base.manifest.files[from - 1]?.sizeBytes ?? 0;
+    const size = next.manifest.files.find((file) => file.path === path)?.sizeBytes ?? 0;
+    return [encodeNumber(from), ...madeFile(random, { size, baseBytes })];
+  });
+}
+
+function madeFile(random: Seeded, { size, baseBytes }: { size: number; baseBytes: number }): Buffer[] {
+  const parts: Buffer[] = [];
+  let [left, copyEnd, afterInsert] = [size, 0, false];
+  while (left > 0) {
+    if (random.once(8)) parts.push(encodeNumber(random.pick([0, 1, 2, 65, random.int(500)])));
+    const most = Math.min(left, baseBytes);
+    if (most >= minCopyBytes && (afterInsert || random.once(2))) {
+      const length = minCopyBytes + random.int(most - minCopyBytes + 1);
+      const offset = random.int(baseBytes - length + 1);
+      parts.push(encodeInstruction({ kind: 'copy', offset, length }, copyEnd));
+      copyEnd = offset + length;
+      afterInsert = false;
+      left -= length;
+    } else {
+      const length = afterInsert || most < minCopyBytes ? left : 1 + random.int(left);
+      parts.push(insert('x'.repeat(length)));
+      afterInsert = true;
+      left -= length;
+    }
+  }
+  return parts;
 }

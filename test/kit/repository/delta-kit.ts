@@ -30,7 +30,7 @@ export function deltaOf(base: TreeRelease, next: TreeRelease): Buffer {
   const pieces = encodeDelta(base, next, ({ file, from }) => ({
     next: bytesAsSource(next.contents.get(file.path) ?? Buffer.alloc(0)),
     base: bytesAsSource(base.contents.get(from?.path ?? '') ?? Buffer.alloc(0)),
-    close: () => {},
+    close: () => undefined,
   }));
   return Buffer.concat([...pieces]);
 }

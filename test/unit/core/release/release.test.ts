@@ -59,7 +59,9 @@ describe('the deltas of a release', () => {
     ['a length that is no integer', [{ ...row, length: 1e300 }]],
   ];
   for (const [name, deltas] of malformed) {
-    it(`are refused with ${name}`, () => throwsCode('TARGET_MALFORMED', () => parse({ deltas })));
+    it(`are refused with ${name}`, () => {
+      throwsCode('TARGET_MALFORMED', () => parse({ deltas }));
+    });
   }
 });
 
