@@ -11,7 +11,7 @@ import {
   releaseOf,
   type Tree,
   type TreeRelease,
-} from '../../../kit/repository/delta-kit.js';
+} from '../../../kit/delta/delta-kit.js';
 
 function lines(count: number, seed = 1): string {
   const random = seeded(seed);
