@@ -3,13 +3,17 @@
 // that read the timestamp a moment ago still finds all that it leads to. Files of unknown names are left alone.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { orUndefined } from '../../core/errors.js';
+import { parseReleaseInfo } from '../../core/release/release.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readLoosely } from '../repository/loose-metadata.js';
+import { deltasOf } from '../repository/release-files.js';
 import {
   layoutOf,
   listNames,
   metadataName,
+  pathOf,
   type RepositoryLayout,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
@@ -136,11 +140,16 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
     if (role === 'snapshot') continue;
     for (const version of versions) {
       const file = readLoosely(layout, 'targets', version, role);
-      for (const path of Object.keys(file?.signed.targets ?? {})) {
-        const { sha256 = '' } = file?.signed.targets[path]?.hashes ?? {};
+      for (const [path, target] of Object.entries(file?.signed.targets ?? {})) {
+        const { sha256 = '' } = target.hashes;
         const segments = path.split('/');
         const name = segments.pop() ?? '';
         listed.add(join('targets', ...segments, `${sha256}.${name}`));
+        // Of an entry that is none of ours nobody has made a delta.
+        const release = orUndefined(() => parseReleaseInfo(target.custom, path));
+        for (const { place } of release === undefined ? [] : deltasOf({ release })) {
+          listed.add(join('targets', pathOf(place)));
+        }
       }
     }
   }
