@@ -4,7 +4,7 @@ import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
 import type { DeltaRelease } from '../../core/delta/delta-format.js';
-import { createDeltaReader } from '../../core/delta/delta-reader.js';
+import { createDeltaReader, type DeltaReader } from '../../core/delta/delta-reader.js';
 import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
@@ -45,7 +45,22 @@ export async function requireLeads(trial: DeltaTrial): Promise<void> {
       if (open !== undefined && actual !== digestHex(open.file.digest)) throw wrong(open.file.path);
     },
   });
-  for await (const chunk of decompress(readPieces(trial.path))) reader.write(chunk);
+  await feed(trial.path, reader);
+}
+
+/** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, but for what a file becomes */
+export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<ManifestFile[]> {
+  const sources: ManifestFile[] = [];
+  const nothing = (): void => undefined;
+  const open = (_file: ManifestFile, from: ManifestFile | undefined): void =>
+    void (from && sources.push(from));
+  const visitor = { manifest: nothing, open, literal: nothing, copy: nothing, close: nothing };
+  await feed(trial.path, createDeltaReader(trial, visitor));
+  return sources;
+}
+
+async function feed(path: string, reader: DeltaReader): Promise<void> {
+  for await (const chunk of decompress(readPieces(path))) reader.write(chunk);
   reader.finish();
 }
 

@@ -3,10 +3,9 @@
 import * as fs from 'node:fs';
 import { type ByteSource, bytesAsSource } from '../../core/delta/byte-source.js';
 import type { DeltaRelease } from '../../core/delta/delta-format.js';
-import { planDelta } from '../../core/delta/delta-writer.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
-import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
+import type { ManifestFile } from '../../core/release/manifest.js';
 import { openNewFile } from '../archive/archive-bytes.js';
 import { readStoredFiles, type StoredRelease } from '../archive/archive-reader.js';
 import type { RepositoryLayout } from '../repository/repository-layout.js';
@@ -19,7 +18,7 @@ export interface Base extends StoredRelease {
 
 export interface BaseFiles {
   /** @returns false where the archive of the base is not what its manifest says */
-  add(base: Base, next: Manifest): Promise<boolean>;
+  add(base: Base, sources: readonly ManifestFile[]): Promise<boolean>;
   /** Content that was added; empty where there is no file. */
   source(file: Pick<ManifestFile, 'digest' | 'sizeBytes'> | undefined): ByteSource;
   close(): void;
@@ -44,8 +43,7 @@ export function openBaseFiles(
     };
   };
   return {
-    add: async (base, next) => {
-      const sources = planDelta(base.read.manifest, next).flatMap(({ from }) => from ?? []);
+    add: async (base, sources) => {
       const missing = sources.filter(({ digest }) => !startOf.has(digest));
       // Two paths may have one content.
       const wanted = new Map(

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { bytesAsSource } from '../../core/delta/byte-source.js';
 import { maxDecodedBytes } from '../../core/delta/delta-reader.js';
-import { type DeltaFile, encodeDelta } from '../../core/delta/delta-writer.js';
+import { type DeltaFile, encodeDelta, planDelta } from '../../core/delta/delta-writer.js';
 import { isWritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
@@ -16,6 +16,8 @@ import { requireLeads } from './apply-delta.js';
 import { type Base, type BaseFiles, openBaseFiles } from './base-files.js';
 import { fileAsSource } from './file-source.js';
 
+/** An archive that fits into the first answers of a server costs no more time than a delta of it. */
+const smallArchiveBytes = 16_000;
 /** A delta has to save so much of the archive, or it is not worth its place and its second way to fail. */
 const maxShare = 1 / 2;
 
@@ -40,13 +42,15 @@ export async function makeDeltas(
   releases: readonly StoredRelease[],
   options: DeltaOptions,
 ): Promise<DeltaInfo[]> {
+  if (options.archiveBytes <= smallArchiveBytes) return [];
   const bases = await readBases(writer, tree, releases, options);
   if (bases.length === 0) return [];
   const files = openBaseFiles(writer.temporaryPath(), { layout: writer.layout, limits: options.limits });
   const made: DeltaInfo[] = [];
   try {
     for (const base of bases) {
-      const delta = (await files.add(base, tree.manifest))
+      const sources = planDelta(base.read.manifest, tree.manifest).flatMap(({ from }) => from ?? []);
+      const delta = (await files.add(base, sources))
         ? await makeDelta(writer, { tree, base, files }, options)
         : undefined;
       if (delta !== undefined) made.push(delta);

@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
 import { parseReleaseInfo } from '../../core/release/release.js';
+import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readLoosely } from '../repository/loose-metadata.js';
@@ -141,19 +142,21 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
     for (const version of versions) {
       const file = readLoosely(layout, 'targets', version, role);
       for (const [path, target] of Object.entries(file?.signed.targets ?? {})) {
-        const { sha256 = '' } = target.hashes;
-        const segments = path.split('/');
-        const name = segments.pop() ?? '';
-        listed.add(join('targets', ...segments, `${sha256}.${name}`));
-        // Of an entry that is none of ours nobody has made a delta.
-        const release = orUndefined(() => parseReleaseInfo(target.custom, path));
-        for (const { place } of release === undefined ? [] : deltasOf({ release })) {
-          listed.add(join('targets', pathOf(place)));
-        }
+        for (const name of namesOf(path, target)) listed.add(join('targets', name));
       }
     }
   }
   return listed;
+}
+
+/** @returns where the files of a target lie; it may be none of ours, and then nobody has made a delta of it */
+function namesOf(path: string, target: TargetFile): string[] {
+  const { sha256 = '' } = target.hashes;
+  const segments = path.split('/');
+  const name = segments.pop() ?? '';
+  const release = orUndefined(() => parseReleaseInfo(target.custom, path));
+  const deltas = release === undefined ? [] : deltasOf({ release });
+  return [join(...segments, `${sha256}.${name}`), ...deltas.map(({ place }) => pathOf(place))];
 }
 
 /** @param path below the repository */
