@@ -180,7 +180,7 @@ describe('a publish', () => {
     await publish(repository, 'one');
     const durableFs = createDurableFs({
       after: ({ op, path }) => {
-        if (op === 'repo.delta:rename') fs.appendFileSync(path, 'x');
+        if (op === 'repo.delta:rename') fs.writeFileSync(path, Buffer.alloc(fs.statSync(path).size));
       },
     });
     await assert.rejects(publish(repository, 'two', { durableFs }), { code: 'REPOSITORY_INVALID' });
