@@ -197,6 +197,10 @@ export const errorCodes = {
     'Publish again from a clean tree.',
   ),
   MANIFEST_MISMATCH: rejected('Files and manifest differ.', 'Publish again from a clean tree.'),
+  DELTA_MALFORMED: failed(
+    'The delta of a release does not make what its manifest says.',
+    'Nothing here: the whole archive is fetched instead. Publish again where it stays so.',
+  ),
 
   // age
   SERIAL_ROLLBACK: rejected(

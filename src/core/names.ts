@@ -68,3 +68,8 @@ export function sizeBytes(text: string): number {
 export function targetPath(bundle: string, channel: string): string {
   return `${bundle}/${channel}.tar.br`;
 }
+
+/** As targetPath, of its deltas; the metadata lists none under this name, each release names its own. */
+export function deltaPath(bundle: string, channel: string): string {
+  return `${bundle}/${channel}.delta`;
+}

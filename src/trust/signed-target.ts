@@ -1,7 +1,8 @@
 // A release as the signed targets describe it: all that an agent decides on before a byte of the archive is
 // fetched. Owns the way from a target entry to the path, length and digest of the archive.
 import { WritError } from '../core/errors.js';
-import { type Digest, digestFromHex } from '../core/names.js';
+import { type Digest, deltaPath, digestFromHex, digestHex } from '../core/names.js';
+import type { DeltaInfo } from '../core/release/deltas.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release/release.js';
 import type { FoundTarget } from '../core/tuf/target-search.js';
 import { recallFile, required, type TrustedSet } from '../core/tuf/trusted-set.js';
@@ -75,6 +76,11 @@ export function recallSignedTarget(
   // What Writ publishes has consistent snapshots: elsewhere only the kept archive can be had.
   const archivePath = locationOf(path, file.hashes['sha256']);
   return readSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
+}
+
+/** @returns where the repository has a delta of this release, for RepositorySource */
+export function deltaLocation({ release }: Pick<SignedTarget, 'release'>, { digest }: DeltaInfo): string {
+  return locationOf(deltaPath(release.bundle, release.channel), digestHex(digest));
 }
 
 function vouchersOf(set: TrustedSet, chain: FoundTarget['chain']): Vouchers {

@@ -19,6 +19,7 @@ import { fuzzTarget } from './engine/fuzz-target.js';
 import { steps } from './engine/stairs.js';
 import type { Target } from './engine/target.js';
 import { manifestTarget, readTar, tarTarget } from './targets/archive-targets.js';
+import { deltaTarget, readDelta } from './targets/delta-target.js';
 import { httpAnswersTarget, httpRequestsTarget } from './targets/http-targets.js';
 import { controlTarget, kresdTarget, nativeTarget } from './targets/socket-targets.js';
 import { targets } from './targets/targets.js';
@@ -55,6 +56,17 @@ const planted: Readonly<Record<string, Planted>> = {
           if (!String(error).includes('canonical')) throw error;
           return { files: [] } satisfies Manifest;
         }
+      }),
+  },
+  delta: {
+    fault: 'loses the end of a file that goes back in its base',
+    maxRuns: 8000,
+    broken: () =>
+      deltaTarget((delta, sizes) => {
+        const read = readDelta(delta, sizes);
+        const copies = read.told.flatMap((one) => /^copy ([0-9]+)/.exec(one)?.[1] ?? []).map(Number);
+        const goesBack = copies.some((offset, index) => offset < (copies[index - 1] ?? 0));
+        return goesBack ? { ...read, made: { ...read.made, a: '' } } : read;
       }),
   },
   'tuf-metadata': {

@@ -3,6 +3,7 @@
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
+import { type DeltaInfo, encodeDeltas, parseDeltas } from './deltas.js';
 import { encodeStamps, parseStamps, type Stamped } from './stamps.js';
 
 /** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
@@ -20,6 +21,8 @@ export interface ReleaseInfo {
   readonly manifest: { readonly digest: Digest; readonly length: number };
   /** What the tree was before its stamps were filled in; left out where it has none. */
   readonly stamped?: Stamped;
+  /** Differences to releases before it; left out where it has none. */
+  readonly deltas?: readonly DeltaInfo[];
   /** Serials taken back by a signed act, ascending; cumulative over releases. */
   readonly withdrawn: readonly number[];
   /** The act that pointed the channel here, for people; the next release does not carry it on. */
@@ -50,6 +53,7 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     withdrawn: [...info.withdrawn],
     ...(info.stamped === undefined ? {} : encodeStamps(info.stamped)),
     ...given({
+      deltas: info.deltas && encodeDeltas(info.deltas),
       withdrawal: note && { serials: [...note.serials], at: isoTime(note.atMs), reason: note.reason },
     }),
   };
@@ -85,11 +89,13 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   const [source, stamps] = [member(writ, 'source'), member(writ, 'stamps')];
   const stamped = parseStamps(source, stamps);
   if (stamped === undefined && (source !== undefined || stamps !== undefined)) return fail('stamps');
-  const release = stamped === undefined ? plain : { ...plain, stamped };
-  const note = member(writ, 'withdrawal');
-  if (note === undefined) return release;
-  const withdrawal = parseWithdrawal(note);
-  return withdrawal === undefined ? fail('withdrawal') : { ...release, withdrawal };
+  const ifThere = <T>(name: string, parse: (value: unknown) => T | undefined): T | undefined => {
+    const value = member(writ, name);
+    return value === undefined ? undefined : (parse(value) ?? fail(name));
+  };
+  const deltas = ifThere('deltas', (rows) => parseDeltas(rows, digest));
+  const withdrawal = ifThere('withdrawal', parseWithdrawal);
+  return { ...plain, ...given({ stamped, deltas, withdrawal }) };
 }
 
 function parseWithdrawal(note: unknown): Withdrawal | undefined {

@@ -1,6 +1,7 @@
 // All targets, by name. Each is made when its turn comes: those of HTTP listen.
 import type { Target } from '../engine/target.js';
 import { manifestTarget, tarTarget } from './archive-targets.js';
+import { deltaTarget } from './delta-target.js';
 import { httpAnswersTarget, httpRequestsTarget } from './http-targets.js';
 import { controlTarget, kresdTarget, nativeTarget } from './socket-targets.js';
 import { configTarget, metadataTarget, xmlRpcTarget } from './text-targets.js';
@@ -8,6 +9,7 @@ import { configTarget, metadataTarget, xmlRpcTarget } from './text-targets.js';
 export const targets: Readonly<Record<string, () => Target | Promise<Target>>> = {
   tar: () => tarTarget(),
   manifest: () => manifestTarget(),
+  delta: () => deltaTarget(),
   'tuf-metadata': () => metadataTarget(),
   configuration: () => configTarget(),
   'control-socket': () => controlTarget(),

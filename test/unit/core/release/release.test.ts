@@ -26,6 +26,45 @@ function parse(changes: Record<string, unknown>): ReleaseInfo {
   return parseReleaseInfo({ writ: { ...encodeReleaseInfo(release), ...changes } }, 'dns-edge/stable.tar.br');
 }
 
+describe('the deltas of a release', () => {
+  const other = digestFromHex('cd'.repeat(32)) as Digest;
+  const row = { from: 'cd'.repeat(32), length: 188, sha256: 'ef'.repeat(32) };
+  const delta = { from: other, length: 188, digest: digestFromHex('ef'.repeat(32)) as Digest };
+
+  it('are written and read back, with what later publishers add to them left out', () => {
+    const custom = encodeReleaseInfo({ ...release, deltas: [delta] });
+    assert.deepEqual(custom['deltas'], [row]);
+    assert.deepEqual(parse({ deltas: [{ ...row, window: 3 }] }).deltas, [delta]);
+    assert.equal('deltas' in parse({}), false);
+  });
+
+  it('are at most eight, each with a base of its own', () => {
+    const rows = Array.from({ length: 9 }, (_, index) => ({ ...row, from: `${index}`.repeat(64) }));
+    assert.equal(parse({ deltas: rows.slice(0, 8) }).deltas?.length, 8);
+    throwsCode('TARGET_MALFORMED', () => parse({ deltas: rows }));
+    throwsCode('TARGET_MALFORMED', () => parse({ deltas: [row, { ...row, sha256: 'aa'.repeat(32) }] }));
+    throwsCode('TARGET_MALFORMED', () => parse({ deltas: [{ ...row, from: 'ab'.repeat(32) }] }));
+  });
+
+  const malformed: [string, unknown][] = [
+    ['an empty list', []],
+    ['no list', { 0: row }],
+    ['null', null],
+    ['a row that is none', [null]],
+    ['a base by its serial', [{ ...row, from: 6 }]],
+    ['a digest in capitals', [{ ...row, sha256: 'EF'.repeat(32) }]],
+    ['no length', [{ from: row.from, sha256: row.sha256 }]],
+    ['a length of nothing', [{ ...row, length: 0 }]],
+    ['a length that is no number', [{ ...row, length: '188' }]],
+    ['a length that is no integer', [{ ...row, length: 1e300 }]],
+  ];
+  for (const [name, deltas] of malformed) {
+    it(`are refused with ${name}`, () => {
+      throwsCode('TARGET_MALFORMED', () => parse({ deltas }));
+    });
+  }
+});
+
 describe('a release', () => {
   it('is written as the metadata has it', () => {
     assert.deepEqual(encodeReleaseInfo(release), {

@@ -1,0 +1,128 @@
+// Content-defined chunks of a file, and an index of them: where a chunk ends follows from its own last bytes, so that what was put in
+// front of it moves no border behind. A gear rolling digest finds the borders; a chunk that is found is a candidate, whose bytes
+// the matcher compares. Memory is bounded whatever the file.
+import type { ByteSource } from './byte-source.js';
+
+/** Entries of the index; a longer file gets larger chunks. */
+const maxChunks = 262_144;
+const minBits = 6;
+const windowBytes = 1_048_576;
+
+/** 256 numbers without a pattern, the same in every run. */
+function gearTable(): Uint32Array {
+  let state = 0x9e3779b9;
+  return Uint32Array.from({ length: 256 }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.imul(state ^ (state >>> 15), 0x85ebca6b) >>> 0;
+  });
+}
+
+/** How files of one pair are cut. */
+export interface ChunkRule {
+  readonly gear: Uint32Array;
+  /** A chunk is about two to the power of this many bytes. */
+  readonly bits: number;
+}
+
+/** @param length of what is indexed */
+export function chunkRule(length: number): ChunkRule {
+  const bits = Math.max(minBits, Math.ceil(Math.log2(Math.max(length, 1) / maxChunks)));
+  return { gear: gearTable(), bits };
+}
+
+/** Cuts one file, from any place on. */
+export class ChunkScanner {
+  readonly #source: ByteSource;
+  readonly #rule: ChunkRule;
+  readonly #minBytes: number;
+  readonly #maxBytes: number;
+  #buffer: Buffer = Buffer.alloc(0);
+  #window: Buffer = Buffer.alloc(0);
+  #windowAt = 0;
+  /** Of the chunk that was found last. */
+  length = 0;
+  fingerprint = 0;
+
+  constructor(source: ByteSource, rule: ChunkRule) {
+    this.#source = source;
+    this.#rule = rule;
+    this.#minBytes = 2 ** (rule.bits - 2);
+    this.#maxBytes = 2 ** (rule.bits + 3);
+  }
+
+  /** Finds the chunk that begins at `at` and ends at `to` at the latest. */
+  scan(at: number, to: number): void {
+    const want = Math.min(this.#maxBytes, to - at);
+    if (at < this.#windowAt || at + want > this.#windowAt + this.#window.length) {
+      this.#fill(at, Math.min(Math.max(windowBytes, want), to - at));
+    }
+    const { gear, bits } = this.#rule;
+    const window = this.#window;
+    const begin = at - this.#windowAt;
+    const firstEnd = begin + this.#minBytes;
+    const end = begin + want;
+    const shift = 32 - bits;
+    let rolling = 0;
+    let print = 0x811c9dc5;
+    let index = begin;
+    while (index < end) {
+      const byte = window[index] as number;
+      index += 1;
+      rolling = ((rolling << 1) + (gear[byte] as number)) | 0;
+      print = Math.imul(print ^ byte, 0x01000193);
+      if (rolling >>> shift === 0 && index >= firstEnd) break;
+    }
+    this.length = index - begin;
+    this.fingerprint = print;
+  }
+
+  /** A copy: what was read is lent, and matches are compared between two chunks. */
+  #fill(at: number, length: number): void {
+    if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafe(length);
+    this.#window = this.#buffer.subarray(0, length);
+    this.#source.read(at, length).copy(this.#window);
+    this.#windowAt = at;
+  }
+}
+
+/** Where chunks of a base begin, by their fingerprints; of two that are alike the first one. */
+export class ChunkIndex {
+  readonly #starts: Uint32Array;
+  readonly #prints: Int32Array;
+  readonly #mask: number;
+  #room: number;
+
+  constructor(source: ByteSource, { rule, from, to }: { rule: ChunkRule; from: number; to: number }) {
+    // Chunks shorter than usual may be many: a table that is half full takes no more.
+    const slots = 2 ** Math.ceil(Math.log2(Math.max(16, ((to - from) / 2 ** rule.bits) * 4)));
+    this.#starts = new Uint32Array(slots);
+    this.#prints = new Int32Array(slots);
+    this.#mask = slots - 1;
+    this.#room = slots / 2;
+    const scanner = new ChunkScanner(source, rule);
+    for (let at = from; at < to && this.#room > 0; at += scanner.length) {
+      scanner.scan(at, to);
+      this.#add(scanner.fingerprint, at);
+    }
+  }
+
+  /** @returns where a chunk with this fingerprint begins; its bytes may be others */
+  find(fingerprint: number): number | undefined {
+    const start = this.#starts[this.#slotOf(fingerprint)] as number;
+    return start === 0 ? undefined : start - 1;
+  }
+
+  #add(fingerprint: number, at: number): void {
+    const slot = this.#slotOf(fingerprint);
+    if (this.#starts[slot] !== 0) return;
+    this.#starts[slot] = at + 1;
+    this.#prints[slot] = fingerprint;
+    this.#room -= 1;
+  }
+
+  #slotOf(fingerprint: number): number {
+    let slot = (fingerprint ^ (fingerprint >>> 15)) & this.#mask;
+    while (this.#starts[slot] !== 0 && this.#prints[slot] !== fingerprint) slot = (slot + 1) & this.#mask;
+    return slot;
+  }
+}

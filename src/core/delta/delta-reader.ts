@@ -1,0 +1,224 @@
+// Reads a delta as it arrives, decompressed, in pieces of any size, and tells a visitor how each new file is made of its base.
+// Pure, and flat in memory: the two manifests and one piece. Reads no instruction of a file before the new manifest has its signed
+// digest; holds every number to the sizes in there before anybody allocates, reads or writes by it. It reads no base either:
+// the base is hostile input too, and only the digest of what was made of it says that it was whole.
+import type { ArchiveLimits } from '../limits.js';
+import { type Manifest, type ManifestFile, manifestDigest, parseManifest } from '../release/manifest.js';
+import type { ReleaseInfo } from '../release/release.js';
+import {
+  type DeltaRelease,
+  deltaMagic,
+  malformedDelta,
+  minCopyBytes,
+  NumberReader,
+  newContents,
+  stepOf,
+} from './delta-format.js';
+
+/** What it throws ends the reading. All but `manifest` comes between an `open` and its `close`. */
+export interface DeltaVisitor {
+  /** Once, before any file: the new manifest, which has its signed digest. */
+  manifest(manifest: Manifest, bytes: Buffer): void;
+  /** @param from the file of the base that copies come from; absent where nothing is copied */
+  open(file: ManifestFile, from: ManifestFile | undefined): void;
+  /** Bytes of the delta itself; lent, not given. */
+  literal(chunk: Buffer): void;
+  /** Bytes of the base's file; they are inside of its size. */
+  copy(offset: number, length: number): void;
+  /** All bytes of the file were told; nobody has digested them. */
+  close(): void;
+}
+
+export interface DeltaReading {
+  readonly base: DeltaRelease;
+  /** Of the new release, as signed; its length has passed requireManifestLength. */
+  readonly manifest: ReleaseInfo['manifest'];
+  /** Of the delta as it is fetched, signed too: what it may become is counted in these. */
+  readonly deltaBytes: number;
+  readonly limits: ArchiveLimits;
+  /** The new manifest, where somebody has read it already: it is not parsed again. Its bytes are proved all the same. */
+  readonly known?: Manifest;
+}
+
+/** A delta this small is no bomb, whatever it was packed into. */
+const ratioFreeBytes = 1_000_000;
+
+/** @returns how many bytes a delta of this length may hold when it is decompressed */
+export function maxDecodedBytes(deltaBytes: number, { maxRatio }: ArchiveLimits): number {
+  return Math.max(ratioFreeBytes, deltaBytes * maxRatio);
+}
+
+export function createDeltaReader(reading: DeltaReading, visitor: DeltaVisitor): DeltaReader {
+  return new DeltaReader(reading, visitor);
+}
+
+/** What is being made, and of what. */
+interface Section {
+  left: number;
+  readonly baseBytes: number;
+  /** Where the last copy ended in the base. */
+  copyEnd: number;
+  afterInsert: boolean;
+}
+
+type Expected = 'magic' | 'from' | 'instruction' | 'offset' | 'literal' | 'end';
+
+export class DeltaReader {
+  readonly #reading: DeltaReading;
+  readonly #visitor: DeltaVisitor;
+  readonly #number = new NumberReader();
+  /** The new manifest while it is made; absent behind it. */
+  #manifestBytes: Buffer | undefined;
+  #files: readonly ManifestFile[] = [];
+  #fileIndex = 0;
+  #section: Section;
+  #expected: Expected = 'magic';
+  #magicBytes = 0;
+  #literalLeft = 0;
+  #copyBytes = 0;
+  #decodedLeft: number;
+
+  constructor(reading: DeltaReading, visitor: DeltaVisitor) {
+    this.#reading = reading;
+    this.#visitor = visitor;
+    this.#manifestBytes = Buffer.alloc(reading.manifest.length);
+    this.#section = sectionOf(reading.manifest.length, reading.base.manifestBytes.length);
+    this.#decodedLeft = maxDecodedBytes(reading.deltaBytes, reading.limits);
+  }
+
+  /** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT for the signed manifest; and what the visitor throws */
+  write(chunk: Buffer): void {
+    this.#decodedLeft -= chunk.length;
+    if (this.#decodedLeft < 0) throw malformedDelta('it holds too much for its length');
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#expected === 'literal') at += this.#takeLiteral(chunk.subarray(at));
+      else at += this.#takeByte(chunk[at] ?? 0);
+    }
+  }
+
+  /** Says that no more bytes come. @throws WritError DELTA_MALFORMED when the delta is not complete */
+  finish(): void {
+    if (this.#expected !== 'end') throw malformedDelta('it ends too early');
+  }
+
+  #takeByte(byte: number): 1 {
+    if (this.#expected === 'end') throw malformedDelta('it has data behind its end');
+    if (this.#expected === 'magic') {
+      this.#takeMagic(byte);
+      return 1;
+    }
+    const number = this.#number.take(byte);
+    if (number === undefined) return 1;
+    if (this.#expected === 'from') this.#openFile(number);
+    else if (this.#expected === 'offset') this.#copy(number);
+    else this.#begin(number);
+    return 1;
+  }
+
+  #takeMagic(byte: number): void {
+    if (byte !== deltaMagic[this.#magicBytes]) throw malformedDelta('it is none of version 1');
+    this.#magicBytes += 1;
+    if (this.#magicBytes === deltaMagic.length) this.#expected = 'instruction';
+  }
+
+  #begin(number: number): void {
+    const section = this.#section;
+    const length = Math.floor(number / 2);
+    if (length === 0) throw malformedDelta('an instruction makes nothing');
+    if (length > section.left) {
+      throw malformedDelta('a file becomes too long', { expected: section.left, actual: length });
+    }
+    if (number % 2 === 0) {
+      if (section.afterInsert) throw malformedDelta('two inserts follow each other');
+      section.afterInsert = true;
+      this.#literalLeft = length;
+      this.#expected = 'literal';
+      return;
+    }
+    if (length < minCopyBytes) {
+      throw malformedDelta('a copy is too short', { expected: minCopyBytes, actual: length });
+    }
+    section.afterInsert = false;
+    this.#copyBytes = length;
+    this.#expected = 'offset';
+  }
+
+  #copy(number: number): void {
+    const section = this.#section;
+    const offset = section.copyEnd + stepOf(number);
+    const end = offset + this.#copyBytes;
+    if (offset < 0 || end > section.baseBytes) {
+      throw malformedDelta('a copy is outside of the base', { expected: section.baseBytes, actual: end });
+    }
+    section.copyEnd = end;
+    if (this.#manifestBytes === undefined) this.#visitor.copy(offset, this.#copyBytes);
+    else this.#reading.base.manifestBytes.copy(this.#manifestBytes, this.#manifestMade(), offset, end);
+    this.#made(this.#copyBytes);
+  }
+
+  /** @returns how many of these bytes were used */
+  #takeLiteral(bytes: Buffer): number {
+    const piece = bytes.subarray(0, this.#literalLeft);
+    this.#literalLeft -= piece.length;
+    if (this.#manifestBytes === undefined) this.#visitor.literal(piece);
+    else piece.copy(this.#manifestBytes, this.#manifestMade());
+    if (this.#literalLeft > 0) this.#section.left -= piece.length;
+    else this.#made(piece.length);
+    return piece.length;
+  }
+
+  #manifestMade(): number {
+    return this.#reading.manifest.length - this.#section.left;
+  }
+
+  /** An instruction, or the rest of it, is done. */
+  #made(length: number): void {
+    this.#section.left -= length;
+    this.#expected = 'instruction';
+    if (this.#section.left > 0) return;
+    if (this.#manifestBytes === undefined) this.#close();
+    else this.#prove(this.#manifestBytes);
+  }
+
+  #prove(bytes: Buffer): void {
+    const { base, manifest: signed, limits, known } = this.#reading;
+    const actual = manifestDigest(bytes);
+    if (actual !== signed.digest) {
+      throw malformedDelta('its manifest is not the signed one', { expected: signed.digest, actual });
+    }
+    const manifest = known ?? parseManifest(bytes, limits);
+    this.#manifestBytes = undefined;
+    this.#files = newContents(base.manifest, manifest);
+    this.#visitor.manifest(manifest, bytes);
+    this.#expectFile();
+  }
+
+  #expectFile(): void {
+    this.#expected = this.#fileIndex < this.#files.length ? 'from' : 'end';
+  }
+
+  /** @param number of the base's row, from 1; 0 for none */
+  #openFile(number: number): void {
+    const { files } = this.#reading.base.manifest;
+    const from = files[number - 1];
+    if (number > files.length) {
+      throw malformedDelta('a file has no base', { expected: files.length, actual: number });
+    }
+    const file = this.#files[this.#fileIndex];
+    if (file === undefined) throw new RangeError('no file is expected');
+    this.#fileIndex += 1;
+    this.#section = sectionOf(file.sizeBytes, from?.sizeBytes ?? 0);
+    this.#visitor.open(file, from);
+    if (file.sizeBytes === 0) this.#close();
+    else this.#expected = 'instruction';
+  }
+
+  #close(): void {
+    this.#visitor.close();
+    this.#expectFile();
+  }
+}
+
+function sectionOf(left: number, baseBytes: number): Section {
+  return { left, baseBytes, copyEnd: 0, afterInsert: false };
+}

@@ -1,0 +1,84 @@
+// Makes a delta: from what, to what, in the order that delta-reader expects. Pure and deterministic: the same two releases give the
+// same bytes, piece by piece. Whoever calls it has the files, compresses the bytes, and decides whether the delta is worth keeping.
+import type { Manifest, ManifestFile } from '../release/manifest.js';
+import { type ByteSource, bytesAsSource } from './byte-source.js';
+import {
+  type DeltaRelease,
+  deltaMagic,
+  encodeInstruction,
+  encodeNumber,
+  newContents,
+} from './delta-format.js';
+import { matchBytes } from './match-bytes.js';
+
+/** One file that a delta carries. */
+export interface DeltaFile {
+  readonly file: ManifestFile;
+  /** The file of the base that it is made of. */
+  readonly from?: ManifestFile;
+}
+
+/** The bytes of one file, and of its base: empty where it has none. */
+export interface DeltaContents {
+  readonly next: ByteSource;
+  readonly base: ByteSource;
+  close(): void;
+}
+
+/**
+ * @returns what a delta carries, in the order of the new manifest. The base of a file is the one of the same path, else one that
+ *   went away and differs in the digits of its path alone: lists are often named by their day.
+ */
+export function planDelta(base: Manifest, next: Manifest): DeltaFile[] {
+  const ofPath = new Map(base.files.map((file) => [file.path, file]));
+  const kept = new Set(next.files.map(({ path }) => path));
+  const gone = base.files.filter(({ path }) => !kept.has(path));
+  const renamed = new Map(gone.map((file) => [withoutDigits(file.path), file]));
+  return newContents(base, next).map((file) => {
+    const from = ofPath.get(file.path) ?? renamed.get(withoutDigits(file.path));
+    return from === undefined ? { file } : { file, from };
+  });
+}
+
+function withoutDigits(path: string): string {
+  return path.replaceAll(/[0-9]+/g, '0');
+}
+
+/** @param open called for each file of planDelta in its order; closed before the next one */
+export function* encodeDelta(
+  base: DeltaRelease,
+  next: DeltaRelease,
+  open: (file: DeltaFile) => DeltaContents,
+): Generator<Buffer> {
+  yield deltaMagic;
+  yield* encodeFile(bytesAsSource(base.manifestBytes), bytesAsSource(next.manifestBytes));
+  const numberOf = new Map(base.manifest.files.map((file, index) => [file, index + 1]));
+  for (const one of planDelta(base.manifest, next.manifest)) {
+    yield encodeNumber(one.from === undefined ? 0 : (numberOf.get(one.from) ?? 0));
+    const contents = open(one);
+    try {
+      yield* encodeFile(contents.base, contents.next);
+    } finally {
+      contents.close();
+    }
+  }
+}
+
+/** Bytes of an insert that are held at a time. */
+const pieceBytes = 262_144;
+
+function* encodeFile(base: ByteSource, next: ByteSource): Generator<Buffer> {
+  let copyEnd = 0;
+  for (const instruction of matchBytes(base, next)) {
+    yield encodeInstruction(instruction, copyEnd);
+    const { kind, offset, length } = instruction;
+    if (kind === 'copy') copyEnd = offset + length;
+    else yield* piecesOf(next, offset, offset + length);
+  }
+}
+
+function* piecesOf(source: ByteSource, from: number, to: number): Generator<Buffer> {
+  // A copy: whoever compresses it does so later.
+  for (let at = from; at < to; at += pieceBytes)
+    yield Buffer.from(source.read(at, Math.min(pieceBytes, to - at)));
+}

@@ -1,0 +1,73 @@
+// How one file is made of another: copies out of the base, and inserts between them. What both begin and end with is found first, so
+// that one changed line costs one comparison; chunks find what was moved. Deterministic, linear in the two lengths, flat in memory.
+import { type ByteSource, commonAhead, commonBehind } from './byte-source.js';
+import { ChunkIndex, ChunkScanner, chunkRule } from './chunks.js';
+import { type Instruction, minCopyBytes } from './delta-format.js';
+
+/** @returns the instructions that make `next` of `base`, in their order */
+export function* matchBytes(base: ByteSource, next: ByteSource): Generator<Instruction> {
+  const shorter = Math.min(base.length, next.length);
+  const head = worthCopying(commonAhead({ source: base, at: 0 }, { source: next, at: 0 }, shorter));
+  const baseEnd = { source: base, at: base.length };
+  const nextEnd = { source: next, at: next.length };
+  const tail = worthCopying(commonBehind(baseEnd, nextEnd, shorter - head));
+  if (head > 0) yield { kind: 'copy', offset: 0, length: head };
+  const changed = { from: head, to: next.length - tail };
+  yield* matchChanged(base, next, { changed, baseFrom: head, baseTo: base.length - tail });
+  if (tail > 0) yield { kind: 'copy', offset: base.length - tail, length: tail };
+}
+
+function worthCopying(length: number): number {
+  return length < minCopyBytes ? 0 : length;
+}
+
+interface Middle {
+  readonly changed: { readonly from: number; readonly to: number };
+  readonly baseFrom: number;
+  readonly baseTo: number;
+}
+
+function* matchChanged(base: ByteSource, next: ByteSource, middle: Middle): Generator<Instruction> {
+  const { changed, baseFrom, baseTo } = middle;
+  const { from, to } = changed;
+  let told = from;
+  if (to - from >= minCopyBytes && baseTo - baseFrom >= minCopyBytes) {
+    const rule = chunkRule(baseTo - baseFrom);
+    const index = new ChunkIndex(base, { rule, from: baseFrom, to: baseTo });
+    const scanner = new ChunkScanner(next, rule);
+    for (let at = from; at < to; ) {
+      scanner.scan(at, to);
+      const found = index.find(scanner.fingerprint);
+      const copy = found === undefined ? undefined : grow(base, next, { found, at, told, to });
+      if (copy === undefined) {
+        at += scanner.length;
+        continue;
+      }
+      if (copy.at > told) yield { kind: 'insert', offset: told, length: copy.at - told };
+      yield { kind: 'copy', offset: copy.offset, length: copy.length };
+      told = copy.at + copy.length;
+      at = told;
+    }
+  }
+  if (to > told) yield { kind: 'insert', offset: told, length: to - told };
+}
+
+interface Candidate {
+  readonly found: number;
+  readonly at: number;
+  /** Before it all is told. */
+  readonly told: number;
+  readonly to: number;
+}
+
+/** @returns what is really the same there, to both sides; undefined where that is too little */
+function grow(base: ByteSource, next: ByteSource, { found, at, told, to }: Candidate) {
+  const inBase = { source: base, at: found };
+  const inNext = { source: next, at };
+  const ahead = commonAhead(inBase, inNext, Math.min(base.length - found, to - at));
+  const behind = commonBehind(inBase, inNext, Math.min(found, at - told));
+  const length = behind + ahead;
+  return length < minCopyBytes || ahead === 0
+    ? undefined
+    : { at: at - behind, offset: found - behind, length };
+}

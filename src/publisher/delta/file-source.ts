@@ -1,0 +1,37 @@
+// A part of an open file as a source of bytes, for whoever compares two of them: what is read comes out of one window, or fills it.
+// Owns no descriptor, and no memory but its window.
+import * as fs from 'node:fs';
+import type { ByteSource } from '../../core/delta/byte-source.js';
+
+const windowBytes = 262_144;
+
+/** @param tooShort what is thrown where the file ends before the part does */
+export function fileAsSource(
+  part: { readonly descriptor: number; readonly start: number; readonly length: number },
+  tooShort: () => Error,
+): ByteSource {
+  let buffer: Buffer = Buffer.alloc(0);
+  let window = buffer;
+  let windowAt = 0;
+  const fill = (offset: number, length: number): void => {
+    if (buffer.length < length) buffer = Buffer.allocUnsafe(length);
+    window = buffer.subarray(0, length);
+    windowAt = offset;
+    for (let read = 0; read < length; ) {
+      const count = fs.readSync(part.descriptor, window, read, length - read, part.start + offset + read);
+      if (count === 0) throw tooShort();
+      read += count;
+    }
+  };
+  return {
+    length: part.length,
+    read: (offset, length) => {
+      if (offset < windowAt || offset + length > windowAt + window.length) {
+        // Around a small read: files are compared backwards as well.
+        const from = length > windowBytes / 4 ? offset : Math.max(0, offset - windowBytes / 4);
+        fill(from, Math.min(Math.max(windowBytes, length), part.length - from));
+      }
+      return window.subarray(offset - windowAt, offset - windowAt + length);
+    },
+  };
+}

@@ -1,0 +1,177 @@
+// What is written into a delta by somebody else: every number is held to what is signed, and nothing is told to the visitor that
+// could not be done.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { encodeNumber } from '../../../../src/core/delta/delta-format.js';
+import { defaultArchiveLimits } from '../../../../src/core/limits.js';
+import { applyDelta, deltaOf, type readingOf, releaseOf } from '../../../kit/delta/delta-kit.js';
+
+const line = 'a line that is longer than thirty-two bytes, as lines are\n';
+const base = releaseOf({ a: line.repeat(3), b: 'small', gone: line });
+const next = releaseOf({ a: `${line.repeat(2)}new\n${line}`, b: 'small', c: 'added', empty: '' });
+const delta = deltaOf(base, next);
+const magic = Buffer.from('writ-delta 1\n');
+
+const number = encodeNumber;
+const insert = (bytes: string | Buffer): Buffer =>
+  Buffer.concat([number(Buffer.byteLength(bytes) * 2), Buffer.from(bytes)]);
+const copy = (step: number, length: number): Buffer =>
+  Buffer.concat([number(length * 2 + 1), number(step < 0 ? -step * 2 - 1 : step * 2)]);
+
+/** A delta for `a` and `c`, with a right manifest and these bytes behind it. */
+function behindManifest(...parts: Buffer[]): Buffer {
+  return Buffer.concat([magic, insert(next.manifestBytes), ...parts]);
+}
+
+const rightA = [number(1), copy(0, line.length * 2), insert('new\n'), copy(0, line.length)];
+const rest = [number(0), insert('added'), number(0)];
+
+function assertMalformed(bytes: Buffer, says: RegExp, changes = {}): void {
+  assert.throws(() => applyDelta(base, next, { delta: bytes, ...changes }), {
+    code: 'DELTA_MALFORMED',
+    kind: 'failed',
+    message: says,
+  });
+}
+
+describe('createDeltaReader', () => {
+  it('tells of each file whose content is new, in the order of the manifest', () => {
+    const { told, made } = applyDelta(base, next, { delta: behindManifest(...rightA, ...rest) });
+    assert.deepEqual(told, [
+      'a < a',
+      `copy 0+${line.length * 2}`,
+      'insert 4',
+      `copy ${line.length * 2}+${line.length}`,
+      'close',
+      'c < nothing',
+      'insert 5',
+      'close',
+      'empty < nothing',
+      'close',
+    ]);
+    assert.equal(made['a'], `${line.repeat(2)}new\n${line}`);
+  });
+
+  it('reads the same in pieces of any size', () => {
+    const whole = applyDelta(base, next, { delta }).made;
+    for (const sizes of [[1], [2, 3], [7], [100, 1]]) {
+      assert.deepEqual(applyDelta(base, next, { delta, sizes }).made, whole);
+    }
+  });
+
+  it('takes any row for a base, and goes back in it', () => {
+    const parts = [number(3), copy(0, line.length), copy(-line.length, line.length), insert('new\n')];
+    const { told } = applyDelta(base, next, {
+      delta: behindManifest(...parts, copy(-line.length, line.length), ...rest),
+    });
+    assert.deepEqual(told.slice(0, 3), ['a < gone', `copy 0+${line.length}`, `copy 0+${line.length}`]);
+  });
+
+  it('refuses what is cut off, wherever', () => {
+    for (let end = 0; end < delta.length; end += 1) assertMalformed(delta.subarray(0, end), /ends too early/);
+  });
+
+  it('makes the signed manifest or nothing of one whose bytes were changed, wherever, and never reads beyond the base', () => {
+    for (let at = 0; at < delta.length; at += 1) {
+      for (const mask of [1, 2, 0x40, 0x80, 0xff]) {
+        const changed = Buffer.from(delta);
+        changed[at] = (changed[at] ?? 0) ^ mask;
+        try {
+          const { manifest } = applyDelta(base, next, { delta: changed });
+          // Bytes of an insert, or a copy from elsewhere: the digest of what was made says so to whoever writes it.
+          assert.deepEqual(manifest, next.manifest);
+        } catch (error) {
+          assert.equal((error as { code?: string }).code, 'DELTA_MALFORMED', String(error));
+        }
+      }
+    }
+  });
+
+  it('refuses another format, and one of another version', () => {
+    assertMalformed(Buffer.from('writ-delta 2\n'), /version/);
+    assertMalformed(Buffer.from('{'), /version/);
+  });
+
+  it('reads nothing behind a manifest that is not the signed one', () => {
+    const other = Buffer.from(next.manifestBytes);
+    other[other.length - 2] = 0x32;
+    // Behind it stands a number that is none.
+    assertMalformed(Buffer.concat([magic, insert(other), Buffer.from([0x80, 0x00])]), /not the signed one/);
+  });
+
+  it('judges the signed manifest as that of an archive', () => {
+    const limits = { ...defaultArchiveLimits, maxEntries: 3 };
+    assert.throws(() => applyDelta(base, next, { delta, limits }), { code: 'ARCHIVE_LIMIT' });
+    const odd = Buffer.from('{"files":[]}');
+    const digest = `sha256:${createHash('sha256').update(odd).digest('hex')}`;
+    const manifest = { digest, length: odd.length } as ReturnType<typeof readingOf>['manifest'];
+    const bytes = Buffer.concat([magic, insert(odd)]);
+    assert.throws(() => applyDelta(base, next, { delta: bytes, manifest }), { code: 'MANIFEST_MALFORMED' });
+  });
+
+  it('refuses numbers in more bytes than they need, and those that are none', () => {
+    assertMalformed(behindManifest(Buffer.from([0x81, 0x00])), /longer than it needs/);
+    assertMalformed(behindManifest(Buffer.alloc(8, 0xff)), /too long/);
+    assertMalformed(behindManifest(Buffer.from([...Buffer.alloc(7, 0xff), 0x7f])), /too large/);
+  });
+
+  it('refuses instructions that make nothing, or more than the file', () => {
+    assertMalformed(behindManifest(number(1), number(0)), /makes nothing/);
+    assertMalformed(behindManifest(number(1), number(1)), /makes nothing/);
+    const size = next.manifest.files[0]?.sizeBytes ?? 0;
+    assertMalformed(behindManifest(number(1), number((size + 1) * 2)), /too long/);
+    assertMalformed(behindManifest(number(1), copy(0, 2 ** 40)), /too long/);
+    assertMalformed(
+      behindManifest(...rightA.slice(0, 2), number((size - line.length * 2 + 1) * 2)),
+      /too long/,
+    );
+  });
+
+  it('refuses what makes much work of few bytes: short copies, and inserts behind each other', () => {
+    assertMalformed(behindManifest(number(1), copy(0, 31)), /too short/);
+    assertMalformed(behindManifest(number(1), insert('x'), insert('y')), /two inserts/);
+    applyDelta(base, next, {
+      delta: behindManifest(
+        number(1),
+        copy(0, 32),
+        copy(0, 2 * line.length - 32),
+        ...rightA.slice(2),
+        ...rest,
+      ),
+    });
+  });
+
+  it('refuses copies outside of the base, on both sides, and any where there is none', () => {
+    assertMalformed(behindManifest(number(1), copy(-1, 40)), /outside/);
+    assertMalformed(behindManifest(number(1), copy(line.length * 3 - 31, 32)), /outside/);
+    assertMalformed(behindManifest(number(1), copy(2 ** 50, 32)), /outside/);
+    assertMalformed(behindManifest(number(0), copy(0, 40)), /outside/);
+    assertMalformed(Buffer.concat([magic, copy(base.manifestBytes.length - 31, 32)]), /outside/);
+  });
+
+  it('refuses a base that is no row', () => {
+    assertMalformed(behindManifest(number(4)), /no base/);
+    assertMalformed(behindManifest(number(2 ** 50)), /no base/);
+  });
+
+  it('refuses what lies behind its end', () => {
+    assertMalformed(Buffer.concat([delta, Buffer.from([0])]), /behind its end/);
+  });
+
+  it('counts what it becomes in the bytes that were signed', () => {
+    const bomb = Buffer.alloc(1_000_001);
+    const huge = releaseOf({ a: bomb });
+    const packed = deltaOf(base, huge);
+    const read = (deltaBytes: number) => applyDelta(base, huge, { delta: packed, deltaBytes });
+    assert.throws(() => read(5000), { code: 'DELTA_MALFORMED', message: /too much for its length/ });
+    assert.equal(read(Math.ceil(packed.length / 200)).made['a']?.length, bomb.length);
+    assert.throws(() => read(Math.ceil(packed.length / 200) - 1), { code: 'DELTA_MALFORMED' });
+  });
+
+  it('has not one byte ready for what a number promises', () => {
+    const before = process.memoryUsage().arrayBuffers;
+    assertMalformed(behindManifest(number(1), number(2 ** 51)), /too long/);
+    assert.ok(process.memoryUsage().arrayBuffers - before < 10_000_000);
+  });
+});
