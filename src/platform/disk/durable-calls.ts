@@ -55,8 +55,11 @@ export function changeModeHere(path: string, mode: number): void {
 }
 
 /** @returns the descriptor. O_EXCL and O_NOFOLLOW: even a place that somebody prepared with links is not written through. */
-export function openNewFile(path: string, { mode, groupId }: NewFile): number {
-  const descriptor = fs.openSync(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600);
+export function openNewFile(path: string, options: NewFile): number {
+  return owned(fs.openSync(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0o600), options);
+}
+
+function owned(descriptor: number, { mode, groupId }: NewFile): number {
   try {
     if (groupId !== undefined) fs.fchownSync(descriptor, -1, groupId);
     // The mode of open() passes through the umask, and a change of group may clear bits.
@@ -66,6 +69,27 @@ export function openNewFile(path: string, { mode, groupId }: NewFile): number {
     throw error;
   }
   return descriptor;
+}
+
+/** By the descriptor that was looked at: its name may lead elsewhere by now. */
+const copiedFrom = (descriptor: number): string => `/proc/self/fd/${descriptor}`;
+/** FICLONE: shared blocks where the file system has them, a copy elsewhere. An inode of its own in both cases. */
+const copyFlags = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE;
+
+/** @returns the descriptor of the copy, to read what it holds */
+export function copyNewFile(from: number, path: string, options: NewFile): number {
+  fs.copyFileSync(copiedFrom(from), path, copyFlags);
+  return openCopied(path, options);
+}
+
+/** As copyNewFile, beside the event loop. */
+export async function copyGreatFile(from: number, path: string, options: NewFile): Promise<number> {
+  await fs.promises.copyFile(copiedFrom(from), path, copyFlags);
+  return openCopied(path, options);
+}
+
+function openCopied(path: string, options: NewFile): number {
+  return owned(fs.openSync(path, O_RDONLY | O_NOFOLLOW), options);
 }
 
 /**

@@ -51,6 +51,8 @@ export interface DurableFs {
    * all. A file that has the name already is replaced.
    */
   linkFile(op: string, from: string, to: string): void;
+  /** As linkFile, for a name that must not exist; its directory is not flushed. */
+  linkNew(op: string, from: string, to: string): void;
   /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
   replaceLink(op: string, path: string, target: string, temporaryName: string): void;
   /** Creates a link that must not exist; nothing is flushed. */
@@ -61,6 +63,16 @@ export interface DurableFs {
   removeTree(op: string, path: string): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
+  /**
+   * Copies an open file into a new one, sharing its blocks where the file system can, with exactly this mode and group, and
+   * leaves the new one open for reading; flushes nothing.
+   */
+  copyNew(
+    op: string,
+    from: OpenFile & { readonly sizeBytes: number },
+    path: string,
+    options: calls.NewFile,
+  ): Promise<number>;
   /** Opens a file that outlives its holders: made if it is absent, its content left alone. */
   openKept(op: string, path: string, mode: number): number;
   /** Writes all of the bytes, at `position` or behind the last write; flushes nothing. */
@@ -195,6 +207,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       }
       flushDirectory(`${op}:flush-directory`, dirname(to));
     },
+    linkNew: (op, from, to) => run(op, to, () => calls.linkOrCopy(from, to)),
     replaceLink: (op, path, target, temporaryName) =>
       replaceLink(steps, { op, path, target, temporary: join(dirname(path), temporaryName) }),
     removeFile: (op, path) => {
@@ -207,9 +220,23 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
     discardFile,
     flushDirectory,
     flushTree: (op, path) => flushTree(op, path, observer),
+    copyNew: async (op, from, path, options) => {
+      // A great file is copied beside the event loop; ten thousand small ones are faster without the way there.
+      if (from.sizeBytes <= maxCopyAtOnceBytes)
+        return run(op, path, () => calls.copyNewFile(from.descriptor, path, options));
+      observer.before?.({ op, path });
+      const descriptor = await calls.copyGreatFile(from.descriptor, path, options).catch((error: unknown) => {
+        throw diskError(error, { op, path });
+      });
+      observer.after?.({ op, path });
+      return descriptor;
+    },
     ...singleFileOperations(run),
   };
 }
+
+/** About 5 ms. */
+const maxCopyAtOnceBytes = 4_000_000;
 
 type Run = <T>(op: string, path: string, act: () => T) => T;
 
