@@ -2,6 +2,7 @@
 // of operations between files: durable-fs.ts wraps every call here, and is their only caller.
 import * as fs from 'node:fs';
 import { isSystemError, WritError } from '../../core/errors.js';
+import { runCommand } from '../process/run-command.js';
 import { removeTreeAt } from './durable-remove.js';
 import { mountAtOrBelow, readMountPoints } from './mount-points.js';
 
@@ -76,15 +77,26 @@ const copiedFrom = (descriptor: number): string => `/proc/self/fd/${descriptor}`
 /** FICLONE: shared blocks where the file system has them, a copy elsewhere. An inode of its own in both cases. */
 const copyFlags = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE;
 
-/** @returns the descriptor of the copy, to read what it holds */
-export function copyNewFile(from: number, path: string, options: NewFile): number {
-  fs.copyFileSync(copiedFrom(from), path, copyFlags);
-  return openCopied(path, options);
+/** A file that is open for reading. */
+export interface CopiedFile {
+  readonly descriptor: number;
+  readonly sizeBytes: number;
 }
 
-/** As copyNewFile, beside the event loop. */
-export async function copyGreatFile(from: number, path: string, options: NewFile): Promise<number> {
-  await fs.promises.copyFile(copiedFrom(from), path, copyFlags);
+/** About 5 ms. */
+const maxCopyAtOnceBytes = 4_000_000;
+
+/**
+ * A great file is copied beside the event loop; ten thousand small ones are faster without the way there.
+ * @returns the descriptor of the copy, to read what it holds
+ */
+export async function copyNewFile(
+  { descriptor, sizeBytes }: CopiedFile,
+  path: string,
+  options: NewFile,
+): Promise<number> {
+  if (sizeBytes <= maxCopyAtOnceBytes) fs.copyFileSync(copiedFrom(descriptor), path, copyFlags);
+  else await fs.promises.copyFile(copiedFrom(descriptor), path, copyFlags);
   return openCopied(path, options);
 }
 
@@ -172,4 +184,12 @@ function flushAt(path: string, flags: number): void {
   } finally {
     fs.closeSync(descriptor);
   }
+}
+
+/** One `sync -f` of the file system of this path. */
+export async function flushFileSystem(op: string, path: string): Promise<void> {
+  const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
+  if (result.kind === 'exited' && result.exitCode === 0) return;
+  const facts = { op, path, result };
+  throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, { facts });
 }
