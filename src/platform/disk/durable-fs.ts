@@ -4,10 +4,11 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, orUndefined, unlessRefused, WritError } from '../../core/errors.js';
+import { type ErrorCode, isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { lookAt } from '../read-file.js';
 import * as calls from './durable-calls.js';
+import { isDirectoryThere } from './ensured-directory.js';
 
 export interface FileOperation {
   /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
@@ -151,8 +152,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   return {
     makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
     ensureDirectory: (op, path, mode) => {
-      if (leadsToDirectory(path)) return;
-      if (isThere(path)) throw inTheWay(op, path);
+      if (isDirectoryThere(op, path)) return;
       run(op, path, () => calls.makeDirectory(path, mode));
     },
     writeFile: (op, path, bytes, mode) => {
@@ -276,18 +276,6 @@ function temporaryBeside(path: string): string {
 
 function isThere(path: string): boolean {
   return lookAt(path) !== undefined;
-}
-
-function leadsToDirectory(path: string): boolean {
-  return unlessRefused(() => fs.statSync(path).isDirectory(), ['ENOENT', 'ENOTDIR', 'ELOOP']) === true;
-}
-
-/** A file, a FIFO, or a link to nowhere: where it was to lead, nobody knows. */
-function inTheWay(op: string, path: string): WritError {
-  return new WritError('DISK_FAILED', `${op}: ${path} is no directory`, {
-    facts: { op, path, errno: 'ENOTDIR' },
-    hint: `Move it away: \`mv ${path} ${path}.damaged\`. The directory is made anew.`,
-  });
 }
 
 async function runLater<T>(

@@ -38,9 +38,6 @@ import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
-import { memory, tempDir } from '../disk/temp-dir.js';
-import { writeTree } from '../disk/write-tree.js';
-import { RepositorySimulator } from '../repository/repository-simulator.js';
 import {
   compress,
   deltaPlace,
@@ -48,7 +45,10 @@ import {
   type PublishedTree,
   plainDelta,
   publishedTree,
-} from '../repository/served-deltas.js';
+} from '../difference/served-deltas.js';
+import { memory, tempDir } from '../disk/temp-dir.js';
+import { writeTree } from '../disk/write-tree.js';
+import { RepositorySimulator } from '../repository/repository-simulator.js';
 
 export type Files = Readonly<Record<string, string>>;
 

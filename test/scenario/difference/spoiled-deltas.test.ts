@@ -5,16 +5,16 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { deltaMagic, encodeInstruction, encodeNumber } from '../../../src/core/delta/delta-format.js';
-import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import {
   type DifferenceBench,
   differenceBench,
   treeOf,
   warningsOf,
-} from '../../kit/host/difference-bench.js';
+} from '../../kit/difference/difference-bench.js';
+import { compress, type PublishedTree, plainDelta } from '../../kit/difference/served-deltas.js';
+import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import { look } from '../../kit/host/repair-bench.js';
 import type { DeltaMaker } from '../../kit/host/test-host.js';
-import { compress, type PublishedTree, plainDelta } from '../../kit/repository/served-deltas.js';
 
 async function assertArchiveTaken(
   bench: DifferenceBench,

@@ -9,7 +9,7 @@ import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import type { DeltaInfo } from '../../../src/core/release/deltas.js';
 import { encodeManifest, type Manifest, manifestDigest } from '../../../src/core/release/manifest.js';
 import { readSourceTree } from '../../../src/publisher/archive/source-tree.js';
-import { sha256 } from './archive-builder.js';
+import { sha256 } from '../repository/archive-builder.js';
 
 /** A tree that was published, in a directory of its own. */
 export interface PublishedTree {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
-import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
+import { type TestHost, type TestHostOptions, testHost } from '../host/test-host.js';
 
 /** Nothing that shrinks. */
 export function noise(seed: string, bytes: number): string {
