@@ -190,7 +190,9 @@ export async function prepareDamaged(
   const { archives, current } = pathsOf(world);
   appendFileSync(join(current, 'dns-edge', 'block.rpz'), '# mine\n');
   const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
-  if (archive === 'archive lost') rmSync(join(archives, 'dns-edge', newest, 'archive.tar.br'));
+  // By difference it is kept as the archive of before and a delta.
+  const ofNewest = readdirSync(join(archives, 'dns-edge', newest)).filter((name) => name.endsWith('.tar.br'));
+  if (archive === 'archive lost') for (const name of ofNewest) rmSync(join(archives, 'dns-edge', newest, name));
   const damaged = { ...oldAndNew.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
   // A disk that fails in the repair leads to the generation before, too.
   const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
