@@ -27,6 +27,7 @@ const effectOfKind = {
 
 /** Codes whose effect differs from that of their kind. */
 const effectOfCode = {
+  DELTA_MALFORMED: 'None: the whole archive is fetched in its place. The release is not remembered as bad.',
   LOADER_BROKEN:
     'The previous generation is active again (at a first activation: none). The release is not remembered as ' +
     'bad: the next cycle tries it again.',

@@ -1,5 +1,6 @@
 // Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
 import { type Digest, digest12 } from '../../core/names.js';
+import type { DeltaInfo } from '../../core/release/deltas.js';
 
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
 export function shortDigest(digest: Digest): string {
@@ -27,4 +28,9 @@ export function timeLeft(leftMs: number): string {
 /** @returns as `'my dir'` where a shell would split it */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** What `--json` says of the deltas of a release; nothing in the list where it has none. */
+export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
+  return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
 }

@@ -17,7 +17,7 @@ export function openNewFile(path: string, op: string) {
       throw diskError(error, { op, path });
     }
   };
-  const descriptor = disk(() => fs.openSync(path, 'wx', 0o644));
+  const descriptor = disk(() => fs.openSync(path, 'wx+', 0o644));
   const write = (chunk: Buffer): void => {
     for (let written = 0; written < chunk.length; ) written += fs.writeSync(descriptor, chunk, written);
   };

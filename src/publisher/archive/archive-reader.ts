@@ -1,25 +1,26 @@
 // Reads archives that Writ made: the manifest at their start, and for `writ inspect` every byte after it. Ours have
 // exactly one form, so that no general tar parser is needed: each header must be the one that the manifest implies.
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createBrotliDecompress } from 'node:zlib';
+import type { DeltaRelease } from '../../core/delta/delta-format.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
 import { requireManifestLength } from '../../core/release/archive-bounds.js';
 import { judgeKeptPath } from '../../core/release/entry-rules.js';
 import {
-  type Manifest,
   type ManifestFile,
   manifestDigest,
   manifestName,
   parseManifest,
 } from '../../core/release/manifest.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
-import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
-import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { createTarReader } from '../../core/release/tar-reader.js';
+import type { ListedRelease } from '../repository/listing.js';
+import { archiveOf } from '../repository/release-files.js';
+import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { tarHeader, tarPaddingBytes } from './build-bundle.js';
 
 export type ArchiveReport = Awaited<ReturnType<typeof inspectArchive>>;
@@ -56,27 +57,87 @@ export async function inspectArchive(path: string, limits: ArchiveLimits) {
   };
 }
 
+/** A release whose archive lies in the repository. */
+export type StoredRelease = Pick<ListedRelease, 'file' | 'release'>;
+
 /**
  * The manifest of a release that lies in the repository, for telling what changed since.
  * @returns undefined when the archive is not there or is not the one: a comparison is worth no failure
  */
-export async function readManifestOf(
+export function readManifestOf(
   layout: RepositoryLayout,
-  file: TargetFile,
-  { bundle, channel, manifest }: ReleaseInfo,
+  stored: StoredRelease,
   limits: ArchiveLimits,
-): Promise<Manifest | undefined> {
-  const digest = digestFromHex(file.hashes['sha256']);
-  if (digest === undefined) return undefined;
-  const path = join(layout.targets, bundle, archiveName(channel, digest));
+): Promise<DeltaRelease | undefined> {
+  return ifWhole(async () => {
+    const bytes = await withReader(openStored(layout, stored, limits), (reader) =>
+      readManifestBytes(reader, stored.file.length, limits),
+    );
+    if (manifestDigest(bytes) !== stored.release.manifest.digest) return undefined;
+    return { manifest: parseManifest(bytes, limits, judgeKeptPath), manifestBytes: bytes };
+  });
+}
+
+/**
+ * Reads files out of an archive that lies in the repository, from its start to the last of them.
+ * @param wanted by path; what `take` returns gets the bytes, which are lent and not digested yet
+ * @returns undefined when one of them is not there, or is not what the manifest says
+ */
+export function readStoredFiles(
+  layout: RepositoryLayout,
+  stored: StoredRelease,
+  { limits, wanted }: { readonly limits: ArchiveLimits; readonly wanted: ReadonlyMap<string, ManifestFile> },
+  take: (file: ManifestFile) => (chunk: Buffer) => void,
+): Promise<'read' | undefined> {
+  let left = wanted.size;
+  let open: { file: ManifestFile; digest: Hash; write(chunk: Buffer): void } | undefined;
+  const reader = createTarReader(
+    {
+      begin: ({ path }) => {
+        const file = wanted.get(path.toString('utf8'));
+        open = file && { file, digest: createHash('sha256'), write: take(file) };
+      },
+      data: (chunk) => {
+        open?.digest.update(chunk);
+        open?.write(chunk);
+      },
+      end: () => {
+        if (open === undefined) return;
+        if (open.digest.digest('hex') !== digestHex(open.file.digest)) throw mismatch(open.file.path);
+        left -= 1;
+      },
+    },
+    { maxPaxBytes: 2 * limits.maxPathBytes },
+  );
+  return ifWhole(async () => {
+    const archive = openStored(layout, stored, limits);
+    try {
+      for await (const chunk of decompress(archive)) {
+        if (left === 0) break;
+        reader.write(chunk);
+      }
+    } finally {
+      await archive.return(undefined);
+    }
+    return left === 0 ? 'read' : undefined;
+  });
+}
+
+function openStored(
+  layout: RepositoryLayout,
+  stored: StoredRelease,
+  limits: ArchiveLimits,
+): AsyncGenerator<Buffer> {
+  const archive = archiveOf(stored);
+  if (archive === undefined) throw malformed('it has no digest');
+  return openArchive(join(layout.targets, pathOf(archive.place)), limits);
+}
+
+async function ifWhole<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
-    const archive = openArchive(path, limits);
-    const bytes = await withReader(archive, (reader) => readManifestBytes(reader, file.length, limits));
-    return manifestDigest(bytes) === manifest.digest
-      ? parseManifest(bytes, limits, judgeKeptPath)
-      : undefined;
+    return await read();
   } catch (error) {
-    if (isWritError(error)) return undefined;
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return undefined;
     throw error;
   }
 }
@@ -107,8 +168,12 @@ async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator
   }
 }
 
-async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  const brotli = createBrotliDecompress();
+/** Of one piece: each is a hop to the decompressor's thread. */
+const decodedBytes = 262_144;
+
+/** @throws WritError ARCHIVE_MALFORMED, and what the source throws */
+export async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const brotli = createBrotliDecompress({ chunkSize: decodedBytes });
   // An error on either side ends both, and comes out of the loop below.
   pipeline(source, brotli, () => undefined);
   try {

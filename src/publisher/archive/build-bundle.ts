@@ -3,15 +3,13 @@
 // Streams: memory does not grow with the bundle. Signs nothing and knows no repository.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { pipeline } from 'node:stream/promises';
-import { type BrotliCompress, constants as brotli, createBrotliCompress } from 'node:zlib';
 import { Header, Pax } from 'tar';
 import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
-import { type Digest, digestFromHex, digestHex } from '../../core/names.js';
+import { digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import { openNewFile } from './archive-bytes.js';
+import { compressFile } from './compress-file.js';
 import { changedSource, openSourceFile, type PackedTree, readBytes } from './source-tree.js';
 
 interface PackOptions {
@@ -29,62 +27,27 @@ interface PackOptions {
  */
 export async function packBundle(tree: PackedTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
-  const { descriptor, write: writeChunk } = openNewFile(archivePath, writeOp);
+  const written = await compressFile(tarChunks(tree), {
+    path: archivePath,
+    op: writeOp,
+    sizeBytes: tarBytes(tree),
+    maxBytes: limits.maxArchiveBytes,
+    durableFs,
+  });
+  if (written === undefined) throw tooLarge(limits.maxArchiveBytes);
+  const { bytes: archiveBytes, digest: archiveDigest } = written;
   try {
-    fs.fchmodSync(descriptor, 0o644);
-    const digest = createHash('sha256');
-    let archiveBytes = 0;
-    const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-      for await (const chunk of chunks) {
-        archiveBytes += chunk.length;
-        if (archiveBytes > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, archiveBytes);
-        digest.update(chunk);
-        writeChunk(chunk);
-      }
-    };
-    await pipeline(tarBlocks(tree), compressor(tree), write);
     requireRatio(tree, archiveBytes, limits);
-    durableFs.flushDescriptor(writeOp, descriptor, archivePath);
-    return { archivePath, archiveBytes, archiveDigest: digestFromHex(digest.digest('hex')) as Digest };
   } catch (error) {
     fs.rmSync(archivePath, { force: true });
     throw error;
-  } finally {
-    fs.closeSync(descriptor);
   }
-}
-
-// Quality 5 with a window of 16 MB: half of gzip's size on rule files, and it decodes faster.
-// The level and the window are part of the format's determinism: change them and every archive changes.
-function compressor(tree: PackedTree): BrotliCompress {
-  return createBrotliCompress({
-    params: {
-      [brotli.BROTLI_PARAM_QUALITY]: 5,
-      [brotli.BROTLI_PARAM_LGWIN]: 24,
-      [brotli.BROTLI_PARAM_SIZE_HINT]: Math.min(tarBytes(tree), 2 ** 31 - 1),
-    },
-    chunkSize: 65_536,
-  });
+  return { archivePath, archiveBytes, archiveDigest };
 }
 
 const writeOp = 'repo.archive:write';
 
 const blockBytes = 512;
-
-/** The tar in buffers of about a megabyte: one hop to the compressor's thread each, not one a file. */
-async function* tarBlocks(tree: PackedTree): AsyncGenerator<Buffer> {
-  let chunks: Buffer[] = [];
-  let bytes = 0;
-  for (const chunk of tarChunks(tree)) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes < readBytes) continue;
-    yield Buffer.concat(chunks, bytes);
-    chunks = [];
-    bytes = 0;
-  }
-  yield Buffer.concat(chunks, bytes);
-}
 
 function* tarChunks({ source, manifest, manifestBytes, contents }: PackedTree): Generator<Buffer> {
   yield tarHeader(manifestName, manifestBytes.length, { executable: false });
@@ -161,6 +124,6 @@ function requireRatio(tree: PackedTree, archiveBytes: number, limits: ArchiveLim
   });
 }
 
-function tooLarge(expected: number, actual: number): WritError {
-  return new WritError('SOURCE_REFUSED', 'the archive is too large', { facts: { expected, actual } });
+function tooLarge(expected: number): WritError {
+  return new WritError('SOURCE_REFUSED', 'the archive is too large', { facts: { expected } });
 }

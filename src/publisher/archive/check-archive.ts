@@ -4,10 +4,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
-import { digestFromHex, targetPath } from '../../core/names.js';
+import { digestFromHex, digestHex, targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
-import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { filesOf, type ReleaseFile } from '../repository/release-files.js';
+import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { digestOfFile } from './archive-bytes.js';
 import { inspectArchive } from './archive-reader.js';
 
@@ -36,8 +37,9 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
       facts: { target: path, member },
     });
   }
-  const archive = join(layout.targets, release.bundle, archiveName(release.channel, digest));
-  await requireBytes(archive, check);
+  for (const one of filesOf({ release, file })) await requireBytes(check, one);
+  const place = { kind: 'archive', bundle: release.bundle, channel: release.channel, digest } as const;
+  const archive = join(layout.targets, pathOf(place));
   const known = `${digest} ${release.manifest.digest}`;
   if (!unpacked.has(known)) {
     const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits);
@@ -52,19 +54,22 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   return release;
 }
 
-async function requireBytes(archive: string, { path, file }: ArchiveCheck): Promise<void> {
-  const size = sizeOf(archive);
-  const facts = { target: path, expected: file.length, actual: size ?? 0 };
+async function requireBytes({ layout, path }: ArchiveCheck, { place, length }: ReleaseFile): Promise<void> {
+  const whole = join(layout.targets, pathOf(place));
+  const size = sizeOf(whole);
+  const facts = { target: path, file: pathOf(place), expected: length, actual: size ?? 0 };
   if (size === undefined)
-    throw new WritError('TARGET_MISSING', `${path}: the archive is not there`, { facts });
-  if (size !== file.length) {
-    const code = size < file.length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
-    throw new WritError(code, `${path}: ${size} bytes, ${file.length} are signed`, { facts });
+    throw new WritError('TARGET_MISSING', `${path}: the ${place.kind} is not there`, { facts });
+  if (size !== length) {
+    const code = size < length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
+    throw new WritError(code, `${path}: the ${place.kind} has ${size} bytes, ${length} are signed`, {
+      facts,
+    });
   }
-  const hashes = { expected: file.hashes['sha256'] ?? '', actual: await digestOfFile(archive) };
+  const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole) };
   if (hashes.actual === hashes.expected) return;
-  throw new WritError('DOWNLOAD_DIGEST', `${path}: the archive has not the signed digest`, {
-    facts: { target: path, ...hashes },
+  throw new WritError('DOWNLOAD_DIGEST', `${path}: the ${place.kind} has not the signed digest`, {
+    facts: { ...facts, ...hashes },
   });
 }
 

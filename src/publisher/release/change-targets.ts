@@ -4,8 +4,8 @@ import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import { roleOfPath } from '../repository/listing.js';
+import type { FilePlace } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
-import type { ArchivePlace } from '../repository/repository-writer.js';
 import type { SignedRole } from '../signing/online-signing.js';
 import { type ChangeOptions, type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
@@ -13,8 +13,8 @@ import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 export interface TargetsChange<Info> {
   /** New entries by path; the role that lists each path signs it. */
   readonly entries: Readonly<Record<string, TargetFile>>;
-  /** Archives that have to be there under the name of another channel too. */
-  readonly copies: readonly { readonly from: ArchivePlace; readonly channel: string }[];
+  /** Files of releases that have to be there under the name of another channel too. */
+  readonly copies: readonly { readonly from: FilePlace; readonly channel: string }[];
   readonly info: Info;
 }
 
@@ -47,7 +47,7 @@ export async function changeTargets<Info>(
     const again = plan(before);
     const signed: SignedRole[] = [];
     let state = before;
-    for (const { from, channel } of again?.copies ?? []) writer.copyArchive(from, channel);
+    for (const { from, channel } of again?.copies ?? []) writer.copyFile(from, channel);
     for (const role of rolesOf(before, again?.entries)) {
       report.begin('sign', role);
       const own = Object.entries(again?.entries ?? {}).filter(([path]) => roleOfPath(before, path) === role);

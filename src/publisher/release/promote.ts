@@ -7,7 +7,7 @@ import { findHead, type ListedRelease, unionOf } from '../repository/listing.js'
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
-import { placeOf, requireArchive, requireStanding } from './withdraw.js';
+import { moveTo, requireArchive, requireStanding } from './withdraw.js';
 
 interface PromoteRequest {
   readonly bundle: string;
@@ -54,12 +54,12 @@ function planPromotion(
   requireArchive(state.layout, source);
   // Both lists: a host may have accepted on either channel what was taken back there.
   const withdrawn = unionOf(source.release.withdrawn, before?.withdrawn);
-  const { withdrawal: _ofTheOtherChannel, ...release } = source.release;
-  const after: ReleaseInfo = { ...release, channel: to, withdrawn };
-  const place = placeOf(source);
+  const moved = moveTo(state.layout, source, to);
+  const { withdrawal: _ofTheOtherChannel, ...release } = moved.release;
+  const after: ReleaseInfo = { ...release, withdrawn };
   return {
     entries: { [targetPath(bundle, to)]: { ...source.file, custom: { writ: encodeReleaseInfo(after) } } },
-    copies: place === undefined ? [] : [{ from: place, channel: to }],
+    copies: moved.copies,
     info: { after, ...(before === undefined ? {} : { before }) },
   };
 }

@@ -4,8 +4,10 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { given } from '../../core/given.js';
 import { type ArchiveLimits, maxCreatedAheadMs } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
+import type { DeltaInfo } from '../../core/release/deltas.js';
 import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { unstamped } from '../../core/release/stamps.js';
@@ -13,6 +15,7 @@ import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
 import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
+import { makeDeltas } from '../delta/make-deltas.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import {
   findHead,
@@ -28,6 +31,7 @@ import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 import { signingTimeMs } from '../signing/signing-time.js';
+import { lastReleases } from './release-history.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly source: string;
@@ -40,6 +44,8 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly afterSerial?: number | undefined;
   /** Paths in SOURCE of the files that are stamped. */
   readonly stamp?: readonly string[] | undefined;
+  /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
+  readonly deltas?: number | undefined;
   readonly limits: ArchiveLimits;
 }
 
@@ -71,9 +77,11 @@ export async function publishBundle(given: PublishOptions) {
     const serial = waiting?.serial ?? nextSerial(before, options.bundle, options.afterSerial);
     const packed = fillStamps(source, { ...options, serial });
     const archive = await placeArchive(writer, packed, options);
+    // Made before, and signed: what waits is what it was.
+    const deltas = waiting?.deltas ?? (await placeDeltas(writer, before, { packed, ...archive }, options));
     const live = liveReleasesOf(before).find((entry) => entry.path === path);
     const compared = await compareToHead(before, live, tree, options.limits);
-    const release = waiting ?? describeRelease(before, { packed, source, serial }, options);
+    const release = waiting ?? describeRelease(before, { packed, source, serial, deltas }, options);
     const role = roleOfPath(before, path);
     let state = before;
     if (waiting === undefined) {
@@ -106,11 +114,12 @@ interface NewTree {
   readonly packed: PackedTree;
   readonly source: StampSource;
   readonly serial: number;
+  readonly deltas?: readonly DeltaInfo[];
 }
 
 function describeRelease(
   before: RepositoryState,
-  { packed, source: { stamped }, serial }: NewTree,
+  { packed, source: { stamped }, serial, deltas = [] }: NewTree,
   options: PublishOptions,
 ): ReleaseInfo {
   const { bundle, channel, revision, clock, withdraw } = options;
@@ -118,15 +127,31 @@ function describeRelease(
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
   const release = { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
-  return stamped === undefined ? release : { ...release, stamped };
+  return { ...release, ...given({ stamped, deltas: deltas.length === 0 ? undefined : deltas }) };
 }
 
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
   const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
   const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
-  writer.placeArchive(archivePath, { bundle, channel, digest: archiveDigest });
+  writer.placeFile(archivePath, { kind: 'archive', bundle, channel, digest: archiveDigest });
   return { archiveBytes, archiveDigest };
+}
+
+/** Hosts are seldom further behind, and each costs the publisher about what one costs him. */
+export const defaultDeltas = 4;
+
+async function placeDeltas(
+  writer: RepositoryWriter,
+  before: RepositoryState,
+  { packed, archiveBytes }: { readonly packed: PackedTree; readonly archiveBytes: number },
+  options: PublishOptions,
+): Promise<readonly DeltaInfo[]> {
+  const { bundle, channel, deltas = defaultDeltas, report } = options;
+  if (deltas === 0) return [];
+  const releases = lastReleases(before, { bundle, channel, count: deltas });
+  if (releases.length > 0) report.begin('delta', `from ${releases.length} before it`);
+  return makeDeltas(writer, packed, releases, { ...options, archiveBytes });
 }
 
 /** @returns nothing for a first release; no difference where the archive before it cannot be read */
@@ -136,7 +161,7 @@ async function compareToHead(
   tree: SourceTree,
   limits: ArchiveLimits,
 ) {
-  const manifest = head && (await readManifestOf(layout, head.file, head.release, limits));
+  const manifest = head && (await readManifestOf(layout, head, limits))?.manifest;
   const difference =
     manifest && diffManifests(unstamped(manifest, head.release.stamped?.stamps), tree.manifest);
   return { previous: head?.release, difference };

@@ -2,10 +2,11 @@
 // Believes only files that the keys of today signed: a former key may be a stolen one. Reads one file at a time.
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
+import { targetPath } from '../../core/names.js';
 import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
-import { type ListedRelease, listingsOf } from '../repository/listing.js';
+import { findHead, type ListedRelease, listingsOf } from '../repository/listing.js';
 import { releasesOf } from '../repository/metadata-content.js';
 import {
   metadataName,
@@ -35,6 +36,31 @@ export function releaseHistory(state: RepositoryState, bundle: string): readonly
     }
   }
   return [...found.values()].sort((a, b) => b.release.serial - a.release.serial);
+}
+
+/** So many versions of a role are looked through for the last releases of one channel: of a role with many, few are lately. */
+const maxRecentVersions = 250;
+
+/**
+ * @returns the last releases of a channel, newest first, each serial once; withdrawn ones too, for hosts have them
+ * @throws WritError DISK_*
+ */
+export function lastReleases(
+  state: RepositoryState,
+  { bundle, channel, count }: { readonly bundle: string; readonly channel: string; readonly count: number },
+): readonly ListedRelease[] {
+  const path = targetPath(bundle, channel);
+  const head = findHead(state, bundle, channel);
+  if (head === undefined) return [];
+  const found = new Map([[head.release.serial, head]]);
+  const versions = versionsOnDisk(state.layout, head.role).reverse().slice(0, maxRecentVersions);
+  for (const version of versions) {
+    if (found.size >= count) break;
+    for (const entry of releasesIn(state, head.role, version)) {
+      if (entry.path === path && !found.has(entry.release.serial)) found.set(entry.release.serial, entry);
+    }
+  }
+  return [...found.values()].slice(0, count).sort((a, b) => b.release.serial - a.release.serial);
 }
 
 function releasesIn(state: RepositoryState, role: string, version: number): ListedRelease[] {

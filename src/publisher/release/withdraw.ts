@@ -1,19 +1,18 @@
 // `writ withdraw`: takes a bad release back by a signed act. The channel points at an older release, and the list
 // of what was withdrawn, which every later release carries on, lets hosts follow it back (docs/adr/0002).
 // Owns which release a channel goes back to, and refuses what hosts would refuse.
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { digestFromHex, targetPath } from '../../core/names.js';
+import { targetPath } from '../../core/names.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
 import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
-import { archiveName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { archiveOf, filesOf, isThere, standingDeltas } from '../repository/release-files.js';
+import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import type { ArchivePlace } from '../repository/repository-writer.js';
 import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { releaseHistory } from './release-history.js';
@@ -76,10 +75,10 @@ function planWithdrawal(
     requireArchive(state.layout, chosen);
     const serials = [...request.serials].sort((a, b) => a - b);
     const withdrawal = { serials, atMs: nowMs, reason: request.reason };
-    const after: ReleaseInfo = { ...chosen.release, channel, withdrawn, withdrawal };
+    const moved = moveTo(state.layout, chosen, channel);
+    const after: ReleaseInfo = { ...moved.release, withdrawn, withdrawal };
     entries[targetPath(bundle, channel)] = { ...chosen.file, custom: { writ: encodeReleaseInfo(after) } };
-    const from = placeOf(chosen);
-    if (from !== undefined && from.channel !== channel) copies.push({ from, channel });
+    copies.push(...moved.copies);
     info.push({ before, after });
   }
   requireUsedTarget(request, info);
@@ -207,19 +206,27 @@ function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
   });
 }
 
-/** @returns undefined for an entry without a digest of ours */
-export function placeOf({ release, file }: ListedRelease): ArchivePlace | undefined {
-  const digest = digestFromHex(file.hashes['sha256']);
-  return digest && { bundle: release.bundle, channel: release.channel, digest };
+/** @returns a release as the head of a channel, with the deltas that are left of it, and what has to get a name there */
+export function moveTo(
+  layout: RepositoryLayout,
+  entry: ListedRelease,
+  channel: string,
+): { release: ReleaseInfo; copies: TargetsChange<unknown>['copies'] } {
+  const { deltas: _, ...rest } = entry.release;
+  const kept: ReleaseInfo = { ...rest, ...given({ deltas: standingDeltas(layout, entry) }) };
+  const files = rest.channel === channel ? [] : filesOf({ ...entry, release: kept });
+  return {
+    release: { ...kept, channel },
+    copies: files.map(({ place }) => ({ from: place, channel })),
+  };
 }
 
 /** Its digest is verified before anything goes live; that it is there is worth knowing before a key is opened. */
 export function requireArchive(layout: RepositoryLayout, entry: ListedRelease): void {
   const { bundle, channel, serial } = entry.release;
-  const place = placeOf(entry);
-  const path = place && join(layout.targets, bundle, archiveName(channel, place.digest));
-  const status = path === undefined ? undefined : fs.statSync(path, { throwIfNoEntry: false });
-  if (status?.isFile() && status.size === entry.file.length) return;
+  const archive = archiveOf(entry);
+  if (archive !== undefined && isThere(layout, archive)) return;
+  const path = archive && join(layout.targets, pathOf(archive.place));
   throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is not there any more`, {
     facts: { bundle, channel, serial, path },
     hint: `Withdraw it as well (--serial ${serial}), or publish a good tree: it gets the next serial.`,

@@ -1,9 +1,9 @@
 // Where things lie in a repository on disk, and which versions are there.
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
-import { type Digest, digestHex } from '../../core/names.js';
+import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -28,9 +28,23 @@ export function metadataName(role: string, version: number): string {
   return role === 'timestamp' ? 'timestamp.json' : `${version}.${roleFileName(role)}.json`;
 }
 
-/** Path below targets/ of an archive: its digest is in its name, so it never changes. */
-export function archiveName(channel: string, digest: Digest): string {
-  return `${digestHex(digest)}.${channel}.tar.br`;
+/** A file of a release. */
+export interface FilePlace {
+  readonly kind: 'archive' | 'delta';
+  readonly bundle: string;
+  readonly channel: string;
+  readonly digest: Digest;
+}
+
+/** @returns where it lies below targets/: its digest is in its name, so it never changes */
+export function pathOf({ kind, bundle, channel, digest }: FilePlace): string {
+  const name = kind === 'archive' ? targetPath(bundle, channel) : deltaPath(bundle, channel);
+  return join(dirname(name), `${digestHex(digest)}.${basename(name)}`);
+}
+
+/** @returns true for names as pathOf gives them to archives and deltas */
+export function isReleaseFile(name: string): boolean {
+  return name.endsWith('.tar.br') || name.endsWith('.delta');
 }
 
 const numbered = /^([1-9][0-9]{0,9})\.(.+)\.json$/;

@@ -5,27 +5,21 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
-import type { Digest } from '../../core/names.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { takeLock } from '../../platform/disk/process-lock.js';
 import type { Clock } from '../../platform/time/clock.js';
 import {
-  archiveName,
+  type FilePlace,
   layoutOf,
   metadataName,
   noRepository,
+  pathOf,
   type RepositoryLayout,
   removeLeftovers,
   versionsOnDisk,
 } from './repository-layout.js';
 
 export type RepositoryWriter = ReturnType<typeof createWriter>;
-
-export interface ArchivePlace {
-  readonly bundle: string;
-  readonly channel: string;
-  readonly digest: Digest;
-}
 
 export interface WriterOptions {
   readonly repository: string;
@@ -70,22 +64,21 @@ export function createWriter(
   const temporaryPath = (): string => join(layout.directory, `.writ-tmp-${randomBytes(6).toString('hex')}`);
   return {
     layout,
-    /** Where an archive is packed before its digest is known; on the repository's file system. */
+    /** Where a file is made before its digest is known; on the repository's file system. */
     temporaryPath,
-    /** Moves a packed and flushed archive to its place. */
-    placeArchive: (from: string, { bundle, channel, digest }: ArchivePlace): void => {
-      const directory = join(layout.targets, bundle);
+    /** Moves a whole and flushed file to its place. */
+    placeFile: (from: string, place: FilePlace): void => {
+      const directory = join(layout.targets, place.bundle);
       if (!fs.existsSync(directory)) {
         durableFs.makeDirectory('repo.bundle-directory', directory, 0o755);
         durableFs.flushDirectory('repo.bundle-directory:flush', layout.targets);
       }
-      durableFs.rename('repo.archive', from, join(directory, archiveName(channel, digest)));
+      durableFs.rename(`repo.${place.kind}`, from, join(layout.targets, pathOf(place)));
     },
-    /** Gives an archive that is there the name that it has on another channel of its bundle. */
-    copyArchive: ({ bundle, channel: from, digest }: ArchivePlace, channel: string): void => {
-      const directory = join(layout.targets, bundle);
-      const [source, copy] = [from, channel].map((name) => join(directory, archiveName(name, digest)));
-      if (source !== undefined && copy !== undefined) durableFs.linkFile('repo.archive-copy', source, copy);
+    /** Gives a file that is there the name that it has on another channel of its bundle. */
+    copyFile: (place: FilePlace, channel: string): void => {
+      const [from, copy] = [place, { ...place, channel }].map((one) => join(layout.targets, pathOf(one)));
+      if (from !== undefined && copy !== undefined) durableFs.linkFile(`repo.${place.kind}-copy`, from, copy);
     },
     /** @returns a version above every one that was ever used for this role */
     nextVersion: (role: string, liveVersion: number): number =>

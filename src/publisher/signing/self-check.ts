@@ -2,10 +2,12 @@
 // new host, and once as a host that has seen what is live now. Nothing is written.
 import { pathToFileURL } from 'node:url';
 import { isWritError, WritError } from '../../core/errors.js';
+import { digestHex } from '../../core/names.js';
 import { openTargetDigest } from '../../core/tuf/target-digest.js';
 import type { ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
+import { deltaLocation } from '../../trust/signed-target.js';
 import { overlaySource } from '../../trust/sources/overlay-source.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store.js';
@@ -65,7 +67,7 @@ export async function verifyAsClient({ state, timestamp, next, clock }: NextFile
   try {
     await asHosts({ directory: state.layout.directory, overlay, clock }, async (refreshed) => {
       const newHost = await refreshed(memoryTrustStore(state.anchor));
-      for (const entry of changedReleases(state)) await verifyArchive(newHost, entry);
+      for (const entry of changedReleases(state)) await verifyFiles(newHost, entry);
       await refreshed(storeOf(state));
     });
   } catch (error) {
@@ -91,7 +93,7 @@ function changedReleases(state: RepositoryState): readonly ListedRelease[] {
   });
 }
 
-async function verifyArchive(client: RepositoryClient, { release, role }: ListedRelease): Promise<void> {
+async function verifyFiles(client: RepositoryClient, { release, role }: ListedRelease): Promise<void> {
   const { bundle, channel } = release;
   const target = await client.target(bundle, channel);
   if (target?.vouchedBy.role !== role) {
@@ -102,6 +104,14 @@ async function verifyArchive(client: RepositoryClient, { release, role }: Listed
   const digest = openTargetDigest(target.path, target.file);
   for await (const chunk of client.streamTarget(target)) digest.update(chunk);
   digest.requireSame();
+  for (const delta of target.release.deltas ?? []) {
+    const { length } = delta;
+    const file = { length, hashes: { sha256: digestHex(delta.digest) } };
+    const part = openTargetDigest(`${target.path}, delta`, file);
+    const archivePath = deltaLocation(target, delta);
+    for await (const chunk of client.streamTarget({ ...target, length, archivePath })) part.update(chunk);
+    part.requireSame();
+  }
 }
 
 function storeOf({ anchor, live }: RepositoryState): TrustStore {

@@ -1,8 +1,10 @@
 // `writ repo check`: the whole repository as clients will meet it, from the first root: every root, every role, every
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
-import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import { checkArchive } from '../archive/check-archive.js';
+import { checkDeltas } from '../delta/check-deltas.js';
+import { releaseHistory } from '../release/release-history.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
@@ -85,12 +87,28 @@ async function checkArchives(
   options: CheckOptions,
 ) {
   let archiveBytes = 0;
+  let untried = 0;
+  // Problems of the metadata were said; without a state no base can be found.
+  const state = orUndefined(() => readRepositoryState(layout, options.keysDirectory));
   const unpacked = new Set<string>();
   for (const [index, { path, file }] of releases.entries()) {
     options.report.begin('archives', `${index + 1} of ${releases.length}   ${path}`);
     const check = () => checkArchive({ ...options, layout, path, file, unpacked });
-    const isWhole = (await findings.attemptLater(path, check)) !== undefined;
-    if (isWhole) archiveBytes += file.length;
+    const release = await findings.attemptLater(path, check);
+    if (release === undefined) continue;
+    archiveBytes += file.length;
+    const { deltas = [] } = release;
+    if (deltas.length === 0) continue;
+    const history = state === undefined ? [] : releaseHistory(state, release.bundle);
+    const tried = await findings.attemptLater(path, () =>
+      checkDeltas({ ...options, layout, release, history }),
+    );
+    untried += tried ?? 0;
+  }
+  if (untried > 0) {
+    findings.note(
+      `the bases of ${untried} deltas are not there any more: those were compared by digest alone`,
+    );
   }
   return { archives: releases.length, archiveBytes };
 }

@@ -3,13 +3,18 @@
 // that read the timestamp a moment ago still finds all that it leads to. Files of unknown names are left alone.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { orUndefined } from '../../core/errors.js';
+import { parseReleaseInfo } from '../../core/release/release.js';
+import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readLoosely } from '../repository/loose-metadata.js';
+import { deltasOf } from '../repository/release-files.js';
 import {
   layoutOf,
   listNames,
   metadataName,
+  pathOf,
   type RepositoryLayout,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
@@ -136,15 +141,22 @@ function listedArchives(layout: RepositoryLayout, kept: KeptVersions): Set<strin
     if (role === 'snapshot') continue;
     for (const version of versions) {
       const file = readLoosely(layout, 'targets', version, role);
-      for (const path of Object.keys(file?.signed.targets ?? {})) {
-        const { sha256 = '' } = file?.signed.targets[path]?.hashes ?? {};
-        const segments = path.split('/');
-        const name = segments.pop() ?? '';
-        listed.add(join('targets', ...segments, `${sha256}.${name}`));
+      for (const [path, target] of Object.entries(file?.signed.targets ?? {})) {
+        for (const name of namesOf(path, target)) listed.add(join('targets', name));
       }
     }
   }
   return listed;
+}
+
+/** @returns where the files of a target lie; it may be none of ours, and then nobody has made a delta of it */
+function namesOf(path: string, target: TargetFile): string[] {
+  const { sha256 = '' } = target.hashes;
+  const segments = path.split('/');
+  const name = segments.pop() ?? '';
+  const release = orUndefined(() => parseReleaseInfo(target.custom, path));
+  const deltas = release === undefined ? [] : deltasOf({ release });
+  return [join(...segments, `${sha256}.${name}`), ...deltas.map(({ place }) => pathOf(place))];
 }
 
 /** @param path below the repository */

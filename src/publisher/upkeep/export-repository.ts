@@ -5,17 +5,19 @@ import * as fs from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
-import { digestFromHex } from '../../core/names.js';
+import { digestHex } from '../../core/names.js';
 import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
+import { archiveOf, filesOf } from '../repository/release-files.js';
 import {
-  archiveName,
+  isReleaseFile,
   layoutOf,
   listNames,
   metadataName,
+  pathOf,
   type RepositoryLayout,
   readRepositoryFile,
   removeLeftovers,
@@ -53,7 +55,7 @@ export async function exportRepository(options: ExportOptions) {
     requirePlace(state, to);
     makeDirectories(to, options.durableFs);
     removeLeftovers(to);
-    const copied = await copyArchives(state, to, releases, options);
+    const copied = await copyReleases(state, to, releases, options);
     options.report.begin('export', 'metadata');
     const names = copyMetadata(state, to, options.durableFs);
     // One flush for all: nothing counts before the timestamp.
@@ -61,7 +63,7 @@ export async function exportRepository(options: ExportOptions) {
     await verifyExport(state, to.directory, options.clock);
     options.durableFs.writeFile('export.timestamp', to.timestamp, state.live.timestamp.bytes, 0o644);
     const removed = removeOld(to, names, releases, options.durableFs);
-    const bytes = releases.reduce((total, { file }) => total + file.length, 0);
+    const bytes = releases.flatMap(filesOf).reduce((total, { length }) => total + length, 0);
     return { releases, copied, bytes, removed, expires: firstExpiry(state) };
   });
 }
@@ -115,7 +117,7 @@ function makeDirectories(to: RepositoryLayout, durableFs: DurableFs): void {
   }
 }
 
-async function copyArchives(
+async function copyReleases(
   { layout }: RepositoryState,
   to: RepositoryLayout,
   releases: readonly ListedRelease[],
@@ -124,22 +126,19 @@ async function copyArchives(
   let copied = 0;
   for (const entry of releases) {
     const { bundle, channel } = entry.release;
+    if (archiveOf(entry) === undefined) {
+      throw new WritError('REPOSITORY_INVALID', `${bundle} has no digest`, { facts: { bundle } });
+    }
     report.begin('export', `${bundle} ${channel}`);
     durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
-    const name = join(bundle, archiveNameOf(entry));
-    const { length, hashes } = entry.file;
-    const ends = { from: join(layout.targets, name), to: join(to.targets, name) };
-    const verdict = await copyArchive({ ...ends, length, digestHex: hashes['sha256'] ?? '', durableFs });
-    if (verdict === 'copied') copied += 1;
+    for (const { place, length } of filesOf(entry)) {
+      const name = pathOf(place);
+      const ends = { from: join(layout.targets, name), to: join(to.targets, name) };
+      const verdict = await copyArchive({ ...ends, length, digestHex: digestHex(place.digest), durableFs });
+      if (verdict === 'copied') copied += 1;
+    }
   }
   return copied;
-}
-
-function archiveNameOf({ release, file }: ListedRelease): string {
-  const digest = digestFromHex(file.hashes['sha256']);
-  if (digest !== undefined) return archiveName(release.channel, digest);
-  const { bundle } = release;
-  throw new WritError('REPOSITORY_INVALID', `${bundle} has no digest`, { facts: { bundle } });
 }
 
 /** @returns the names of all that is live, timestamp.json included; it alone is not written yet */
@@ -181,11 +180,11 @@ function removeOld(
   releases: readonly ListedRelease[],
   durableFs: DurableFs,
 ): number {
-  const listed = new Set(releases.map((entry) => join(entry.release.bundle, archiveNameOf(entry))));
+  const listed = new Set(releases.flatMap(filesOf).map(({ place }) => pathOf(place)));
   const metadata = listNames(to.metadata).filter((name) => name.endsWith('.json') && !names.has(name));
   const archives = listNames(to.targets)
     .flatMap((bundle) => listNames(join(to.targets, bundle)).map((name) => join(bundle, name)))
-    .filter((name) => name.endsWith('.tar.br') && !listed.has(name));
+    .filter((name) => isReleaseFile(name) && !listed.has(name));
   const old = [
     ...metadata.map((name) => join(to.metadata, name)),
     ...archives.map((name) => join(to.targets, name)),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { encodeInstruction, encodeNumber, minCopyBytes } from '../../../src/core/delta/delta-format.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
-import { type Applied, applyDelta, deltaOf, releaseOf } from '../../kit/repository/delta-kit.js';
+import { type Applied, applyDelta, deltaOf, releaseOf } from '../../kit/delta/delta-kit.js';
 import { acceptedOr, type Target } from '../engine/target.js';
 
 const line = 'a line of a list, which is longer than a copy has to be\n';

@@ -45,6 +45,7 @@ export interface SamplePublishOptions {
   readonly withdraw?: readonly number[];
   readonly stamp?: readonly string[];
   readonly afterSerial?: number;
+  readonly deltas?: number;
   /** Another directory of keys, as one without the online keys. */
   readonly keys?: string;
   readonly durableFs?: DurableFs;
@@ -140,6 +141,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         lockWaitMs: 0,
         report: noReport,
         stamp: given.stamp,
+        deltas: given.deltas,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
         ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
       });

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { WritError } from '../../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../../core/limits.js';
 import { digestFromHex } from '../../../core/names.js';
-import { parseReleaseInfo } from '../../../core/release/release.js';
+import { parseReleaseInfo, type ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
 import { readSmallFile } from '../../../platform/read-file.js';
@@ -18,7 +18,7 @@ import type { RepositorySource } from '../../../trust/sources/source.js';
 import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { deltaDetails, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
 import { counted, table } from '../../show/show-text.js';
 
 const flags = { root: optional('--root <file>', 'root to verify a repository from, as hosts have it') };
@@ -132,7 +132,17 @@ function repositoryAnswer(inspected: Inspected): Answer {
   const releaseRows = releases.map(({ release, file, digest }) => {
     const { bundle, channel, serial, revision, createdAtMs } = release;
     const name = digest === undefined ? '' : shortDigest(digest);
-    return [bundle, channel, String(serial), revision, isoDay(createdAtMs), sizeText(file.length), name];
+    const made = isoDay(createdAtMs);
+    return [
+      bundle,
+      channel,
+      String(serial),
+      revision,
+      made,
+      sizeText(file.length),
+      updateText(release),
+      name,
+    ];
   });
   return {
     outcome: 'verified',
@@ -144,10 +154,12 @@ function repositoryAnswer(inspected: Inspected): Answer {
         return { ...role, expires: new Date(expiresAtMs).toISOString() };
       }),
       releases: releases.map(({ path, release, file, digest, listedBy }) => {
-        const { createdAtMs, manifest, stamped = {}, ...rest } = release;
+        const { createdAtMs, manifest, stamped = {}, deltas, ...rest } = release;
         const createdAt = new Date(createdAtMs).toISOString();
         const archive = { digest, bytes: file.length };
-        return { path, ...rest, ...stamped, listedBy, createdAt, manifestDigest: manifest.digest, archive };
+        const manifestDigest = manifest.digest;
+        const files = { archive, deltas: deltaDetails(deltas) };
+        return { path, ...rest, ...stamped, listedBy, createdAt, manifestDigest, ...files };
       }),
     },
     lines: [
@@ -156,9 +168,18 @@ function repositoryAnswer(inspected: Inspected): Answer {
       ...table(['role', 'version', 'keys', 'need', 'expires', 'left'], roleRows),
       ...(releases.length === 0
         ? ['  no bundle is published yet']
-        : table(['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'archive'], releaseRows)),
+        : table(
+            ['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'update', 'archive'],
+            releaseRows,
+          )),
     ],
   };
+}
+
+/** What an update from a release before it takes: as `188 B x4`, the most of four; empty where hosts fetch the archive. */
+function updateText({ deltas = [] }: ReleaseInfo): string {
+  if (deltas.length === 0) return '';
+  return `${sizeText(Math.max(...deltas.map(({ length }) => length)))} x${deltas.length}`;
 }
 
 function trustLines({ kind }: Anchor, rootDigestHex: string): string[] {

@@ -1,11 +1,13 @@
 // `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
 
 import { defaultArchiveLimits } from '../../../core/limits.js';
+import { type DeltaInfo, maxDeltas } from '../../../core/release/deltas.js';
 import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
 import {
+  defaultDeltas,
   type PreviewResult,
   type PublishResult,
   previewPublish,
@@ -22,7 +24,7 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
-import { shortDigest } from '../../show/show-repository.js';
+import { deltaDetails, shortDigest } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {
@@ -39,6 +41,12 @@ const flags = {
     '--stamp <file>',
     'fill @writ.serial@ and @writ.source@ into this file of SOURCE; may be repeated',
     repeatedText,
+  ),
+  deltas: preset(
+    '--deltas <n>',
+    'make updates by difference from so many releases before; 0 for none',
+    defaultDeltas,
+    numberFlag(0, maxDeltas),
   ),
   dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
 };
@@ -81,10 +89,17 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   }
   const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
+  const { deltas } = result.release;
+  if (deltas !== undefined) reporter.finish('delta', deltasText(deltas));
   // Its readers may wait for a stamp that nobody filled in.
   if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
     reporter.warn('the release before was stamped, this one is not: was --stamp left out?');
   narrateSigned({ ...result, signed: signedOf(result) }, reporter);
+}
+
+function deltasText(deltas: readonly DeltaInfo[]): string {
+  const sizes = deltas.map(({ length }) => sizeText(length)).join(', ');
+  return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
@@ -153,6 +168,7 @@ function newDetails(result: NewResult): Record<string, unknown> {
     previousSerial: previous?.serial ?? null,
     files: tree.manifest.files.length,
     archive: { digest: archiveDigest, bytes: archiveBytes },
+    deltas: deltaDetails(release.deltas),
     droppedDirectories: tree.droppedDirectories,
     difference: difference ?? null,
   };

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { encodeNumber } from '../../../../src/core/delta/delta-format.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
-import { applyDelta, deltaOf, type readingOf, releaseOf } from '../../../kit/repository/delta-kit.js';
+import { applyDelta, deltaOf, type readingOf, releaseOf } from '../../../kit/delta/delta-kit.js';
 
 const line = 'a line that is longer than thirty-two bytes, as lines are\n';
 const base = releaseOf({ a: line.repeat(3), b: 'small', gone: line });

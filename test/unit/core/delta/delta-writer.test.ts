@@ -5,13 +5,7 @@ import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { planDelta } from '../../../../src/core/delta/delta-writer.js';
 import { caseSeed, type Seeded, seeded, testCases, testSeed } from '../../../kit/assert/seeded.js';
-import {
-  applyDelta,
-  deltaOf,
-  releaseOf,
-  type Tree,
-  type TreeRelease,
-} from '../../../kit/repository/delta-kit.js';
+import { applyDelta, deltaOf, releaseOf, type Tree, type TreeRelease } from '../../../kit/delta/delta-kit.js';
 
 function lines(count: number, seed = 1): string {
   const random = seeded(seed);

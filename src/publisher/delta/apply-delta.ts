@@ -1,0 +1,73 @@
+// Applies a delta as a host does, and keeps nothing: whether it makes of its base what was signed. For a publish before it signs, and
+// for `writ repo check`.
+import { createHash, type Hash } from 'node:crypto';
+import * as fs from 'node:fs';
+import type { ByteSource } from '../../core/delta/byte-source.js';
+import type { DeltaRelease } from '../../core/delta/delta-format.js';
+import { createDeltaReader, type DeltaReader } from '../../core/delta/delta-reader.js';
+import { WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { digestHex } from '../../core/names.js';
+import type { ManifestFile } from '../../core/release/manifest.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { decompress } from '../archive/archive-reader.js';
+
+export interface DeltaTrial {
+  /** Of the delta. */
+  readonly path: string;
+  /** As it is signed. */
+  readonly deltaBytes: number;
+  readonly base: DeltaRelease;
+  readonly manifest: ReleaseInfo['manifest'];
+  readonly limits: ArchiveLimits;
+  source(file: ManifestFile | undefined): ByteSource;
+}
+
+/** Bytes of a copy that are held at a time. */
+const pieceBytes = 1_048_576;
+
+/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; ARCHIVE_MALFORMED for no brotli; DISK_* */
+export async function requireLeads(trial: DeltaTrial): Promise<void> {
+  let open: { file: ManifestFile; digest: Hash; source: ByteSource } | undefined;
+  const reader = createDeltaReader(trial, {
+    manifest: () => undefined,
+    open: (file, from) => {
+      open = { file, digest: createHash('sha256'), source: trial.source(from) };
+    },
+    literal: (chunk) => void open?.digest.update(chunk),
+    copy: (offset, length) => {
+      for (let at = offset; at < offset + length; at += pieceBytes) {
+        open?.digest.update(open.source.read(at, Math.min(pieceBytes, offset + length - at)));
+      }
+    },
+    close: () => {
+      const actual = open?.digest.digest('hex');
+      if (open !== undefined && actual !== digestHex(open.file.digest)) throw wrong(open.file.path);
+    },
+  });
+  await feed(trial.path, reader);
+}
+
+/** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, but for what a file becomes */
+export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<ManifestFile[]> {
+  const sources: ManifestFile[] = [];
+  const nothing = (): void => undefined;
+  const open = (_file: ManifestFile, from: ManifestFile | undefined): void =>
+    void (from && sources.push(from));
+  const visitor = { manifest: nothing, open, literal: nothing, copy: nothing, close: nothing };
+  await feed(trial.path, createDeltaReader(trial, visitor));
+  return sources;
+}
+
+async function feed(path: string, reader: DeltaReader): Promise<void> {
+  for await (const chunk of decompress(readPieces(path))) reader.write(chunk);
+  reader.finish();
+}
+
+async function* readPieces(path: string): AsyncGenerator<Buffer> {
+  for await (const chunk of fs.createReadStream(path)) yield chunk as Buffer;
+}
+
+function wrong(path: string): WritError {
+  return new WritError('DELTA_MALFORMED', `the delta does not make ${path}`, { facts: { path } });
+}

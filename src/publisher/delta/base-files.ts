@@ -1,0 +1,66 @@
+// What deltas copy from: files of older releases, out of their archives into one file on the disk, each content once. Memory does
+// not grow with them, and the file has no name any more as soon as it is open, so that no crash leaves it behind.
+import * as fs from 'node:fs';
+import { type ByteSource, bytesAsSource } from '../../core/delta/byte-source.js';
+import type { DeltaRelease } from '../../core/delta/delta-format.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import type { Digest } from '../../core/names.js';
+import type { ManifestFile } from '../../core/release/manifest.js';
+import { openNewFile } from '../archive/archive-bytes.js';
+import { readStoredFiles, type StoredRelease } from '../archive/archive-reader.js';
+import type { RepositoryLayout } from '../repository/repository-layout.js';
+import { fileAsSource } from './file-source.js';
+
+/** A release that a delta may begin with. */
+export interface Base extends StoredRelease {
+  readonly read: DeltaRelease;
+}
+
+export interface BaseFiles {
+  /** @returns false where the archive of the base is not what its manifest says */
+  add(base: Base, sources: readonly ManifestFile[]): Promise<boolean>;
+  /** Content that was added; empty where there is no file. */
+  source(file: Pick<ManifestFile, 'digest' | 'sizeBytes'> | undefined): ByteSource;
+  close(): void;
+}
+
+const op = 'repo.delta:base';
+
+/** @param path where nothing is, with room for what changed */
+export function openBaseFiles(
+  path: string,
+  { layout, limits }: { readonly layout: RepositoryLayout; readonly limits: ArchiveLimits },
+): BaseFiles {
+  const { descriptor, write } = openNewFile(path, op);
+  fs.rmSync(path);
+  const startOf = new Map<Digest, number>();
+  let end = 0;
+  const take = (file: ManifestFile): ((chunk: Buffer) => void) => {
+    startOf.set(file.digest, end);
+    return (chunk) => {
+      write(chunk);
+      end += chunk.length;
+    };
+  };
+  return {
+    add: async (base, sources) => {
+      const missing = sources.filter(({ digest }) => !startOf.has(digest));
+      // Two paths may have one content.
+      const wanted = new Map(
+        [...new Map(missing.map((file) => [file.digest, file])).values()].map((file) => [file.path, file]),
+      );
+      if (wanted.size === 0) return true;
+      const verdict = await readStoredFiles(layout, base, { limits, wanted }, take);
+      if (verdict === undefined) for (const { digest } of wanted.values()) startOf.delete(digest);
+      return verdict !== undefined;
+    },
+    source: (file) => {
+      if (file === undefined) return bytesAsSource(Buffer.alloc(0));
+      const start = startOf.get(file.digest);
+      if (start === undefined) throw new RangeError(`${file.digest} was not added`);
+      const part = { descriptor, start, length: file.sizeBytes };
+      return fileAsSource(part, () => new RangeError(`${path} became shorter`));
+    },
+    close: () => fs.closeSync(descriptor),
+  };
+}

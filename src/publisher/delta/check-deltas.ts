@@ -1,0 +1,54 @@
+// The delta half of `writ repo check`: each delta of a listed release is applied to its base, where the archive of that is still there,
+// and what it makes has the digests that the manifest of the release has. Reads the repository only; copies lie where temporary files do.
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ArchiveLimits } from '../../core/limits.js';
+import type { DeltaInfo } from '../../core/release/deltas.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
+import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
+import { type DeltaTrial, requireLeads, sourcesOf } from './apply-delta.js';
+import { type BaseFiles, openBaseFiles } from './base-files.js';
+
+interface DeltasCheck {
+  readonly layout: RepositoryLayout;
+  readonly release: ReleaseInfo;
+  /** Whose archives may be there. */
+  readonly history: readonly StoredRelease[];
+  readonly limits: ArchiveLimits;
+}
+
+/**
+ * @returns how many could not be tried, for want of their base
+ * @throws WritError DELTA_MALFORMED, MANIFEST_MALFORMED, ARCHIVE_LIMIT, ARCHIVE_MALFORMED, DISK_*
+ */
+export async function checkDeltas(check: DeltasCheck): Promise<number> {
+  const path = join(tmpdir(), `writ-check-${randomBytes(6).toString('hex')}`);
+  const files = openBaseFiles(path, check);
+  let untried = 0;
+  try {
+    for (const delta of check.release.deltas ?? []) {
+      if ((await tryDelta(check, delta, files)) === 'no base') untried += 1;
+    }
+  } finally {
+    files.close();
+  }
+  return untried;
+}
+
+async function tryDelta(
+  { layout, release, history, limits }: DeltasCheck,
+  { from, digest, length }: DeltaInfo,
+  files: BaseFiles,
+): Promise<'whole' | 'no base'> {
+  const { bundle, channel, manifest } = release;
+  const stored = history.find((one) => one.release.manifest.digest === from);
+  const read = stored && (await readManifestOf(layout, stored, limits));
+  if (stored === undefined || read === undefined) return 'no base';
+  const path = join(layout.targets, pathOf({ kind: 'delta', bundle, channel, digest }));
+  const trial: Omit<DeltaTrial, 'source'> = { path, deltaBytes: length, base: read, manifest, limits };
+  if (!(await files.add({ ...stored, read }, await sourcesOf(trial)))) return 'no base';
+  await requireLeads({ ...trial, source: files.source });
+  return 'whole';
+}
